@@ -1,0 +1,36 @@
+"""The package's errors, one hierarchy.
+
+Every message is written from public facts alone: the formula, the schema (column names and kinds of
+columns), the public rows, the declared limits, n and the privacy asked for. No message is ever
+built from a value of a private row.
+"""
+
+from __future__ import annotations
+
+
+class DPStatsError(Exception):
+    """Base of every error that dpstats raises on purpose."""
+
+
+class FormulaError(DPStatsError, ValueError):
+    """The formula cannot be parsed, or is not a row-by-row map."""
+
+
+class SchemaError(DPStatsError, ValueError):
+    """A table lacks a column, or a column is of a kind that the formula cannot use."""
+
+
+class PublicDataError(DPStatsError, ValueError):
+    """The public sample (or the declared moments) cannot carry the model."""
+
+
+class PrivacyError(DPStatsError, ValueError):
+    """The privacy parameters are missing, contradictory or out of range."""
+
+
+class ArgumentError(DPStatsError, ValueError):
+    """Another argument is out of range or contradicts its neighbours."""
+
+
+class NotReleasedError(DPStatsError, AttributeError):
+    """The quantity would need a private row and therefore does not exist."""

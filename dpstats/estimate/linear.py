@@ -1,0 +1,196 @@
+"""Least squares from private moments and scores.
+
+Notation: rows are whitened, z = W'x with W'SW = I, so that coefficients of z are t = W^-1 b and b =
+W t. A is the mean of z z' over the rows as cut, M the matrix used for A, P = ridge W'W the penalty
+on |b|^2 in the whitened space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.estimate.matrices import Curvature, Floats, Whitening
+
+
+@dataclass(frozen=True)
+class Step:
+    """One Newton step from an anchor: t = anchor + move.
+
+    (M + P) move = (s + g)/kappa - P anchor, with s the mean of the cut scores at the anchor and g
+    its noise. Without the noises g and M - A, and if no row was cut, the step lands exactly on the
+    (ridge) least-squares fit of the private rows, from any anchor.
+    """
+
+    anchor: Floats
+    move: Floats
+    noise_sd: float  # of g / kappa, per coordinate
+    variance: float  # predicted, per coordinate, for pooling
+
+
+def newton_step(
+    curvature: Curvature,
+    penalty: Floats,
+    anchor: Floats,
+    score: Floats,
+    noise_sd: float,
+    slope: float,
+) -> Step:
+    """Step to the minimiser of the quadratic that the score and the second moments describe."""
+    d = len(anchor)
+    hessian = curvature.used + penalty
+    move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
+    # the matrix error acts on the move; 2 % stands for what a clip's slope leaves behind
+    relative = curvature.used_sd / math.sqrt(2) * float(np.linalg.norm(np.linalg.inv(hessian), 2))
+    left_behind = (relative**2 + 0.02**2 / d) * float(move @ move)
+    return Step(anchor, move, noise_sd / slope, (noise_sd / slope) ** 2 + left_behind)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average."""
+
+    coef: Floats
+    move: Floats
+    noise_sd: float
+
+
+def pool_steps(steps: Sequence[Step]) -> Pooled:
+    """Average the rounds' estimates: their noises are independent, each aims at the same fit."""
+    weight = np.array([1 / step.variance for step in steps])
+    weight /= weight.sum()
+    coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
+    move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
+    noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
+    return Pooled(np.asarray(coef), np.asarray(move), noise)
+
+
+@dataclass(frozen=True)
+class LinearEstimate:
+    """A private linear fit in the user's coordinates; all that later post-processing needs.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    sampling, privacy : (d, d) arrays
+        The two independent parts of the covariance of ``coef``.
+    sigma2 : float or None
+        Residual variance; None when nothing about it was released or known.
+    moments : (d, d) array
+        Second moments of the design used in the fit.
+    root : (d, d) array
+        W^-1: the noise of the moments in the user's coordinates is root' E root.
+    moments_sd : float
+        Noise sd per svec coordinate of E.
+    n : int
+    ridge : float
+    """
+
+    coef: Floats
+    sampling: Floats
+    privacy: Floats
+    sigma2: float | None
+    moments: Floats
+    root: Floats
+    moments_sd: float
+    n: int
+    ridge: float
+
+    @property
+    def vcov(self) -> Floats:
+        """Covariance of the coefficients: sampling plus privacy."""
+        return self.sampling + self.privacy
+
+
+def matrix_noise_covariance(vector: Floats, sd: float, isometric: bool = True) -> Floats:
+    """Covariance of G v for symmetric Gaussian G.
+
+    svec noise (sd on the diagonal, sd/sqrt(2) off it): (sd^2/2)(|v|^2 I + v v'). The papers' noise
+    (sd in every entry of the upper triangle): sd^2 (|v|^2 I + v v' - diag(v^2)).
+    """
+    square = float(vector @ vector) * np.eye(len(vector)) + np.outer(vector, vector)
+    if isometric:
+        return sd**2 / 2 * square
+    return sd**2 * (square - np.diag(vector**2))
+
+
+def linear_estimate(
+    coef: Floats,
+    hessian: Floats,
+    curvature: Floats,
+    noise_covariance: Floats,
+    sigma2: float | None,
+    efficiency: float,
+    whitening: Whitening,
+    moments_sd: float,
+    n: int,
+    ridge: float,
+) -> LinearEstimate:
+    """Carry a whitened solution and its two covariances back to the user's coordinates.
+
+    The error of the solution is H^-1 (g - G move) for the privacy part, and sampling leaves
+    sigma^2 efficiency H^-1 A H^-1 / n, with H = A + P.
+    """
+    back, root = whitening.back, whitening.root
+    inverse = np.linalg.inv(hessian)
+    spread = np.nan if sigma2 is None else sigma2
+    sampling = spread * efficiency / n * (inverse @ curvature @ inverse)
+    privacy = inverse @ noise_covariance @ inverse
+    return LinearEstimate(
+        coef=back @ coef,
+        sampling=_symmetric(back @ sampling @ back.T),
+        privacy=_symmetric(back @ privacy @ back.T),
+        sigma2=sigma2,
+        moments=_symmetric(root.T @ curvature @ root),
+        root=root,
+        moments_sd=moments_sd,
+        n=n,
+        ridge=ridge,
+    )
+
+
+def _symmetric(matrix: Floats) -> Floats:
+    return (matrix + matrix.T) / 2
+
+
+def residual_variance(
+    mean_square: float,
+    empty_share: float,
+    curvature: Floats,
+    move: Floats,
+    move_covariance: Floats,
+    n: int,
+    floor: float,
+) -> float:
+    """Residual variance of the fit from the mean squared residual at the last anchor.
+
+    The mean square at an anchor exceeds that of the fit by move' A move; the move carries noise of
+    known covariance, which is taken off again. Divided by the degrees of freedom, never below
+    ``floor``.
+    """
+    d = len(move)
+    excess = float(move @ curvature @ move) - float(np.trace(curvature @ move_covariance))
+    filled = min(max(1.0 - empty_share, 0.0), 1.0) * n
+    at_fit = mean_square - max(excess, 0.0)
+    return max(at_fit * n / max(filled - d, 1.0), floor)
+
+
+def r_squared(estimate: LinearEstimate, intercept: int | None) -> tuple[float, float] | None:
+    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
+    if estimate.sigma2 is None:
+        return None
+    d = len(estimate.coef)
+    moments = estimate.moments
+    explained = float(estimate.coef @ moments @ estimate.coef)
+    if intercept is not None:
+        size = moments[intercept, intercept]
+        explained -= float(moments[intercept] @ estimate.coef) ** 2 / size
+    explained = max(explained, 0.0)
+    rest = estimate.sigma2 * max(estimate.n - d, 1) / estimate.n
+    plain = explained / (explained + rest) if explained + rest > 0 else 0.0
+    lost = 0 if intercept is None else 1
+    adjusted = 1 - (1 - plain) * (estimate.n - lost) / max(estimate.n - d, 1)
+    return plain, adjusted

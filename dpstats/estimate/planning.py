@@ -1,0 +1,202 @@
+"""How a budget is divided and where rows are cut: choices from public or released numbers only.
+
+The unit of the predictions is the residual standard deviation, and rows are whitened: a
+least-squares coordinate has sampling variance 1/n.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+_SKEW = 0.5  # share of a one-sided Gaussian tail that asymmetric errors may leave unbalanced
+_HEAVY = 0.05  # tail mass beyond c that real errors keep, falling as c^-3
+_PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """Shares of the total's mu^2 for the anchored fit; the last score takes all that is left.
+
+    Attributes
+    ----------
+    length : float
+        Histogram of row lengths.
+    gram : float
+        Second moments of the design.
+    scale : float
+        Histogram of score lengths, once per round.
+    step : float
+        Score of a round before the last one.
+    squares, counts : float
+        Mean squared residual; shares of truncated and of empty rows (fractions of the last round).
+    least_rounds, most_rounds : int
+    keep : float
+        The last round is left at least this share.
+    fall : float
+        Another early round is made while the scale of the scores falls below this fraction.
+    predicted_ratio : float
+        Predicted root mean square error over that of least squares without privacy.
+    """
+
+    length: float
+    gram: float
+    scale: float
+    step: float
+    squares: float
+    counts: float
+    least_rounds: int
+    most_rounds: int
+    keep: float
+    fall: float
+    predicted_ratio: float
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Where a score round cuts, and what cutting there does under normal errors.
+
+    Attributes
+    ----------
+    multiple : float
+        c: the clip in units of sqrt(d) residual standard deviations.
+    unit : float
+        The residual standard deviation that the scores' quantile stands for.
+    score, residual : float
+        Bounds for |z e| and for |e| in the score.
+    slope : float
+        kappa = P(|N(0,1)| < c): the score of an uncut row moves one for one with the coefficients, the
+        score of a cut row does not.
+    efficiency : float
+        Variance of the cut score over that of the uncut one.
+    """
+
+    multiple: float
+    unit: float
+    score: float
+    residual: float
+    slope: float
+    efficiency: float
+
+
+def _huber(c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Variance and slope of a standard normal score cut at c, and the mean beyond c on one side."""
+    slope = 2 * stats.norm.cdf(c) - 1
+    variance = slope - 2 * c * stats.norm.pdf(c) + 2 * c**2 * stats.norm.sf(c)
+    beyond = stats.norm.pdf(c) - c * stats.norm.sf(c)
+    return variance, slope, beyond
+
+
+_MULTIPLES = np.geomspace(1.2, 40.0, 200)
+_HUBER = _huber(_MULTIPLES)
+
+
+def _score_error(n: int, d: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
+    """Predicted squared error per coordinate and its privacy part, for every multiple c.
+
+    Sampling v(c)/kappa^2/n, privacy (2 c sqrt(d)/(mu n kappa))^2, and the squared bias that errors
+    with asymmetric or heavy tails may leave. The bias term is what lets c grow with n.
+    """
+    variance, slope, beyond = _HUBER
+    noise = (2 * _MULTIPLES * math.sqrt(d) / (mu * n * slope)) ** 2
+    bias = (_SKEW * beyond + _HEAVY * _MULTIPLES**-3.0) ** 2
+    return variance / slope**2 / n + noise + bias, noise
+
+
+def choose_clip(quantile90: float, n: int, d: int, mu: float) -> Clip:
+    """Cut for a score round of cost ``mu`` from the private 90 % quantile of |z e|.
+
+    Examples
+    --------
+    >>> clip = choose_clip(quantile90=5.2, n=10_000, d=10, mu=0.8)
+    >>> 2 < clip.multiple < 5
+    True
+    """
+    unit = quantile90 / _PRODUCT_QUANTILE
+    best = int(np.argmin(_score_error(n, d, mu)[0]))
+    c = float(_MULTIPLES[best])
+    residual_unit = unit / math.sqrt(d)
+    return Clip(
+        multiple=c,
+        unit=residual_unit,
+        score=c * unit,
+        residual=4 * c * residual_unit,
+        slope=float(_HUBER[1][best]),
+        efficiency=float(_HUBER[0][best]),
+    )
+
+
+def choose_square_clip(unit: float, n: int, mu: float) -> float:
+    """Bound for |e| in the mean square: E residual standard deviations, E >= 4.
+
+    The noise E^2/(mu n) and what heavy tails may lose beyond E, falling as E^-2, balance at E^4
+    proportional to mu n.
+    """
+    return float(max(4.0, (_HEAVY * mu * n) ** 0.25) * unit)
+
+
+def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:
+    """Length at which rows are cut, from the private 90 % quantile of the lengths.
+
+    The share p of rows to cut is set by the relative noise of the second moments at this cost
+    (more noise, shorter rows). The quantile is extrapolated by the chi distribution, or by a power
+    law where that reaches further, so that heavy-tailed designs are left alone as noise falls.
+    """
+    noise = math.sqrt(2 * d) * d / (mu * n)
+    p = min(max(noise**2, 1e-12), 0.05)
+    normal = math.sqrt(stats.chi2.isf(p, d) / stats.chi2.isf(0.1, d))
+    heavy = (0.1 / p) ** 0.1
+    return float(quantile90 * max(normal, heavy))
+
+
+def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) -> LinearPlan:
+    """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
+
+    Two rounds when public responses give the first anchor, three expected when they do not. The
+    share of the second moments minimises the predicted error: a step from an anchor at distance
+    delta leaves (noise of the matrix) * delta behind.
+
+    Parameters
+    ----------
+    n, d : int
+        Private rows and columns of the design.
+    m : int or None
+        Public rows, None when only a matrix is known.
+    """
+    length, scale, step = 0.02, 0.015, 0.1
+    rows = m if m is not None and m > d + 1 else d + 2
+    departure = 2 / rows if m else 0.1  # variance of a whitened public moment's svec coordinate
+    start = math.sqrt(d / (rows - d - 1)) if has_response and m else 30.0
+    early = 1 if has_response else 2
+    best: tuple[float, float] | None = None
+    for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
+        left = 1 - length - gram - early * (scale + step) - scale
+        sd = math.sqrt(2) * d / (n * mu * math.sqrt(gram)) * 1.5
+        matrix = math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
+        error, noise = _score_error(n, d, mu * math.sqrt(step))
+        first = float(noise[int(np.argmin(error))])
+        distance = start
+        for _ in range(early):
+            distance = math.sqrt(
+                d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
+            )
+        total = float(_score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
+        if best is None or total < best[0]:
+            best = (total, gram)
+    assert best is not None
+    return LinearPlan(
+        length=length,
+        gram=best[1],
+        scale=scale,
+        step=step,
+        squares=0.05,
+        counts=0.02,
+        least_rounds=2,
+        most_rounds=6,
+        keep=0.3,
+        fall=0.6,
+        predicted_ratio=math.sqrt(best[0] * n),
+    )

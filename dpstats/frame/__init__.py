@@ -1,0 +1,12 @@
+"""Formulas and tables become blocks of numbers. Nothing here knows of noise, budgets or models.
+
+No error, warning, repr, dtype or shape depends on the value of a private row: only names and types
+of columns, public rows and declared limits may raise. A row that is missing, not finite or has an
+unknown level becomes zero and changes no other row.
+"""
+
+from dpstats.frame.design import Design
+from dpstats.frame.moments import PublicMoments, public_moments
+from dpstats.frame.rows import Block, Rows
+
+__all__ = ["Block", "Design", "PublicMoments", "Rows", "public_moments"]

@@ -1,0 +1,295 @@
+"""What a public sample says of a model: second moments, and no rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.frame.design import Design
+from dpstats.frame.rows import BLOCK_ROWS, encode
+from dpstats.frame.schema import check_table
+from dpstats.frame.source import as_table, slices
+
+Array = npt.NDArray[np.float64]
+
+# eigenvalues of the correlation-like matrix below this share of the largest count as zero
+_RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PublicMoments:
+    """Second moments of a public sample, with the design that computed them.
+
+    Attributes
+    ----------
+    design : Design
+    m : int or None
+        Public rows used; None when the moments were declared without it.
+    gram : ndarray, shape (d, d)
+        (1/m) sum of w x x'; w = 1 without weights.
+    cross : ndarray, shape (d,), or None
+        (1/m) sum of w x (y - offset); None for a one-sided formula.
+    yy : float or None
+        (1/m) sum of w (y - offset)^2.
+    dropped : int
+        Public rows left out: missing, not finite, or of an unknown level.
+    """
+
+    design: Design
+    m: int | None
+    gram: Array
+    cross: Array | None
+    yy: float | None
+    dropped: int = 0
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the design's columns."""
+        return self.design.terms
+
+    @property
+    def formula(self) -> str:
+        """The formula, with dots written out."""
+        return self.design.formula
+
+    def __repr__(self) -> str:
+        size = "declared" if self.m is None else f"{self.m} public rows"
+        left_out = f", {self.dropped} left out" if self.dropped else ""
+        return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
+
+    def with_ridge(self, share: float) -> PublicMoments:
+        """Moments that are positive definite whatever the sample: ``gram`` plus a ridge.
+
+        Parameters
+        ----------
+        share : float
+            Each diagonal entry grows by this share of itself; a column that is zero in the sample
+            gets this share of the mean eigenvalue.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> public_moments("~ x", pd.DataFrame({"x": [1.0, 1.0]})).with_ridge(0.5).gram
+        array([[1.5, 1. ],
+               [1. , 1.5]])
+        """
+        if not (np.isfinite(share) and share > 0):
+            raise ArgumentError(f"the ridge must be a share > 0 such as 0.01, not {share}.")
+        diagonal = np.diag(self.gram)
+        base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
+        return replace(self, gram=self.gram + np.diag(share * base))
+
+    def require_full_rank(self) -> None:
+        """Raise unless the Gram matrix is positive definite.
+
+        Raises
+        ------
+        PublicDataError
+            Naming the columns that depend on each other, and the ways out.
+        """
+        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
+        zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
+        if zero:
+            self._refuse(f"the column(s) {_names(zero)} are zero in every public row", zero[-1])
+        values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
+        null = values < _RANK_TOLERANCE * values[-1]
+        if null.any():
+            size = np.sqrt((vectors[:, null] ** 2).sum(axis=1))
+            involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
+            self._refuse(f"the columns {_names(involved)} depend on each other", involved[-1])
+
+    def _refuse(self, what: str, name: str) -> None:
+        sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
+        raise PublicDataError(
+            f"{sample} cannot carry the {len(self.terms)} columns of '{self.formula}': {what}. "
+            f"Use more public rows, leave a column such as '{name}' out of the formula, or call "
+            "public_moments(...).with_ridge(0.01)."
+        )
+
+    def to_json(self) -> str:
+        """The moments as text: no rows. ``from_json`` reads it back to the last bit."""
+        return json.dumps(
+            {
+                "design": self.design.to_dict(),
+                "m": self.m,
+                "gram": self.gram.tolist(),
+                "cross": None if self.cross is None else self.cross.tolist(),
+                "yy": self.yy,
+                "dropped": self.dropped,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> PublicMoments:
+        """Moments from what ``to_json`` has written."""
+        try:
+            saved = json.loads(text)
+            return cls(
+                Design.from_dict(saved["design"]),
+                saved["m"],
+                np.array(saved["gram"], dtype=np.float64),
+                None if saved["cross"] is None else np.array(saved["cross"], dtype=np.float64),
+                saved["yy"],
+                saved["dropped"],
+            )
+        except (KeyError, TypeError, json.JSONDecodeError):
+            raise PublicDataError(
+                "this text is not what PublicMoments.to_json() has written."
+            ) from None
+
+    @classmethod
+    def declare(
+        cls,
+        formula: str,
+        schema: Mapping[str, Any],
+        gram: Any,
+        *,
+        m: int | None = None,
+        cross: Any = None,
+        yy: float | None = None,
+        weights: str | None = None,
+        offset: str | None = None,
+    ) -> PublicMoments:
+        """Moments that somebody has published.
+
+        Parameters
+        ----------
+        schema : dict
+            As for :meth:`Design.declare`.
+        gram : DataFrame or ndarray, shape (d, d)
+            Labelled with the design's terms, or in their order.
+        m : int, optional
+            Rows behind it.
+        cross : Series or ndarray, shape (d,), optional
+        yy : float, optional
+
+        Examples
+        --------
+        >>> PublicMoments.declare("~ x", {"x": float}, [[1, 0], [0, 2]], m=100)
+        <PublicMoments: ~ x; 2 columns; 100 public rows>
+        """
+        design = Design.declare(formula, schema, weights=weights, offset=offset)
+        if m is not None and (isinstance(m, bool) or not isinstance(m, int) or m < 1):
+            raise PublicDataError(f"m must be the number of public rows (1 or more), not {m!r}.")
+        if (cross is None) != (yy is None):
+            raise PublicDataError("declare cross and yy together, or neither.")
+        if cross is not None and design.response is None:
+            raise PublicDataError(f"cross needs a response: write 'y {formula.strip()}'.")
+        matrix = _labelled(gram, design.terms, "gram", 2)
+        vector = None if cross is None else _labelled(cross, design.terms, "cross", 1)
+        _check_moments(matrix, vector, yy)
+        return cls(design, m, matrix, vector, None if yy is None else float(yy))
+
+
+def public_moments(
+    formula: str,
+    public: Any,
+    *,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+) -> PublicMoments:
+    """Second moments of a public sample: a small object that replaces the sample.
+
+    Parameters
+    ----------
+    formula : str
+        Two-sided, or one-sided (``"~ x1 + x2"``) for the moments of the design only.
+    public : table
+        pandas, polars or pyarrow.
+    weights, offset : str, optional
+        Names of columns.
+    limits : dict, optional
+        ``{"(weights)": (0, upper)}``, or levels of a category.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> public_moments("y ~ x", pd.DataFrame({"y": [1, 2, 4], "x": [0, 1, None]}))
+    <PublicMoments: y ~ x; 2 columns; 2 public rows, 1 left out>
+    """
+    design = Design.learn(formula, public, weights=weights, offset=offset, limits=limits)
+    table = as_table(public)
+    roles = [
+        role
+        for role, used in (
+            ("y", design.response is not None),
+            ("offset", design.response is not None),
+            ("weight", weights in table.names),
+        )
+        if used
+    ]
+    check_table(design, table, roles)
+    d = len(design.terms)
+    m, gram, cross, yy = 0, np.zeros((d, d)), np.zeros(d), 0.0
+    for start, stop in slices(table.n, BLOCK_ROWS):
+        block, alive = encode(design, table, start, stop, roles)
+        y = block.y if block.offset is None else block.y - block.offset
+        wx = block.x if block.weight is None else block.x * block.weight[:, None]
+        wy = y if block.weight is None else y * block.weight
+        m += int(alive.sum())
+        gram += wx.T @ block.x
+        cross += wx.T @ y
+        yy += float(wy @ y)
+    if m == 0:
+        raise PublicDataError(f"none of the {table.n} public rows can be used by '{formula}'.")
+    gram = (gram + gram.T) / (2 * m)
+    if design.response is None:
+        return PublicMoments(design, m, gram, None, None, table.n - m)
+    return PublicMoments(design, m, gram, cross / m, yy / m, table.n - m)
+
+
+def _labelled(values: Any, terms: tuple[str, ...], what: str, ndim: int) -> Array:
+    """Values in the order of the terms; labels are checked when there are any."""
+    shown = ", ".join(terms)
+    if isinstance(values, pd.DataFrame | pd.Series):
+        for labels in values.axes:
+            if sorted(map(str, labels)) != sorted(terms):
+                raise PublicDataError(
+                    f"the labels of {what} must be the design's columns: {shown}."
+                )
+        values = values.loc[list(terms), list(terms)] if ndim == 2 else values.loc[list(terms)]
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PublicDataError(f"{what} must hold numbers.") from None
+    if array.shape != (len(terms),) * ndim:
+        raise PublicDataError(
+            f"{what} has shape {array.shape}, but the design has the {len(terms)} columns {shown}."
+        )
+    return array
+
+
+def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
+    for what, values in (("gram", gram), ("cross", cross), ("yy", yy)):
+        if values is not None and not np.isfinite(values).all():
+            raise PublicDataError(f"{what} must be finite.")
+    scale = float(np.abs(gram).max())
+    if not np.allclose(gram, gram.T, rtol=1e-8, atol=1e-12 * scale):
+        raise PublicDataError("gram must be symmetric; use (gram + gram.T) / 2.")
+    full = gram
+    if cross is not None and yy is not None:
+        full = np.block([[gram, cross[:, None]], [cross[None, :], np.array([[yy]])]])
+    diagonal = np.diag(full)
+    if (diagonal < 0).any():
+        raise PublicDataError("the diagonal of gram (and yy) holds mean squares: none is negative.")
+    rms = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
+    if float(np.linalg.eigvalsh(full / np.outer(rms, rms))[0]) < -1e-8:
+        raise PublicDataError(
+            "these are not second moments: gram (bordered by cross and yy) has a negative "
+            "eigenvalue. Check that it is X'X / m, not a covariance of other rows, and that cross "
+            "is X'y / m."
+        )
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

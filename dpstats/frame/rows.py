@@ -1,0 +1,228 @@
+"""Rows of a table as blocks of numbers.
+
+A row that is missing a value, is not finite or has an unknown level becomes zero as a whole. Each
+row is encoded by itself: replacing one changes no other row, raises nothing and warns of nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstats.errors import ArgumentError, DPStatsError, SchemaError
+from dpstats.frame.evaluate import basis, evaluate
+from dpstats.frame.formula import BASES
+from dpstats.frame.source import Codes, Table, slices
+
+if TYPE_CHECKING:
+    from dpstats.frame.design import Design
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+BLOCK_ROWS = 65536
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Block:
+    """A slab of encoded rows.
+
+    Attributes
+    ----------
+    x : ndarray, shape (rows, d)
+        Design, float64 in Fortran order, all finite.
+    y : ndarray, shape (rows,)
+        Response; zeros when the formula is one-sided.
+    offset : ndarray, shape (rows,), or None
+    weight : ndarray, shape (rows,), in [0, weight_bound], or None
+    """
+
+    x: Array
+    y: Array
+    offset: Array | None
+    weight: Array | None
+
+    def __repr__(self) -> str:
+        return "<Block>"
+
+
+class Rows:
+    """An encoded table, read lazily and as often as one likes.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows (public) and columns of the design.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpstats.frame import Design
+    >>> public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "x": [0.0, 1.0, 1.0]})
+    >>> rows = Design.learn("y ~ x", public).rows(public)
+    >>> sum(block.y.sum() for block in rows.blocks(size=2))
+    np.float64(6.0)
+    """
+
+    def __init__(self, design: Design, table: Table) -> None:
+        self.design = design
+        self.n = table.n
+        self.d = len(design.terms)
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"<Rows: n = {self.n}, d = {self.d}>"
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        """Blocks of at most ``size`` rows, in the table's order."""
+        if size < 1:
+            raise ArgumentError(f"size must be at least 1, not {size}.")
+        for start, stop in slices(self.n, size):
+            yield self._block(start, stop)
+
+    def _block(self, start: int, stop: int) -> Block:
+        block = None
+        try:
+            block = encode(self.design, self._table, start, stop)[0]
+        except (DPStatsError, MemoryError):
+            raise
+        except Exception:
+            pass
+        if block is None:
+            # raised outside the handler, so that the original error and its data are not attached
+            raise SchemaError(
+                "a block of rows could not be read; the reason is withheld because it may show "
+                "data. Check that the columns hold plain numbers, booleans or text."
+            )
+        return block
+
+
+def encode(
+    design: Design,
+    table: Table,
+    start: int,
+    stop: int,
+    roles: Collection[str] = ("y", "offset", "weight"),
+) -> tuple[Block, Mask]:
+    """Encode rows start:stop.
+
+    Parameters
+    ----------
+    roles : collection of str
+        What is read besides the design: "y", "offset", "weight".
+
+    Returns
+    -------
+    block : Block
+    alive : ndarray of bool, shape (rows,)
+        Which rows could be encoded. Private as the rows are: it never leaves a released result.
+    """
+    rows = stop - start
+    d = len(design.terms)
+    x = np.empty((rows, d), order="F")
+    dead = np.zeros(rows, dtype=np.bool_)
+    numbers: dict[str, Array] = {}
+    codes: dict[str, Codes] = {}
+    for name, j in design.bare.items():
+        x[:, j] = table.numbers(name, start, stop)
+        numbers[name] = x[:, j]
+    for name in design.columns_for(roles):
+        spec = design.columns[name]
+        if name in numbers:
+            pass
+        elif spec.kind == "number":
+            numbers[name] = np.ascontiguousarray(table.numbers(name, start, stop))
+        else:
+            assert spec.levels is not None
+            codes[name] = table.codes(name, spec.levels, start, stop)
+            numbers[name] = codes[name].astype(np.float64)
+        if spec.kind == "number":
+            numbers[name] = _finite(numbers[name], dead)
+            if spec.levels is not None:
+                codes[name] = _number_codes(numbers[name], np.array(spec.levels, np.float64))
+    for name, found in codes.items():
+        np.logical_or(dead, found < 0, out=dead)
+        codes[name] = np.maximum(found, 0)
+
+    with np.errstate(all="ignore"):
+        _fill(design, numbers, codes, x, dead)
+        y = np.zeros(rows)
+        if "y" in roles and design.response_factor is not None:
+            y = _finite(evaluate(design.response_factor, numbers, design.states), dead, copy=True)
+        offset = None
+        if "offset" in roles and design.offset_factors:
+            offset = np.zeros(rows)
+            for factor in design.offset_factors:
+                offset = offset + evaluate(factor, numbers, design.states)
+            offset = _finite(offset, dead)
+        weight = None
+        if "weight" in roles and design.weights is not None:
+            weight = np.clip(numbers[design.weights], 0.0, design.weight_bound)
+
+    if dead.any():
+        x[dead] = 0.0
+        for values in (y, offset, weight):
+            if values is not None:
+                values[dead] = 0.0
+    return Block(x, y, offset, weight), ~dead
+
+
+def _fill(
+    design: Design,
+    numbers: dict[str, Array],
+    codes: dict[str, Codes],
+    x: Array,
+    dead: Mask,
+) -> None:
+    """Compute the columns of ``x`` that are not there yet."""
+    values: dict[tuple[str, str], Array] = {}
+
+    def part(text: str, name: str) -> Array:
+        if (text, name) not in values:
+            factor = design.factors[text]
+            if factor.fields.coding is not None:
+                table = factor.fields.coding[name]
+                values[text, name] = table[codes[factor.expr.columns[0]]]
+            elif factor.expr.op in BASES:
+                columns = basis(factor.expr, numbers, design.states)
+                values.update(
+                    {(text, field): c for field, c in zip(factor.fields.full, columns, strict=True)}
+                )
+            else:
+                values[text, name] = evaluate(factor.expr, numbers, design.states)
+        return values[text, name]
+
+    done = set(design.bare.values())
+    for j, column in enumerate(design.program):
+        if j in done:
+            continue
+        if not column.parts:
+            x[:, j] = column.scale
+            continue
+        value = part(*column.parts[0])
+        for text, name in column.parts[1:]:
+            value = value * part(text, name)
+        x[:, j] = value if column.scale == 1.0 else column.scale * value
+        _finite(x[:, j], dead)
+
+
+def _finite(values: Array, dead: Mask, copy: bool = False) -> Array:
+    """Mark the rows that are not finite; return the values with zeros there."""
+    with np.errstate(all="ignore"):
+        # one pass: a NaN or an infinity anywhere makes the sum so (an overflow only costs time)
+        clean = bool(np.isfinite(values.sum()))
+    if not clean:
+        bad = ~np.isfinite(values)
+        np.logical_or(dead, bad, out=dead)
+        return np.where(bad, 0.0, values)
+    return values.copy() if copy else values
+
+
+def _number_codes(values: Array, levels: Array) -> Codes:
+    """Positions of numbers in the (sorted) levels, -1 when unknown."""
+    position = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
+    return np.where(levels[position] == values, position, -1)

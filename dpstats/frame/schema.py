@@ -1,0 +1,118 @@
+"""What a design demands of a table's columns, from names and types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpstats.errors import SchemaError
+from dpstats.frame.source import ADVICE, WORDS, Levels, Table, check_levels
+
+if TYPE_CHECKING:
+    from dpstats.frame.design import Design
+
+_ACCEPTED: Mapping[str, tuple[str, ...]] = {
+    "number": ("number", "missing"),
+    "bool": ("bool", "object", "missing"),
+    "category": ("category", "object", "missing"),
+}
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column as the design reads it.
+
+    ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
+    the numbers that C() takes as levels.
+    """
+
+    kind: str
+    levels: Levels | None = None
+
+    @property
+    def code_levels(self) -> Levels | None:
+        """Levels when the column's value is the number of a level, None when it is a number."""
+        return None if self.kind == "number" else self.levels
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A column as the user declares it; ``span`` is None when its range is unknown."""
+
+    spec: ColumnSpec
+    span: tuple[float, float] | None = None
+
+
+def declared_spec(name: str, value: Any) -> Declared:
+    """Read one entry of a schema.
+
+    Examples
+    --------
+    >>> declared_spec("age", (18, 99)).span
+    (18.0, 99.0)
+    """
+    if value is bool:
+        return Declared(ColumnSpec("bool", (False, True)))
+    if value is float or value is int:
+        return Declared(ColumnSpec("number"))
+    if isinstance(value, tuple) and len(value) == 2 and all(_is_number(v) for v in value):
+        low, high = float(value[0]), float(value[1])
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise SchemaError(f"'{name}': (low, high) must be two finite numbers, low < high.")
+        return Declared(ColumnSpec("number"), (low, high))
+    if isinstance(value, list) and value:
+        levels = check_levels(name, value)
+        if all(_is_number(level) for level in levels):
+            levels = tuple(sorted(levels))
+            return Declared(ColumnSpec("number", levels), (float(levels[0]), float(levels[-1])))
+        return Declared(ColumnSpec("category", levels))
+    raise SchemaError(
+        f"'{name}' must be declared as (low, high) or float for a number, as a list of levels for "
+        "a category, or as bool."
+    )
+
+
+def check_table(design: Design, table: Table, roles: Collection[str]) -> None:
+    """Raise unless the table has every column that is read, each of a kind that fits."""
+    for name in design.columns_for(roles):
+        require_column(table, name, f"'{design.formula}'")
+        found = table.type_of(name)
+        wanted = design.columns[name].kind
+        accepted = _ACCEPTED[wanted]
+        if wanted == "number" and not _enters_design(design, name):
+            # True and False are 1 and 0 in a response, an offset or a weight
+            accepted += ("bool",)
+        if found.kind not in accepted:
+            advice = ADVICE.get(found.kind, "") if wanted == "number" else ""
+            if found.kind == "number":
+                advice = f"turn it into text first, e.g. {name}.astype(str)"
+                if wanted == "bool":
+                    advice = f"turn it into booleans first, e.g. {name} == 1"
+            raise SchemaError(
+                f"column `{name}` holds {WORDS[found.kind]} ({found.label}), but the public data "
+                f"declare {WORDS[wanted]}" + (f"; {advice}." if advice else ".")
+            )
+
+
+def require_column(table: Table, name: str, why: str) -> None:
+    """Raise unless the table has the column."""
+    if name not in table.names:
+        near = get_close_matches(name, table.names, 1)
+        has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
+        raise SchemaError(
+            f"the table has no column `{name}`, which {why} needs"
+            + (f"; did you mean `{near[0]}`?" if near else ".")
+            + f" Its columns are: {has}."
+        )
+
+
+def _enters_design(design: Design, name: str) -> bool:
+    return any(name in factor.expr.columns for factor in design.factors.values())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

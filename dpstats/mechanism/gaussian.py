@@ -1,0 +1,136 @@
+"""The Gaussian mechanism on integers: vectors, counts and symmetric matrices.
+
+Every release of the package goes through `release_vector` or `release_symmetric`. The totals that
+come in are integers (sums on a fixed grid, see `grid`), so that neither the sum nor the addition of
+the noise rounds: what the proof says of real numbers holds for the floats that leave.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.mechanism.noise import SMALLEST_SD, Noise
+from dpstats.mechanism.privacy import Privacy
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One private number, vector or matrix, with what an auditor asks about it.
+
+    Attributes
+    ----------
+    what : str
+        What was released, in words.
+    value : ndarray
+        The noised value, in the unit of the statistic.
+    sensitivity : float
+        Largest l2 change when one row is replaced (for a symmetric matrix: Frobenius norm).
+    noise_sd : float
+        Standard deviation of the noise per coordinate; for a symmetric matrix on the diagonal.
+    cost : Privacy
+        The cost of this release alone.
+    step : float
+        Spacing of the grid on which the value lies.
+    """
+
+    what: str
+    value: Floats
+    sensitivity: float
+    noise_sd: float
+    cost: Privacy
+    step: float
+
+
+def _noise_scale(
+    sensitivity: float, privacy: Privacy, smallest: float = SMALLEST_SD
+) -> tuple[float, Privacy]:
+    """Noise in grid steps and the cost it stands for: never below ``smallest`` steps.
+
+    A budget so large that it would need less noise than the lattice statement allows (see
+    `noise`) is simply not used up.
+    """
+    sd = sensitivity / privacy.mu * (1 + 1e-12)
+    if sd >= smallest:
+        return sd, privacy
+    return smallest, Privacy(sensitivity / smallest)
+
+
+def _to_float(total: NDArray[np.object_], unit: float) -> Floats:
+    """Exact integers to floats: one rounding each, after the noise, hence post-processing."""
+    flat = [float(int(k)) * unit for k in total.ravel()]
+    return np.array(flat, dtype=np.float64).reshape(total.shape)
+
+
+def release_vector(
+    what: str,
+    total: NDArray[np.object_],
+    sensitivity: float,
+    unit: float,
+    privacy: Privacy,
+    noise: Noise,
+) -> Release:
+    """Add the same noise to every coordinate of an integer vector.
+
+    Parameters
+    ----------
+    total : object array of int
+        Exact sum over the rows.
+    sensitivity : float
+        Largest l2 change of ``total`` (in integers) when one row is replaced; the caller proves it.
+    unit : float
+        What one integer step is worth in the released value.
+
+    Notes
+    -----
+    sd = sensitivity / mu makes the release mu-GDP and mu^2/2-zCDP (see `noise`).
+    """
+    sd, cost = _noise_scale(sensitivity, privacy)
+    drawn = noise.integers(sd, total.size).astype(object).reshape(total.shape)
+    value = _to_float(total + drawn, unit)
+    return Release(what, value, sensitivity * unit, sd * unit, cost, unit)
+
+
+def release_symmetric(
+    what: str,
+    total: NDArray[np.object_],
+    sensitivity: float,
+    unit: float,
+    privacy: Privacy,
+    noise: Noise,
+    *,
+    isometric: bool = True,
+) -> Release:
+    """Add symmetric noise to an integer symmetric matrix.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest *Frobenius* change of ``total`` when one row is replaced.
+    isometric : bool
+        True: noise sd on the diagonal and sd/sqrt(2) off it. False: sd everywhere in the upper
+        triangle, the noise of the papers.
+
+    Notes
+    -----
+    Write D for the change of the matrix. With sd s on the diagonal and s/sqrt(2) off it the cost is
+    sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = |D|_F^2 / (2 s^2): the same as a vector of norm
+    |D|_F (the isometry svec(M) = (M_ii, sqrt(2) M_ij)). With s everywhere the second sum is halved,
+    so the cost is at most the same: the papers' noise is more than enough.
+    """
+    d = total.shape[0]
+    between = math.sqrt(2) if isometric else 1.0
+    sd, cost = _noise_scale(sensitivity, privacy, between * SMALLEST_SD)
+    drawn = np.zeros((d, d), dtype=object)
+    upper = np.triu_indices(d, 1)
+    drawn[upper] = noise.integers(sd / between, len(upper[0])).astype(object)
+    drawn = drawn + drawn.T
+    drawn[np.diag_indices(d)] = noise.integers(sd, d).astype(object)
+    value = _to_float(total + drawn, unit)
+    return Release(what, value, sensitivity * unit, sd * unit, cost, unit)

@@ -1,0 +1,152 @@
+"""Fixed-point arithmetic whose results do not depend on who adds first.
+
+Floating-point sums depend on the order of the rows, on the block size, on the BLAS kernel and on
+the number of threads, and the last bits of such a sum can tell what a proof over the real numbers
+says cannot be told. Everything that is summed over private rows is therefore an integer:
+
+* `exact_product` applies a public matrix to rows so that the result for a row depends on that row
+  alone, bit for bit (`scaled_product` for rows of extreme size);
+* `Grid` holds the number of steps per radius and the rows per slab, chosen so that every partial
+  sum of products stays below 2^53: float64 BLAS then adds integers, exactly, in any order;
+* `ExactSum` adds the slabs' integers without overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+
+_SMALL_TABLE = 2**17
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Steps per radius and rows per slab with ``rows * steps^2 <= 2^52``."""
+
+    rows: int
+    steps: int
+
+    @classmethod
+    def for_rows(cls, n: int) -> Grid:
+        """Slabs of 4096 rows for speed; small tables afford short slabs and so a finer grid."""
+        log_rows = 12 if n > _SMALL_TABLE else 8
+        return cls(2**log_rows, 2 ** ((52 - log_rows) // 2))
+
+
+def _rounded(values: Floats, unit: Floats, out: Floats) -> Floats:
+    """Nearest multiples of ``unit`` (powers of two) for values below 2^51 units: adding rounds."""
+    constant = 1.5 * 2.0**52 * unit
+    np.add(values, constant, out=out)
+    out -= constant
+    return out
+
+
+@dataclass(frozen=True)
+class ExactMatrix:
+    """A public d x k matrix M prepared for `exact_product`.
+
+    Attributes
+    ----------
+    high, low : (d, k) arrays
+        M = high + low up to 2^-(2 bits + 1) of each column's largest entry.
+    bits : int
+        Significant bits of ``high``, of ``low`` and of each half of a row.
+    unit : (d,) array
+        A power of two per entry of a row: the size at which `exact_product` splits it.
+    """
+
+    high: Floats
+    low: Floats
+    bits: int
+    unit: Floats
+
+    @classmethod
+    def split(cls, matrix: Floats, typical: Floats) -> ExactMatrix:
+        """Split ``matrix``; ``typical`` is the public size of each entry of a row."""
+        d = matrix.shape[0]
+        bits = (52 - math.ceil(math.log2(2 * d))) // 2
+        unit = np.ldexp(1.0, np.frexp(typical)[1])
+        sized = matrix * unit[:, None]  # what multiplies rows measured in units
+        grain = np.ldexp(1.0, np.frexp(np.abs(sized).max(axis=0))[1] - bits)
+        high = _rounded(sized, grain, np.empty_like(sized))
+        low = _rounded(sized - high, grain * 2.0 ** -(bits + 1), np.empty_like(sized))
+        return cls(high / unit[:, None], low / unit[:, None], bits, unit)
+
+
+def exact_product(rows: Floats, matrix: ExactMatrix) -> Floats:
+    """Products M'x of rows with a public matrix, free of rounding order.
+
+    Parameters
+    ----------
+    rows : (b, d) array
+        Every entry at most 2^8 of its unit; for larger entries the result is still accurate, but
+        its last bits may depend on the BLAS kernel (see `scaled_product`).
+
+    Returns
+    -------
+    (k, b) array, one column per row.
+
+    Notes
+    -----
+    Measure each entry in its unit. A row is split into x = h + l with h a multiple of 2^(8-p), |h|
+    <= 2^8, and l a multiple of 2^(7-2p), |l| <= 2^(7-p), p = bits; each column of M (scaled to
+    magnitude 1) into H + L with H a multiple of 2^-p, L of 2^-(2p+1), |L| <= 2^-(p+1). Products h H
+    are multiples of 2^(8-2p) and d of them sum to at most d 2^8: 2p + log2(d) <= 52 bits. Products
+    h L and l H are multiples of 2^(7-3p) and 2d of them sum to at most 2d 2^(7-p): 2p + log2(2d) <=
+    52 bits. So every partial sum is a float64 without rounding, whatever the order, the blocking
+    or the use of fused operations. The two exact sums are then added, one rounding. What is left
+    out, l L, is below d 2^(6-2p), about 2^-36 of the largest product.
+    """
+    grain = (matrix.unit * 2.0 ** (8 - matrix.bits))[:, None]
+    high = _rounded(rows.T, grain, np.empty((rows.shape[1], rows.shape[0])))
+    low = rows.T - high
+    _rounded(low, grain * 2.0 ** -(matrix.bits + 1), low)
+    small = matrix.low.T @ high
+    small += matrix.high.T @ low
+    product = matrix.high.T @ high
+    product += small
+    return product
+
+
+def scaled_product(rows: Floats, matrix: ExactMatrix) -> tuple[Floats, NDArray[np.int32]]:
+    """`exact_product` for rows of any size: each is scaled by its own power of two first.
+
+    Returns the products of the scaled rows and the exponents, so that nothing overflows: the
+    product of row i is ``product[:, i] * 2**exponent[i]``.
+    """
+    largest = np.abs(rows / matrix.unit).max(axis=1, initial=0.0)
+    exponent = np.maximum(np.frexp(largest)[1], -1000)
+    return exact_product(rows * np.ldexp(1.0, -exponent)[:, None], matrix), exponent
+
+
+class ExactSum:
+    """Running sum of integer-valued float64 arrays (each below 2^53) as exact integers."""
+
+    _flush = 1 << 10
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._small = np.zeros(shape, dtype=np.int64)
+        self._total = np.zeros(shape, dtype=object)
+        self._count = 0
+
+    def add(self, values: Floats) -> None:
+        self._small += values.astype(np.int64)
+        self._count += 1
+        if self._count == self._flush:  # 2^10 terms below 2^53 stay below 2^63
+            self._spill()
+
+    def _spill(self) -> None:
+        self._total = self._total + self._small.astype(object)
+        self._small[...] = 0
+        self._count = 0
+
+    def value(self) -> NDArray[np.object_]:
+        """The sum as an object array of Python integers."""
+        self._spill()
+        return self._total

@@ -1,0 +1,536 @@
+"""Numbers to text by R's printing rules: the one place of the package where that happens.
+
+R prints a vector with the fewest digits that show its most demanding element to the asked number
+of significant digits, gives every element the same number of decimals, and takes scientific
+notation only where that is narrower. The functions here follow `format`, `format.pval`,
+`formatC`, `signif`, `round` and `printCoefmat` of R, so a table of estimates reads exactly as its
+counterpart in R does.
+
+A missing value is ``None`` (printed ``NA``); ``nan`` is a number that is not one (``NaN``).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, SupportsFloat
+
+from dpstats.errors import ArgumentError
+
+LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
+NA = "NA"
+DIGITS = 7
+"""Significant digits printed unless told otherwise: R's ``options(digits = 7)``."""
+EPS_PVALUE = 2.220446e-16
+"""The p-value below which only "less than" is printed: R's ``.Machine$double.eps``."""
+
+_CUTS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+_MAX_DIGITS = 22  # R's own ceiling; beyond it every double has long been exact
+_DOUBLE_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How every number of one vector is printed."""
+
+    decimals: int
+    scientific: bool
+    width: int
+
+    def text(self, x: float) -> str:
+        if not math.isfinite(x):
+            return _non_finite(x)
+        x = x or 0.0  # R prints a negative zero without its sign
+        return f"{x:.{self.decimals}{'e' if self.scientific else 'f'}}"
+
+
+class CoefficientColumns(NamedTuple):
+    """The printed columns of a table of coefficients; a column that was not asked for is None."""
+
+    estimate: list[str]
+    std_error: list[str]
+    statistic: list[str] | None
+    p_value: list[str] | None
+
+
+def _non_finite(x: float) -> str:
+    if math.isnan(x):
+        return "NaN"
+    return "Inf" if x > 0 else "-Inf"
+
+
+def _check_digits(digits: int) -> None:
+    if not 1 <= digits <= _MAX_DIGITS:
+        raise ArgumentError(f"digits must lie in 1..{_MAX_DIGITS}, not {digits}")
+
+
+def _floats(values: Iterable[SupportsFloat | None]) -> list[float | None]:
+    return [None if v is None else float(v) for v in values]
+
+
+def _pad(texts: Sequence[str], width: int = 0) -> list[str]:
+    width = max([width, *map(len, texts)])
+    return [text.rjust(width) for text in texts]
+
+
+def signif(x: float, digits: int = 6) -> float:
+    """Round to a number of significant digits, as R's `signif`.
+
+    The scaled value is rounded half to even, so a tie that exists only after scaling (0.15) falls
+    as it does in R.
+
+    Parameters
+    ----------
+    x : float
+        The number; a non-finite one is returned as it is.
+    digits : int
+        How many significant digits to keep; less than one counts as one.
+
+    Returns
+    -------
+    float
+        The rounded number.
+
+    Examples
+    --------
+    >>> signif(123456, 2), signif(0.0012349, 3)
+    (120000.0, 0.00123)
+    """
+    x = float(x)
+    if not math.isfinite(x) or x == 0 or digits > _MAX_DIGITS:
+        return x
+    places = max(1, digits) - 1 - math.floor(math.log10(abs(x)))
+    if abs(places) > 300:  # the power of ten would overflow: let the decimal conversion round
+        return float(f"{x:.{max(1, digits) - 1}e}")
+    if places > 0:
+        return float(round(x * 10.0**places) / 10.0**places)
+    return float(round(x / 10.0**-places) * 10.0**-places)
+
+
+def _round(x: float, places: int) -> float:
+    """R's `round` (since 4.0) for a positive number of places.
+
+    Of the two decimal neighbours the nearer one is taken, and the even one only where both are
+    equally near as doubles; Python's own `round` decides on the exact binary value instead.
+    """
+    if not math.isfinite(x) or x == 0:
+        return x
+    size = abs(x)
+    if places + math.log10(2) * (math.frexp(size)[1] - 0.5) > _DOUBLE_DIGITS:
+        return x  # as precise as a double is already: scaling would only add noise
+    power = 10.0**places
+    scaled = math.floor(size * power)
+    down, up = scaled / power, math.ceil(size * power) / power
+    below, above = size - down, up - size
+    take_down = below < above or (below == above and scaled % 2 == 0)
+    return math.copysign(down if take_down else up, x)
+
+
+def _scientific(x: float, digits: int) -> tuple[int, int]:
+    """The decimal exponent and the significant digits x needs, rounded to at most `digits`."""
+    mantissa, exponent = f"{abs(x):.{digits - 1}e}".split("e")
+    return int(exponent), max(1, len(mantissa.replace(".", "").rstrip("0")))
+
+
+def _integer_digits(x: float, exponent: int, digits: int) -> int:
+    """Digits left of the point in fixed notation (zero or less for a number below one).
+
+    9996 with three digits is 1e+04, whose exponent promises five digits, but fixed notation
+    still prints the four of 9996.
+    """
+    if not 0 < exponent <= _MAX_DIGITS:
+        return exponent + 1
+    fuzz = 0.5 / 10.0 ** max(0, digits - exponent)
+    return exponent + (0 if abs(x) + fuzz < 10.0**exponent else 1)
+
+
+def _common_style(
+    values: Iterable[float | None], digits: int, nsmall: int = 0, *, fixed: bool = False
+) -> _Style:
+    """Choose the decimals and the notation for a vector (R's `formatReal`)."""
+    finite = [x for x in values if x is not None and math.isfinite(x)]
+    if not finite:
+        return _Style(0, scientific=False, width=0)
+    parts = [_scientific(x, digits) for x in finite]
+    lefts = [_integer_digits(x, e, digits) for x, (e, _) in zip(finite, parts, strict=True)]
+    needed = max(n - left for left, (_, n) in zip(lefts, parts, strict=True))
+    decimals = min(max(0, needed), 350)
+    whole = max(max(1, left) + (x < 0) for x, left in zip(finite, lefts, strict=True))
+    fixed_width = whole + decimals + (decimals > 0)
+    sci_decimals = max(n for _, n in parts) - 1
+    long_exponent = any(abs(e) >= 100 for e, _ in parts)
+    sci_width = (
+        any(x < 0 for x in finite) + 1 + (sci_decimals > 0) + sci_decimals + 4 + long_exponent
+    )
+    if fixed or fixed_width <= sci_width:
+        decimals = max(decimals, nsmall)
+        return _Style(decimals, scientific=False, width=whole + decimals + (decimals > 0))
+    return _Style(sci_decimals, scientific=True, width=sci_width)
+
+
+def format_numbers(
+    values: Iterable[SupportsFloat | None],
+    digits: int = DIGITS,
+    nsmall: int = 0,
+    *,
+    pad: bool = True,
+) -> list[str]:
+    """Format a vector as R's `format` does.
+
+    Parameters
+    ----------
+    values : iterable of numbers or None
+        The vector. When every number is an integer (of Python or NumPy), all digits are printed,
+        as R prints its integer vectors.
+    digits : int
+        The significant digits that the most demanding element is shown to.
+    nsmall : int
+        The fewest decimals in fixed notation.
+    pad : bool
+        Whether to pad to a common width on the left, as R does.
+
+    Returns
+    -------
+    list of str
+        One text per value: ``"NA"`` for None, ``"NaN"``, ``"Inf"`` and ``"-Inf"`` as R.
+
+    Examples
+    --------
+    >>> format_numbers([3.14159265, -200, None])
+    ['   3.141593', '-200.000000', '         NA']
+    >>> format_numbers([1e-10, 1])
+    ['1e-10', '1e+00']
+    >>> format_numbers([100000]), format_numbers([100000.0])
+    (['100000'], ['1e+05'])
+    """
+    _check_digits(digits)
+    given = list(values)
+    present = [v for v in given if v is not None]
+    width = 0
+    if present and all(isinstance(v, numbers.Integral) for v in present):
+        texts = [NA if v is None else str(int(v)) for v in given]  # type: ignore[call-overload]
+    else:
+        floats = _floats(given)
+        style = _common_style(floats, digits, nsmall)
+        texts = [NA if x is None else style.text(x) for x in floats]
+        width = style.width  # R reserves a sign's place even where the widest number has none
+    return _pad(texts, width) if pad else texts
+
+
+def format_scalar(x: SupportsFloat | None, digits: int = DIGITS, nsmall: int = 0) -> str:
+    """Format one number as R's `format` does.
+
+    Parameters
+    ----------
+    x : number or None
+        The number.
+    digits : int
+        Its significant digits, less those that would be trailing zeros.
+    nsmall : int
+        The fewest decimals in fixed notation.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> format_scalar(15.379587, 4), format_scalar(1.4898e-12, 4), format_scalar(2.0, nsmall=1)
+    ('15.38', '1.49e-12', '2.0')
+    """
+    return format_numbers([x], digits, nsmall, pad=False)[0]
+
+
+def format_c(x: SupportsFloat | None, digits: int = DIGITS) -> str:
+    """Format one number as R's `formatC` does by default, that is by C's ``%g``.
+
+    R prints R-squared and the F statistic so: it goes to scientific notation only below 1e-4, or
+    when there are more integer digits than `digits`.
+
+    Parameters
+    ----------
+    x : number or None
+        The number.
+    digits : int
+        Its significant digits, less those that would be trailing zeros.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> format_c(0.65107938, 4), format_c(89.5671, 4), format_c(123456, 4)
+    ('0.6511', '89.57', '1.235e+05')
+    """
+    _check_digits(digits)
+    if x is None:
+        return NA
+    value = float(x)
+    return f"{value:.{digits}g}" if math.isfinite(value) else _non_finite(value)
+
+
+def format_full(x: object) -> str:
+    """Write a value so that nothing is lost, for a file that another program reads.
+
+    Parameters
+    ----------
+    x : object
+        A number, a truth value, a text or None.
+
+    Returns
+    -------
+    str
+        The shortest text that reads back as the same double; ``NA``, ``NaN``, ``Inf``, ``TRUE``
+        and ``FALSE`` as R writes and both R and pandas read them.
+
+    Examples
+    --------
+    >>> [format_full(x) for x in (0.1, 1 / 3, 2, None, float("-inf"), True, "speed")]
+    ['0.1', '0.3333333333333333', '2', 'NA', '-Inf', 'TRUE', 'speed']
+    """
+    if x is None:
+        return NA
+    if type(x).__name__ in ("bool", "bool_"):  # NumPy's truth value is not Python's
+        return "TRUE" if x else "FALSE"
+    if isinstance(x, numbers.Integral):
+        return str(int(x))
+    if isinstance(x, numbers.Real):
+        value = float(x)
+        return repr(value) if math.isfinite(value) else _non_finite(value)
+    return str(x)
+
+
+def percents(values: Iterable[SupportsFloat], digits: int = 3, sep: str = " ") -> list[str]:
+    """Name fractions as percentages, as R heads the columns of `confint`.
+
+    Parameters
+    ----------
+    values : iterable of numbers
+        The fractions.
+    digits : int
+        The significant digits that the most demanding one is shown to; none is padded.
+    sep : str
+        What stands before the percent sign.
+
+    Returns
+    -------
+    list of str
+        One name per fraction.
+
+    Examples
+    --------
+    >>> percents([0.025, 0.975]), percents([0.0005, 0.9995])
+    (['2.5 %', '97.5 %'], ['0.05 %', '99.95 %'])
+    """
+    _check_digits(digits)
+    scaled = [100 * float(v) for v in values]
+    style = _common_style(scaled, digits, fixed=True)
+    return [style.text(x) + sep + "%" for x in scaled]
+
+
+def percent(x: SupportsFloat, digits: int = 3, sep: str = " ") -> str:
+    """Name one fraction as a percentage; see `percents`.
+
+    Parameters
+    ----------
+    x : number
+        The fraction.
+    digits : int
+        Its significant digits, less those that would be trailing zeros.
+    sep : str
+        What stands before the percent sign.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.25, sep="")
+    ('95 %', '25%')
+    """
+    return percents([x], digits, sep)[0]
+
+
+def format_pval(
+    p: Iterable[SupportsFloat | None],
+    digits: int = DIGITS - 2,
+    eps: float = EPS_PVALUE,
+    na_form: str = NA,
+) -> list[str]:
+    """Format p-values as R's `format.pval` does.
+
+    Those of 0.0001 and more share one fixed format, the smaller ones another, and those below
+    `eps` are only said to be so.
+
+    Parameters
+    ----------
+    p : iterable of numbers or None
+        The p-values.
+    digits : int
+        Significant digits within each of the two groups.
+    eps : float
+        The bound below which a p-value is not told apart from zero.
+    na_form : str
+        What is printed for None and nan.
+
+    Returns
+    -------
+    list of str
+        One text per p-value.
+
+    Examples
+    --------
+    >>> format_pval([0.0123, 1.49e-12], digits=3), format_pval([1e-20, 1.29e-10], digits=3)
+    (['0.0123', '1.49e-12'], ['< 2e-16', '1.29e-10'])
+    >>> format_pval([0.0], digits=3), format_pval([0.0])
+    (['<2e-16'], ['< 2.22e-16'])
+    """
+    _check_digits(digits)
+    given = [math.nan if x is None else x for x in _floats(p)]
+    exponents = [math.floor(math.log10(x)) if x > 0 else -50 for x in given]
+    coarse = [e >= -3 or (e == -4 and digits > 1) for e in exponents]
+    texts: dict[int, str] = {}
+    for group in (True, False):
+        where = [i for i, x in enumerate(given) if x >= eps and coarse[i] is group]
+        texts |= zip(where, format_numbers([given[i] for i in where], digits), strict=True)
+    below = _below_eps(eps, digits, list(texts.values()))
+    return [
+        na_form if math.isnan(x) else below if x < eps else texts[i] for i, x in enumerate(given)
+    ]
+
+
+def _below_eps(eps: float, digits: int, others: Sequence[str]) -> str:
+    """What is printed below eps: no wider than the p-values beside it, if that can be had."""
+    digits = max(1, digits - 2)
+    widest = max(map(len, others), default=0)
+    if others and digits > 1 and digits + 6 > widest:
+        digits = max(1, widest - 7)
+    tight = digits == 1 and widest <= 6
+    return "<" + ("" if tight else " ") + format_scalar(eps, digits)
+
+
+def stars(p: Iterable[SupportsFloat | None]) -> list[str]:
+    """Mark p-values with R's significance codes (see `LEGEND`).
+
+    Parameters
+    ----------
+    p : iterable of numbers or None
+        The p-values.
+
+    Returns
+    -------
+    list of str
+        ``"***"``, ``"**"``, ``"*"``, ``"."`` or ``""``; a bound belongs to the stronger mark.
+
+    Examples
+    --------
+    >>> stars([0.001, 0.0123, 0.05, 0.07, 0.5, None])
+    ['***', '*', '*', '.', '', '']
+    """
+    return [
+        next((mark for cut, mark in _CUTS if x is not None and x <= cut), "") for x in _floats(p)
+    ]
+
+
+def format_coefficients(
+    estimates: Iterable[SupportsFloat | None],
+    std_errors: Iterable[SupportsFloat | None],
+    statistics: Iterable[SupportsFloat | None] | None = None,
+    p_values: Iterable[SupportsFloat | None] | None = None,
+    digits: int = DIGITS - 3,
+    eps: float = EPS_PVALUE,
+) -> CoefficientColumns:
+    """Format a table of coefficients as R's `printCoefmat` does.
+
+    Estimates and standard errors share one format: the smallest of them gets `digits`
+    significant digits, as far as that does not cost more decimals than it needs.
+
+    Parameters
+    ----------
+    estimates, std_errors : iterable of numbers or None
+        The two columns, of equal length.
+    statistics, p_values : iterable of numbers or None, optional
+        The test columns; leave out what the table does not have.
+    digits : int
+        Significant digits. The default is the one of R's `summary`.
+    eps : float
+        The p-value below which only "less than" is printed.
+
+    Returns
+    -------
+    CoefficientColumns
+        The columns of text, padded as R pads them.
+
+    Raises
+    ------
+    ArgumentError
+        If the columns differ in length.
+
+    Examples
+    --------
+    >>> columns = format_coefficients(
+    ...     [-17.579095, 3.932409], [6.758440, 0.415513], [-2.601058, 9.463990], [0.012319, 1.49e-12]
+    ... )
+    >>> columns.estimate, columns.std_error
+    (['-17.5791', '  3.9324'], ['  6.7584', '  0.4155'])
+    >>> columns.statistic, columns.p_value
+    (['-2.601', ' 9.464'], ['0.0123', '1.49e-12'])
+    """
+    _check_digits(digits)
+    estimate, error = _floats(estimates), _floats(std_errors)
+    tests = None if statistics is None else _floats(statistics)
+    p = None if p_values is None else _floats(p_values)
+    if {len(c) for c in (error, tests, p) if c is not None} != {len(estimate)}:
+        raise ArgumentError("the columns of a table of coefficients differ in length")
+    test_digits = max(1, min(5, digits - 1))
+    both = _estimate_texts(estimate + error, digits)
+    return CoefficientColumns(
+        both[: len(estimate)],
+        both[len(estimate) :],
+        None if tests is None else _statistic_texts(tests, test_digits, digits),
+        None if p is None else _p_value_texts(p, test_digits, eps),
+    )
+
+
+def _estimate_texts(values: list[float | None], digits: int) -> list[str]:
+    """Format estimates and standard errors together."""
+    sizes = [abs(x) for x in values if x is not None and math.isfinite(x) and x != 0]
+    smallest = 1 + math.floor(math.log10(min(sizes))) if sizes else 1
+    places = max(1, digits - smallest)
+    rounded = [None if x is None else _round(x, places) for x in values]
+    texts = format_numbers(rounded, digits)
+    # Rounding must not turn a small number into a printed zero: such ones get their own format.
+    lost = [i for i, x in enumerate(values) if x and not math.isnan(x) and float(texts[i]) == 0]
+    own = format_numbers([values[i] for i in lost], max(1, digits - 1))
+    for i, text in zip(lost, own, strict=True):
+        texts[i] = text
+    return _unpad_missing(texts, values)
+
+
+def _statistic_texts(values: list[float | None], places: int, digits: int) -> list[str]:
+    rounded = [None if x is None else _round(x, places) for x in values]
+    return _unpad_missing(format_numbers(rounded, digits), values)
+
+
+def _p_value_texts(values: list[float | None], digits: int, eps: float) -> list[str]:
+    """P-values where nan, unlike in `format_pval`, is told apart from a missing value."""
+    texts = format_pval(values, digits, eps)
+    return [
+        "NaN" if x is not None and math.isnan(x) else text
+        for x, text in zip(values, texts, strict=True)
+    ]
+
+
+def _unpad_missing(texts: list[str], values: list[float | None]) -> list[str]:
+    """R overwrites missing cells after the others were padded, so these carry no padding."""
+    return [
+        text.strip() if x is None or math.isnan(x) else text
+        for text, x in zip(texts, values, strict=True)
+    ]

@@ -1,0 +1,104 @@
+"""What a result says of its privacy: the total in every unit, and what was released for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpstats.mechanism.gaussian import Release
+from dpstats.mechanism.privacy import Privacy
+from dpstats.report.format import format_scalar
+
+UNIT = "one row replaced by another (n is public)"
+SEEDED = "seeded: not for release"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One line of the table of mechanisms."""
+
+    released: str
+    numbers: int
+    sensitivity: float
+    noise_sd: float
+    mu: float
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """The privacy of a result: totals, the unit of privacy, and the mechanisms behind it.
+
+    Attributes
+    ----------
+    total : Privacy
+    spent : tuple of Spent
+    seeded : bool
+        Whether the noise came from a seed; such a result must not leave the machine.
+
+    Examples
+    --------
+    >>> statement = PrivacyStatement(Privacy(1.0), (), seeded=False)
+    >>> statement.mu, statement.rho
+    (1.0, 0.5)
+    """
+
+    total: Privacy
+    spent: tuple[Spent, ...]
+    seeded: bool
+
+    @classmethod
+    def of(cls, total: Privacy, releases: Iterable[Release], seeded: bool) -> PrivacyStatement:
+        spent = tuple(
+            Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu) for r in releases
+        )
+        return cls(total, spent, seeded)
+
+    @property
+    def mu(self) -> float:
+        """Parameter of Gaussian differential privacy."""
+        return self.total.mu
+
+    @property
+    def rho(self) -> float:
+        """Parameter of zero-concentrated differential privacy."""
+        return self.total.rho
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon at this delta."""
+        return self.total.epsilon(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest delta at this epsilon."""
+        return self.total.delta(epsilon)
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        return UNIT
+
+    @property
+    def mechanisms(self) -> pd.DataFrame:
+        """What was released, its sensitivity, the noise added and the share of the total."""
+        return pd.DataFrame(
+            {
+                "released": [s.released for s in self.spent],
+                "numbers": [s.numbers for s in self.spent],
+                "sensitivity": [s.sensitivity for s in self.spent],
+                "noise_sd": [s.noise_sd for s in self.spent],
+                "mu": [s.mu for s in self.spent],
+                "share": [s.mu**2 / self.mu**2 for s in self.spent],
+            }
+        )
+
+    def line(self) -> str:
+        """The total in its three units."""
+        return (
+            f"mu = {format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP), "
+            f"epsilon = {format_scalar(self.epsilon(1e-5), 4)} at delta = 1e-05"
+        )
+
+    def __repr__(self) -> str:
+        noise = SEEDED if self.seeded else "cryptographic"
+        return f"{self.line()}\nUnit of privacy: {UNIT}\nNoise: {noise}"

@@ -1,0 +1,636 @@
+"""Tables and pages: one content, written as text, Markdown, LaTeX, HTML or CSV.
+
+A `Table` holds formatted cells and, beside them, the raw values: every printed form shows the
+cells, the CSV form gives the values in full precision. A `Page` is a sequence of tables and texts
+in reading order; it is what a summary returns and what a notebook shows.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
+
+from dpstats.errors import ArgumentError
+from dpstats.report.format import format_full
+
+Align = Literal["l", "r"]
+
+WIDTH = 80
+"""Columns of a line of text; R's ``options(width = 80)``."""
+
+_RULE = "---"  # R sets the legend off with this line
+_MARKDOWN = re.compile(
+    r"[\\`*\[|$]|<(?=[a-zA-Z/!?])|&(?=#?\w+;)"  # what has a meaning wherever it stands
+    r"|(?<!\s)~|~(?!\s)"  # R's tilde between spaces strikes nothing through
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a word is only that
+)
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+_GREEK = "αβγδεϵζηθκλμµνξπρστφϕχψωΓΔΘΛΞΠΣΦΨΩ"
+_GREEK_NAMES = (
+    "alpha beta gamma delta varepsilon epsilon zeta eta theta kappa lambda mu mu nu xi pi rho "
+    "sigma tau varphi phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+)
+_SIGNS = "≤≥≠≈±×·−∞∈→‖√¹²³"
+_SIGN_NAMES = r"\leq \geq \neq \approx \pm \times \cdot - \infty \in \to \| \surd ^{1} ^{2} ^{3}"
+_MATH = {
+    **{c: f"\\{name}" for c, name in zip(_GREEK, _GREEK_NAMES.split(), strict=True)},
+    **dict(zip(_SIGNS, _SIGN_NAMES.split(), strict=True)),
+    # In LaTeX's default font encoding these three would print other characters.
+    **{c: c for c in "<>|"},
+}
+_LATEX = str.maketrans(
+    {
+        **{c: f"\\{c}" for c in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        **{c: f"${math}$" for c, math in _MATH.items()},
+    }
+)
+
+# Classes only, no colours: the page's own text and background show through, light or dark.
+_STYLE = """<style>
+table.dpstats { border-collapse: collapse; margin: 0.4em 0; color: inherit;
+  font-size: 0.92em; font-variant-numeric: tabular-nums; }
+table.dpstats caption { caption-side: top; text-align: left; font-weight: 600;
+  padding: 0.2em 0; color: inherit; }
+table.dpstats tr { background: transparent; }
+table.dpstats tr > th, table.dpstats tr > td { padding: 0.15em 0.7em; border: 0;
+  white-space: nowrap; vertical-align: baseline; color: inherit; }
+table.dpstats tr > .l { text-align: left; }
+table.dpstats tr > .r { text-align: right; }
+table.dpstats thead > tr > th { font-weight: 600; border-top: 1px solid currentColor;
+  border-bottom: 1px solid currentColor; }
+table.dpstats tbody > tr > th { font-weight: normal; }
+table.dpstats tbody { border-bottom: 1px solid currentColor; }
+table.dpstats tfoot td { font-size: 0.9em; white-space: normal; opacity: 0.8; }
+table.dpstats-keys tbody { border-bottom: 0; }
+table.dpstats-keys tr > td { white-space: normal; }
+table.dpstats-keys tr > th { opacity: 0.8; }
+p.dpstats-heading { font-weight: 600; margin: 0.6em 0 0.2em; }
+p.dpstats { margin: 0.4em 0; max-width: 60em; }
+pre.dpstats { margin: 0.4em 0; color: inherit; background: transparent; }
+</style>
+"""
+
+
+def _flat(text: str) -> str:
+    """Put a text on one line, free of control characters; its own spaces stay."""
+    return _CONTROL.sub(" ", text)
+
+
+def escape_latex(text: str) -> str:
+    r"""Escape a text for LaTeX, with Greek letters and signs set in math.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        Text that needs no package of LaTeX.
+
+    Examples
+    --------
+    >>> print(escape_latex("Pr(>|t|) & y ~ x_1, μ ≤ 1"))
+    Pr($>$$|$t$|$) \& y \textasciitilde{} x\_1, $\mu$ $\leq$ 1
+    """
+    # Adjoining hyphens would join into a dash.
+    return re.sub("-(?=-)", "-{}", _flat(text).translate(_LATEX))
+
+
+def escape_markdown(text: str) -> str:
+    r"""Escape a text for Markdown, so that it reads literally, in a table as well.
+
+    What has no meaning in Markdown where it stands, such as the underscore inside a word, is left
+    as it is.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        The escaped text.
+
+    Examples
+    --------
+    >>> print(escape_markdown("Pr(>|t|) of my_var: ***"))
+    Pr(>\|t\|) of my_var: \*\*\*
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", _flat(text))
+
+
+def escape_html(text: str) -> str:
+    """Escape a text for HTML, in content and in quoted attributes.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        The escaped text.
+
+    Examples
+    --------
+    >>> escape_html("a < b & c")
+    'a &lt; b &amp; c'
+    """
+    return html.escape(_flat(text))
+
+
+def _width(text: str) -> int:
+    """Columns a text takes in a terminal: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) != 0 for c in text)
+
+
+def _align(text: str, width: int, align: Align) -> str:
+    gap = " " * (width - _width(text))
+    return gap + text if align == "r" else text + gap
+
+
+def _wrap(text: str, first: str = "", rest: str = "") -> str:
+    """Fold a text at `WIDTH`; words and R's double spaces are kept whole."""
+    return textwrap.fill(
+        _flat(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+class _Shown:
+    """What tables and pages share: Python and Jupyter show them in their printed forms."""
+
+    __slots__ = ()
+
+    def to_text(self) -> str:
+        raise NotImplementedError
+
+    def to_html(self) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph of running text; printed text folds it at `WIDTH`."""
+
+    text: str
+
+    def to_text(self) -> str:
+        return _wrap(self.text.strip())
+
+    def to_markdown(self) -> str:
+        # A mark that would begin a list or a heading is one only at the start of the line.
+        body = escape_markdown(self.text.strip())
+        return re.sub(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=>]))", r"\1\\", body)
+
+    def to_latex(self) -> str:
+        return rf"\noindent {escape_latex(self.text.strip())}\par"
+
+    def html_body(self) -> str:
+        return f'<p class="dpstats">{escape_html(self.text.strip())}</p>\n'
+
+
+@dataclass(frozen=True)
+class Preformatted:
+    """One or more lines shown as they are, in a fixed-width font where there is one."""
+
+    text: str
+
+    def _lines(self) -> list[str]:
+        return [_flat(line).rstrip() for line in self.text.expandtabs().strip("\n").split("\n")]
+
+    def to_text(self) -> str:
+        return "\n".join(self._lines())
+
+    def to_markdown(self) -> str:
+        # Fenced, as an indented block would join a list before it; no text inside ends the fence.
+        ticks = max(map(len, re.findall("`+", self.text)), default=0)
+        fence = "`" * max(3, ticks + 1)
+        return "\n".join([fence, *self._lines(), fence])
+
+    def to_latex(self) -> str:
+        # Not verbatim: that may not stand inside an argument, and its text could end it.
+        lines = [escape_latex(line).replace(" ", "~") or "~" for line in self._lines()]
+        return "\\noindent\\texttt{" + "}\\\\\n\\texttt{".join(lines) + "}\\par"
+
+    def html_body(self) -> str:
+        lines = "\n".join(html.escape(line) for line in self._lines())
+        return f'<pre class="dpstats">{lines}</pre>\n'
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A small heading, such as R's ``Coefficients:``; printed text alone adds the colon."""
+
+    text: str
+
+    def _bare(self) -> str:
+        return _flat(self.text).strip().removesuffix(":")
+
+    def to_text(self) -> str:
+        return f"{self._bare()}:"
+
+    def to_markdown(self) -> str:
+        return f"#### {escape_markdown(self._bare())}"
+
+    def to_latex(self) -> str:
+        return rf"\medskip\noindent\textbf{{{escape_latex(self._bare())}}}\par\nobreak\smallskip"
+
+    def html_body(self) -> str:
+        return f'<p class="dpstats-heading">{escape_html(self._bare())}</p>\n'
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """Named statements, such as ``privacy: mu = 1``, as ``(key, value)`` pairs of text."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def to_text(self) -> str:
+        indent = max((_width(_flat(key)) for key, _ in self.pairs), default=0) + 2
+        keys = [_align(f"{_flat(key)}: ", indent, "l") for key, _ in self.pairs]
+        return "\n".join(
+            # An empty value would take its key along when it is folded.
+            (_wrap(value, key, " " * indent) or key).rstrip()
+            for key, (_, value) in zip(keys, self.pairs, strict=True)
+        )
+
+    def to_markdown(self) -> str:
+        return "\n".join(
+            f"- **{escape_markdown(key)}**: {escape_markdown(value)}".rstrip()
+            for key, value in self.pairs
+        )
+
+    def to_latex(self) -> str:
+        lines = [_latex_row((key, value)) for key, value in self.pairs]
+        return "\n".join(
+            [
+                r"\noindent\begin{tabular}{@{}lp{0.65\linewidth}@{}}",
+                *lines,
+                r"\end{tabular}\par",
+            ]
+        )
+
+    def html_body(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" class="l">{escape_html(key)}</th>'
+            f'<td class="l">{escape_html(value)}</td></tr>\n'
+            for key, value in self.pairs
+        )
+        return f'<table class="dpstats dpstats-keys">\n<tbody>\n{rows}</tbody>\n</table>\n'
+
+
+Text = Paragraph | Preformatted | Heading | KeyValues
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    """One row of a tabular, safe after the row or rule before it."""
+    escaped = [escape_latex(cell.strip()) for cell in cells]
+    row = " & ".join(re.sub(r"^-(?=[\d.]|Inf)", "$-$", cell) for cell in escaped)
+    # A bracket or an asterisk here would be read as an option of the line end before it.
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table under construction; see `Table.from_columns`.
+
+    Parameters
+    ----------
+    name : str
+        The heading in every printed form.
+    cells : sequence of str
+        The formatted cells.
+    raw : sequence, optional
+        The values that the CSV form gives in full precision; without them it gives the cells.
+    align : {"l", "r"}
+        Left or right.
+    csv_name : str, optional
+        The heading in the CSV form; `name` if left out.
+    in_csv : bool
+        Whether the CSV form has the column (one of stars need not be there).
+    """
+
+    name: str
+    cells: Sequence[str]
+    raw: Iterable[object] | None = None
+    align: Align = "r"
+    csv_name: str | None = None
+    in_csv: bool = True
+
+
+@dataclass(frozen=True, repr=False)
+class Table(_Shown):
+    """A table of formatted cells, with the raw values beside them.
+
+    Most callers build one by `from_columns`.
+
+    Parameters
+    ----------
+    header : tuple of str
+        The column names.
+    rows : tuple of tuple of str
+        The formatted cells. Padding is kept in text (R's columns rely on it) and stripped
+        elsewhere.
+    align : tuple of {"l", "r"}
+        One entry per column; by default the first is left-aligned and the others are right.
+    title : str, optional
+        A small heading above the table.
+    notes : tuple of str
+        Lines below the table, such as the legend of the stars.
+    raw : tuple of tuple
+        The values of the CSV form, of the shape of `rows`; by default the cells.
+    csv_header : tuple of str or None
+        The column names of the CSV form, by default `header`; None leaves a column out.
+    main : bool
+        Whether this is the table that stands for its page in the CSV form.
+
+    Raises
+    ------
+    ArgumentError
+        If a row, the alignments, the raw values or the CSV header do not fit the header.
+
+    Examples
+    --------
+    >>> table = Table(("", "n"), (("men", "12"), ("women", "9")), raw=(("men", 12), ("women", 9)))
+    >>> print(table)
+           n
+    men   12
+    women  9
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    align: tuple[Align, ...] = ()
+    title: str | None = None
+    notes: tuple[str, ...] = ()
+    raw: tuple[tuple[object, ...], ...] = ()
+    csv_header: tuple[str | None, ...] = ()
+    main: bool = False
+
+    def __post_init__(self) -> None:
+        columns = len(self.header)
+        if not columns:
+            raise ArgumentError("a table needs at least one column")
+        others: list[Align] = ["r"] * (columns - 1)
+        object.__setattr__(self, "align", tuple(self.align) or ("l", *others))
+        object.__setattr__(self, "csv_header", self.csv_header or self.header)
+        object.__setattr__(
+            self, "raw", self.raw or tuple(tuple(c.strip() for c in row) for row in self.rows)
+        )
+        parts = (self.align, self.csv_header, *self.rows, *self.raw)
+        if any(len(part) != columns for part in parts) or len(self.raw) != len(self.rows):
+            raise ArgumentError("the parts of a table differ in their number of columns or rows")
+        if not set(self.align) <= {"l", "r"}:
+            raise ArgumentError("the alignment of a column is 'l' or 'r'")
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Iterable[Column],
+        *,
+        title: str | None = None,
+        notes: Iterable[str] = (),
+        main: bool = False,
+    ) -> Table:
+        """Build a table column by column.
+
+        Parameters
+        ----------
+        columns : iterable of Column
+            The columns, of equal length.
+        title : str, optional
+            A small heading above the table.
+        notes : iterable of str
+            Lines below the table.
+        main : bool
+            Whether this is the table that stands for its page in the CSV form.
+
+        Returns
+        -------
+        Table
+            The table.
+
+        Raises
+        ------
+        ArgumentError
+            If the columns, or the cells and the raw values of one, differ in length.
+
+        Examples
+        --------
+        >>> table = Table.from_columns(
+        ...     [
+        ...         Column("", ["speed"], align="l", csv_name="term"),
+        ...         Column("Estimate", ["3.9324"], raw=[3.932408759124087]),
+        ...     ]
+        ... )
+        >>> print(table)
+              Estimate
+        speed   3.9324
+        >>> print(table.to_csv(), end="")
+        term,Estimate
+        speed,3.932408759124087
+        """
+        given = tuple(columns)
+        cells = [tuple(c.cells) for c in given]
+        raw = [tuple(t.strip() for t in c.cells) if c.raw is None else tuple(c.raw) for c in given]
+        if len({len(values) for values in (*cells, *raw)}) > 1:
+            raise ArgumentError("the columns of a table differ in length")
+        return cls(
+            header=tuple(c.name for c in given),
+            rows=tuple(zip(*cells, strict=True)),
+            align=tuple(c.align for c in given),
+            title=title,
+            notes=tuple(notes),
+            raw=tuple(zip(*raw, strict=True)),
+            csv_header=tuple(
+                (c.name if c.csv_name is None else c.csv_name) if c.in_csv else None for c in given
+            ),
+            main=main,
+        )
+
+    def to_text(self) -> str:
+        """Print the table as R prints a matrix of text, without trailing spaces."""
+        # By hand: tabulate sets its columns at least two apart and widens every header.
+        lines = [[_flat(cell) for cell in row] for row in (self.header, *self.rows)]
+        widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+        body = [" ".join(map(_align, line, widths, self.align)).rstrip() for line in lines]
+        title = [] if self.title is None else [Heading(self.title).to_text()]
+        notes = [_RULE, *(_wrap(note) for note in self.notes)] if self.notes else []
+        return "\n".join([*title, *body, *notes])
+
+    def to_markdown(self) -> str:
+        """Write the table as a Markdown pipe table."""
+        grid = tabulate(
+            [[escape_markdown(cell.strip()) for cell in row] for row in self.rows],
+            [escape_markdown(name.strip()) for name in self.header],
+            tablefmt="pipe",
+            disable_numparse=True,
+            colalign=["left" if a == "l" else "right" for a in self.align] if self.rows else None,
+        )
+        title = [] if self.title is None else [Heading(self.title).to_markdown()]
+        return "\n\n".join([*title, grid, *(Paragraph(n).to_markdown() for n in self.notes)])
+
+    def to_latex(self) -> str:
+        """Write the table as a LaTeX tabular; the document loads booktabs."""
+        # By hand: of tabulate's LaTeX forms the one with booktabs' rules escapes on its own
+        # terms (no math for Greek letters), and the one that leaves escaping alone has other rules.
+        grid = [
+            rf"\noindent\begin{{tabular}}{{{''.join(self.align)}}}",
+            r"\toprule",
+            _latex_row(self.header),
+            r"\midrule",
+            *(_latex_row(row) for row in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}\par",
+        ]
+        title = [] if self.title is None else [Heading(self.title).to_latex()]
+        notes = [rf"{{\footnotesize\noindent {escape_latex(n)}\par}}" for n in self.notes]
+        return "\n".join([*title, *grid, *notes])
+
+    def to_html(self) -> str:
+        """Write the table as HTML with a small style of its own."""
+        return _STYLE + self.html_body()
+
+    def html_body(self) -> str:
+        """Write the table as HTML without the style, for a page that has it already."""
+        # By hand: tabulate's form has no caption, no notes, no class and no row headings.
+        caption = "" if self.title is None else escape_html(Heading(self.title)._bare())
+        foot = "".join(
+            f'<tr><td class="l" colspan="{len(self.header)}">{escape_html(note)}</td></tr>\n'
+            for note in self.notes
+        )
+        return "".join(
+            [
+                '<table class="dpstats">\n',
+                f"<caption>{caption}</caption>\n" if caption else "",
+                f"<thead>\n{self._html_row(self.header, 'col')}</thead>\n",
+                "<tbody>\n",
+                *(self._html_row(row) for row in self.rows),
+                "</tbody>\n",
+                f"<tfoot>\n{foot}</tfoot>\n" if foot else "",
+                "</table>\n",
+            ]
+        )
+
+    def _html_row(self, cells: Sequence[str], scope: str | None = None) -> str:
+        """One row; all cells of the header, and elsewhere a left-aligned first one, are headings."""
+        parts = []
+        for i, (cell, align) in enumerate(zip(cells, self.align, strict=True)):
+            text = escape_html(cell.strip())
+            heads = scope or ("row" if i == 0 and align == "l" else None)
+            tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
+            parts.append(f'<{tag}{extra} class="{align}">{text}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>\n"
+
+    def to_csv(self) -> str:
+        """Write the raw values in full precision, one header line first."""
+        kept = [i for i, name in enumerate(self.csv_header) if name is not None]
+        lines = [self.csv_header, *([format_full(v) for v in row] for row in self.raw)]
+        return "".join(_csv_line([str(line[i]) for i in kept]) for line in lines)
+
+
+def _csv_line(fields: Sequence[str]) -> str:
+    """One record by the rules of RFC 4180, ended by a bare line feed."""
+    buffer = io.StringIO(newline="")
+    # The carriage return is the writer's own until here: it then quotes one inside a field.
+    csv.writer(buffer, lineterminator="\r\n").writerow(fields)
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
+
+
+Part = Table | Text
+
+
+@dataclass(frozen=True, repr=False)
+class Page(_Shown):
+    """A sequence of tables and texts in reading order: what a summary prints.
+
+    Parameters
+    ----------
+    parts : tuple of Table, Paragraph, Preformatted, Heading or KeyValues
+        The parts.
+
+    Examples
+    --------
+    >>> page = Page(
+    ...     (
+    ...         KeyValues((("privacy", "mu = 1"), ("rows", "50"))),
+    ...         Table(("", "n"), (("men", "12"),), title="Counts"),
+    ...     )
+    ... )
+    >>> page
+    privacy: mu = 1
+    rows:    50
+    <BLANKLINE>
+    Counts:
+         n
+    men 12
+    """
+
+    parts: tuple[Part, ...]
+
+    def to_text(self) -> str:
+        """Print the page as R prints a summary: parts are set apart by an empty line."""
+        pieces = []
+        for part in self.parts:
+            pieces += [part.to_text(), "\n" if isinstance(part, Heading) else "\n\n"]
+        return "".join(pieces[:-1])
+
+    def to_markdown(self) -> str:
+        """Write the page as Markdown."""
+        return "\n\n".join(part.to_markdown() for part in self.parts) + "\n"
+
+    def to_latex(self) -> str:
+        """Write the page as LaTeX, to be included in a document that loads booktabs."""
+        return "\n\n".join(part.to_latex() for part in self.parts) + "\n"
+
+    def to_html(self) -> str:
+        """Write the page as a fragment of HTML with a small style of its own."""
+        body = "".join(part.html_body() for part in self.parts)
+        return f'<div class="dpstats">\n{_STYLE}{body}</div>\n'
+
+    def to_csv(self) -> str:
+        """Write the page's main table, or its first if none is marked so, as CSV.
+
+        Raises
+        ------
+        ArgumentError
+            If the page has no table.
+        """
+        tables = [part for part in self.parts if isinstance(part, Table)]
+        if not tables:
+            raise ArgumentError("the page has no table to write as CSV")
+        return next((table for table in tables if table.main), tables[0]).to_csv()

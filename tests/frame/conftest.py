@@ -1,0 +1,32 @@
+"""Tables that the tests of frame/ share."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+def make_table(n, seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "y": rng.normal(size=n),
+            "x": rng.normal(size=n),
+            "z": rng.uniform(1, 2, n),
+            "g": rng.choice(list("abc"), n),
+            "b": rng.random(n) < 0.5,
+            "k": rng.integers(0, 4, n),
+            "t": rng.uniform(1, 9, n),
+            "w": rng.uniform(0, 3, n),
+            "my col": rng.normal(size=n),
+        }
+    )
+
+
+@pytest.fixture
+def clean():
+    return make_table(200, 1)
+
+
+@pytest.fixture
+def private():
+    return make_table(150, 2)

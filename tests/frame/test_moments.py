@@ -1,0 +1,141 @@
+"""Public moments: exact sums, no rows, and errors that say how to go on."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.frame import PublicMoments, public_moments
+
+
+def test_moments_are_the_means_of_products(clean):
+    dirty = clean.copy()
+    dirty.loc[[0, 1, 2], ["x", "y", "t"]] = np.nan
+    found = public_moments("y ~ x * g", dirty, weights="w", offset="t")
+    used = dirty.iloc[3:]
+    x = found.design.matrix(used)[0]
+    w, y = used.w.to_numpy(), (used.y - used.t).to_numpy()
+    assert (found.m, found.dropped) == (197, 3)
+    np.testing.assert_allclose(found.gram, (x * w[:, None]).T @ x / 197, rtol=1e-12)
+    np.testing.assert_allclose(found.cross, x.T @ (w * y) / 197, rtol=1e-12)
+    np.testing.assert_allclose(found.yy, np.sum(w * y * y) / 197, rtol=1e-12)
+    assert (found.gram == found.gram.T).all()
+
+
+def test_one_sided(clean):
+    found = public_moments("~ x + g", clean[["x", "g"]])
+    assert found.cross is None
+    assert found.yy is None
+    assert found.terms == ("Intercept", "x", "g[T.b]", "g[T.c]")
+    assert repr(found) == "<PublicMoments: ~ x + g; 4 columns; 200 public rows>"
+
+
+def test_weights_may_be_private_only(clean):
+    limits = {"(weights)": (0, 9)}
+    found = public_moments("y ~ x", clean.drop(columns="w"), weights="w", limits=limits)
+    np.testing.assert_array_equal(found.gram, public_moments("y ~ x", clean).gram)
+    assert found.design.weight_bound == 9
+
+
+def test_offsets_may_be_private_only_when_there_is_no_response(clean):
+    found = public_moments("~ x", clean[["x"]], offset="t")
+    assert found.design.with_response("y ~ x").offsets == ("`t`",)
+
+
+def test_json_round_trip(clean, private):
+    for formula in ("y ~ poly(x, 2) + bs(z, df=4) + g", "~ cr(x, df=4) + C(k, contr.sum)"):
+        found = public_moments(formula, clean)
+        again = PublicMoments.from_json(found.to_json())
+        assert again.to_json() == found.to_json()
+        assert again.gram.tobytes() == found.gram.tobytes()
+        one, two = found.design.matrix(private)[0], again.design.matrix(private)[0]
+        assert one.tobytes() == two.tobytes()
+
+
+def test_moments_can_be_pickled(clean, private):
+    found = public_moments("y ~ poly(x, 2) + g", clean)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.design.matrix(private)[0].tobytes() == found.design.matrix(private)[0].tobytes()
+
+
+def test_json_that_is_something_else(clean):
+    for text in ("{}", "[]", "x", "3"):
+        with pytest.raises(PublicDataError):
+            PublicMoments.from_json(text)
+    saved = json.loads(public_moments("~ x", clean).to_json())
+    saved["design"]["version"] = 99
+    with pytest.raises(PublicDataError, match="version"):
+        PublicMoments.from_json(json.dumps(saved))
+
+
+def test_full_rank_names_the_columns_that_depend(clean):
+    frame = clean.assign(u=clean.x + 2 * clean.z, v=1e9 * clean.k)
+    public_moments("y ~ x + z + v + g", frame).require_full_rank()
+    with pytest.raises(PublicDataError) as error:
+        public_moments("y ~ x + k + z + u + g", frame).require_full_rank()
+    text = str(error.value)
+    assert "'x', 'z', 'u'" in text
+    assert "'k'" not in text
+    assert "200 public rows" in text
+    assert "with_ridge(0.01)" in text
+    with pytest.raises(PublicDataError, match="3 public rows cannot carry the 6 columns"):
+        public_moments("y ~ x + z + k + t + w", clean.iloc[:3]).require_full_rank()
+    declared = clean.astype({"g": pd.CategoricalDtype(["a", "b", "c", "d"])})
+    with pytest.raises(PublicDataError, match=r"'g\[T\.d\]' are zero"):
+        public_moments("y ~ g", declared).require_full_rank()
+
+
+def test_ridge_is_a_way_out(clean):
+    declared = clean.astype({"g": pd.CategoricalDtype(["a", "b", "c", "d"])}).assign(u=clean.x)
+    found = public_moments("y ~ x + u + g", declared)
+    ridged = found.with_ridge(0.01)
+    ridged.require_full_rank()
+    np.testing.assert_allclose(np.diag(ridged.gram)[:5], 1.01 * np.diag(found.gram)[:5])
+    assert ridged.m == found.m
+    for share in (0, -1, np.nan, np.inf):
+        with pytest.raises(ArgumentError):
+            found.with_ridge(share)
+
+
+def test_declared_moments():
+    schema = {"y": float, "x": float, "g": ["a", "b"]}
+    gram = np.array([[1.0, 0.5, 0.2], [0.5, 2.0, 0.1], [0.2, 0.1, 0.2]])
+    cross, yy = np.array([0.3, 0.2, 0.1]), 5.0
+    found = PublicMoments.declare("y ~ x + g", schema, gram, m=50, cross=cross, yy=yy)
+    names = ["g[T.b]", "Intercept", "x"]
+    frame = pd.DataFrame(gram, found.terms, found.terms).loc[names, names]
+    labelled = PublicMoments.declare(
+        "y ~ x + g", schema, frame, cross=pd.Series(cross, found.terms), yy=yy
+    )
+    np.testing.assert_array_equal(labelled.gram, gram)
+    assert labelled.m is None
+    assert PublicMoments.from_json(labelled.to_json()).to_json() == labelled.to_json()
+    found.require_full_rank()
+    cases = {
+        "shape": gram[:2, :2],
+        "labels": frame.rename(columns={"x": "q"}),
+        "symmetric": gram + np.triu(gram, 1),
+        "finite": gram * np.nan,
+        "negative eigenvalue": gram - 2 * np.eye(3) * np.array([0, 0, 0.095]),
+        "numbers": [["a"]],
+        "mean squares": -gram,
+    }
+    for match, wrong in cases.items():
+        with pytest.raises(PublicDataError, match=match):
+            PublicMoments.declare("y ~ x + g", schema, wrong)
+    with pytest.raises(PublicDataError, match="negative eigenvalue"):
+        PublicMoments.declare("y ~ x + g", schema, gram, cross=cross, yy=0.001)
+    with pytest.raises(PublicDataError, match="together"):
+        PublicMoments.declare("y ~ x + g", schema, gram, cross=cross)
+    with pytest.raises(PublicDataError, match="needs a response"):
+        PublicMoments.declare("~ x + g", schema, gram, cross=cross, yy=yy)
+    with pytest.raises(PublicDataError, match="m must be"):
+        PublicMoments.declare("~ x + g", schema, gram, m=0)
+
+
+def test_no_usable_row_after_the_transforms(clean):
+    with pytest.raises(PublicDataError, match="none of the 200"):
+        public_moments("y ~ log(x)", clean.assign(x=-1.0))

@@ -1,0 +1,247 @@
+"""No private value shows: bad rows become zero, alone and in silence."""
+
+import logging
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpstats.errors import ArgumentError, SchemaError
+from dpstats.frame import Design
+
+from .conftest import make_table
+
+FORMULAS = [
+    "y ~ x",
+    "log(y + 9) ~ x * g",
+    "y ~ log(x) + exp(t) + sqrt(z) + I(1 / k)",
+    "y ~ poly(x, 3) + center(z) + scale(t)",
+    "y ~ bs(x, df=5) + b",
+    "y ~ cr(x, df=4) + cc(t, df=4)",
+    "y ~ cr(x, df=4, constraints='center') * g",
+    "y ~ C(k, contr.poly) * I(x > 0) + I(g == 'a')",
+    "y ~ 0 + g:x + k ** 2 + {x ** 2.5}",
+    "y ~ x + offset(log(t))",
+]
+BAD_NUMBERS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -3.0, 1e6]
+
+
+def encoded(design, data, size=64):
+    parts = [[], [], [], []]
+    for block in design.rows(data).blocks(size):
+        assert block.x.flags.f_contiguous
+        for part, values in zip(parts, (block.x, block.y, block.offset, block.weight), strict=True):
+            part.append(np.zeros(len(block.y)) if values is None else values)
+    return [np.concatenate(part) for part in parts]
+
+
+def assert_same_but(one, two, row):
+    """Every row but one has the same bits; nothing is NaN or infinite."""
+    keep = np.arange(len(one[1])) != row
+    for a, b in zip(one, two, strict=True):
+        assert np.isfinite(b).all()
+        assert a[keep].tobytes() == b[keep].tobytes()
+
+
+def assert_zero(values, row):
+    for part in values:
+        assert not np.any(part[row])
+
+
+@pytest.fixture(autouse=True)
+def silence(caplog, capfd):
+    """Nothing may be warned of, logged or printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with caplog.at_level(logging.DEBUG):
+            yield
+    assert caplog.records == []
+    out = capfd.readouterr()
+    assert out.out == out.err == ""
+
+
+PUBLIC = make_table(200, 1).assign(x=lambda d: d.x.abs() + 0.1)
+PRIVATE = make_table(60, 2)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_blocks_of_any_size_give_the_same_bits(formula):
+    design = Design.learn(formula, PUBLIC, weights="w", offset="my col")
+    data = make_table(900, 5)
+    data.loc[3, "x"] = np.nan
+    expected = encoded(design, data, 65536)
+    for size in (1, 7, 777):
+        for a, b in zip(expected, encoded(design, data, size), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+replacement = st.fixed_dictionaries(
+    {
+        "y": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "x": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "z": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "t": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "w": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "my col": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "k": st.floats() | st.sampled_from(BAD_NUMBERS),
+        "g": st.none() | st.text() | st.sampled_from(["a", "b", "secret", 3, 1.5, True, [1], {}]),
+        "b": st.none() | st.booleans() | st.sampled_from([0, 1, "True", [1]]),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(formula=st.sampled_from(FORMULAS), row=st.integers(0, 59), new=replacement)
+def test_replacing_a_row_changes_that_row_only(formula, row, new):
+    design = Design.learn(formula, PUBLIC, weights="w", offset="my col")
+    base = PRIVATE.astype({"g": object, "b": object, "k": float})
+    changed = base.copy()
+    for name, value in new.items():
+        column = changed[name].to_numpy(copy=True)
+        column[row] = value
+        changed[name] = column
+    one, two = encoded(design, base), encoded(design, changed)
+    assert_same_but(one, two, row)
+    assert ((two[3] >= 0) & (two[3] <= design.weight_bound)).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["y", "x", "w", "my col"])
+def test_a_missing_or_infinite_value_zeroes_its_row_alone(name, value):
+    design = Design.learn("y ~ x + I(x > 0) + g", PUBLIC, weights="w", offset="my col")
+    changed = PRIVATE.copy()
+    changed.loc[11, name] = value
+    before, after = encoded(design, PRIVATE), encoded(design, changed)
+    assert_same_but(before, after, 11)
+    assert_zero(after, 11)
+
+
+def test_an_unseen_level_is_not_the_reference_level():
+    design = Design.learn("y ~ g + C(k)", PUBLIC)
+    changed = PRIVATE.copy()
+    changed.loc[4, "g"] = "secret"
+    changed.loc[5, "k"] = 77
+    after = encoded(design, changed)
+    assert_zero(after, 4)
+    assert_zero(after, 5)
+    assert_same_but(encoded(design, PRIVATE.drop(index=5)), [np.delete(p, 5, 0) for p in after], 4)
+
+
+def test_a_number_among_categories_is_copied_nowhere():
+    design = Design.learn("y ~ x + g", PUBLIC)
+    changed = PRIVATE.astype({"g": object})
+    changed.loc[4, "g"] = 7
+    after = encoded(design, changed)
+    assert_zero(after, 4)
+    assert_same_but(encoded(design, PRIVATE), after, 4)
+
+
+def test_a_missing_value_under_a_duplicate_index_deletes_nothing():
+    design = Design.learn("y ~ x + g", PUBLIC)
+    changed = PRIVATE.copy()
+    changed.index = np.zeros(len(changed), dtype=int)
+    changed["x"] = np.where(np.arange(len(changed)) == 9, np.nan, changed["x"])
+    after = encoded(design, changed)
+    assert_zero(after, 9)
+    assert_same_but(encoded(design, PRIVATE), after, 9)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        "bs(x, df=5)",
+        "bs(x, df=5, extrapolation='raise')",
+        "cr(x, df=4, extrapolation='raise')",
+        "cc(x, df=4)",
+    ],
+)
+@pytest.mark.parametrize("value", [1e6, -1e6])
+def test_a_spline_outside_the_public_range_neither_raises_nor_drops_the_row(right, value):
+    design = Design.learn(f"y ~ {right}", PUBLIC)
+    changed = PRIVATE.copy()
+    changed.loc[2, "x"] = value
+    after = encoded(design, changed)
+    assert_same_but(encoded(design, PRIVATE), after, 2)
+    assert after[0][2, 0] == 1
+
+
+def test_overflow_and_domain_errors_of_transforms_zero_the_row():
+    design = Design.learn("y ~ exp(x) + log(z) + I(log(z) > 0)", PUBLIC)
+    changed = PRIVATE.copy()
+    changed.loc[2, "x"] = 1e5
+    changed.loc[3, "z"] = -1.0
+    after = encoded(design, changed)
+    assert_zero(after, 2)
+    assert_zero(after, 3)
+
+
+def test_a_missing_value_in_a_comparison_is_missing():
+    x, _ = Design.learn("y ~ I(log(z) > 0)", PUBLIC).matrix(pd.DataFrame({"z": [-1.0, 2.0]}))
+    assert np.isnan(x[0]).all()
+    assert x[1].tolist() == [1.0, 1.0]
+
+
+def test_weights_are_clipped_into_their_bound():
+    design = Design.learn("y ~ x", PUBLIC, weights="w", limits={"(weights)": (0, 2)})
+    changed = PRIVATE.copy()
+    changed.loc[[0, 1], "w"] = [-5.0, 99.0]
+    weight = encoded(design, changed)[3]
+    assert weight[0] == 0
+    assert weight[1] == design.weight_bound == 2
+
+
+def test_offsets_of_formula_and_keyword_add_up():
+    design = Design.learn("y ~ x + offset(log(t))", PUBLIC, offset="my col")
+    expected = np.log(PRIVATE.t.to_numpy()) + PRIVATE["my col"].to_numpy()
+    np.testing.assert_allclose(encoded(design, PRIVATE)[2], expected, rtol=1e-15)
+
+
+def test_nothing_private_in_errors_of_types():
+    design = Design.learn("y ~ x + g", PUBLIC)
+    with pytest.raises(SchemaError) as error:
+        design.rows(PRIVATE.assign(x="secret", g=8675309))
+    assert "secret" not in str(error.value)
+    assert "8675309" not in str(error.value)
+
+
+def test_a_reader_that_fails_shows_no_data(monkeypatch):
+    rows = Design.learn("y ~ x", PUBLIC).rows(PRIVATE)
+
+    def fail(*_):
+        raise ValueError("secret")
+
+    monkeypatch.setattr(rows._table, "numbers", fail)
+    with pytest.raises(SchemaError) as error:
+        next(rows.blocks())
+    assert "secret" not in str(error.value)
+    assert error.value.__context__ is None
+
+
+def test_repr_shows_public_facts_only():
+    rows = Design.learn("y ~ x", PUBLIC).rows(PRIVATE)
+    block = next(rows.blocks())
+    assert repr(block) == str(block) == "<Block>"
+    assert repr(rows) == "<Rows: n = 60, d = 2>"
+
+
+def test_blocks_are_copies_of_the_table():
+    data = PRIVATE.copy()
+    block = next(Design.learn("y ~ x", PUBLIC).rows(data).blocks())
+    block.x[:] = 0
+    block.y[:] = 0
+    pd.testing.assert_frame_equal(data, PRIVATE)
+
+
+def test_one_sided_formulas_have_a_response_of_zeros():
+    block = next(Design.learn("~ x", PUBLIC).rows(PRIVATE.drop(columns="y")).blocks())
+    assert not block.y.any()
+    assert block.offset is None
+    assert block.weight is None
+
+
+def test_a_block_needs_a_row():
+    with pytest.raises(ArgumentError):
+        next(Design.learn("~ x", PUBLIC).rows(PRIVATE).blocks(0))

@@ -1,0 +1,44 @@
+"""Tables of numbers and noises for the tests of the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Slab:
+    x: Floats
+    y: Floats
+    offset: Floats | None = None
+    weight: Floats | None = None
+
+
+class Arrays:
+    """Rows held in arrays, handed out in blocks of ``size`` whatever is asked for."""
+
+    def __init__(
+        self, x: Floats, y: Floats, size: int | None = None, weight: Floats | None = None
+    ) -> None:
+        self.x, self.y, self.weight, self.size = x, y, weight, size
+        self.n, self.d = x.shape
+
+    def blocks(self, size: int) -> Iterator[Slab]:
+        size = self.size or size
+        for a in range(0, self.n, size):
+            w = None if self.weight is None else self.weight[a : a + size]
+            yield Slab(self.x[a : a + size], self.y[a : a + size], None, w)
+
+
+class NonPrivateSilence:
+    """No noise at all, to see what a mechanism adds its noise to. NOT private."""
+
+    seeded = True
+
+    def integers(self, sd: float, size: int) -> NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)

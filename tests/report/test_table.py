@@ -1,0 +1,347 @@
+"""Every printed form of one small summary in full, and properties of the escapes."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpstats.errors import ArgumentError
+from dpstats.report.format import LEGEND, format_coefficients, stars
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Page,
+    Paragraph,
+    Preformatted,
+    Table,
+    escape_html,
+    escape_latex,
+    escape_markdown,
+)
+
+ESTIMATES = [-17.5790948905109, 3.93240875912409]
+ERRORS = [6.75844016937922, 0.41551277665712]
+STATISTICS = [-2.60105800037601, 9.46398999020148]
+P_VALUES = [0.0123188161533809, 1.48983649629509e-12]
+
+# Much of what could go wrong is made of these.
+nasty = st.text(alphabet=st.sampled_from(list("\\&%$#_{}~^<>|*[]`'\"-µ²é \n\r,;a1")), max_size=12)
+texts = nasty | st.text(max_size=12)
+
+
+@pytest.fixture
+def coefficients() -> Table:
+    shown = format_coefficients(ESTIMATES, ERRORS, STATISTICS, P_VALUES)
+    assert shown.statistic is not None
+    assert shown.p_value is not None
+    return Table.from_columns(
+        [
+            Column("", ["(Intercept)", "speed_x"], align="l", csv_name="term"),
+            Column("Estimate", shown.estimate, ESTIMATES),
+            Column("Std. Error", shown.std_error, ERRORS),
+            Column("t value", shown.statistic, STATISTICS),
+            Column("Pr(>|t|)", shown.p_value, P_VALUES),
+            Column("", stars(P_VALUES), align="l", in_csv=False),
+        ],
+        title="Coefficients",
+        notes=[LEGEND],
+        main=True,
+    )
+
+
+@pytest.fixture
+def page(coefficients: Table) -> Page:
+    return Page(
+        (
+            Heading("Call"),
+            Preformatted("lm(dist ~ speed_x)"),
+            KeyValues((("privacy", "μ = 1, δ ≤ 1e-6"), ("n", "50"))),
+            Table(("", "x"), (("Min", "4"),)),
+            coefficients,
+            Paragraph("Noise is 100% accounted for."),
+        )
+    )
+
+
+def test_text(page: Page) -> None:
+    expected = """\
+Call:
+lm(dist ~ speed_x)
+
+privacy: μ = 1, δ ≤ 1e-6
+n:       50
+
+    x
+Min 4
+
+Coefficients:
+            Estimate Std. Error t value Pr(>|t|)
+(Intercept) -17.5791     6.7584  -2.601   0.0123 *
+speed_x       3.9324     0.4155   9.464 1.49e-12 ***
+---
+Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1
+
+Noise is 100% accounted for."""
+    assert page.to_text() == expected
+    assert str(page) == repr(page) == expected
+
+
+def test_markdown(page: Page) -> None:
+    assert (
+        page.to_markdown()
+        == r"""#### Call
+
+```
+lm(dist ~ speed_x)
+```
+
+- **privacy**: μ = 1, δ ≤ 1e-6
+- **n**: 50
+
+|     |   x |
+|:----|----:|
+| Min |   4 |
+
+#### Coefficients
+
+|             |   Estimate |   Std. Error |   t value |   Pr(>\|t\|) |        |
+|:------------|-----------:|-------------:|----------:|-------------:|:-------|
+| (Intercept) |   -17.5791 |       6.7584 |    -2.601 |       0.0123 | \*     |
+| speed_x     |     3.9324 |       0.4155 |     9.464 |     1.49e-12 | \*\*\* |
+
+Signif. codes:  0 '\*\*\*' 0.001 '\*\*' 0.01 '\*' 0.05 '.' 0.1 ' ' 1
+
+Noise is 100% accounted for.
+"""
+    )
+
+
+def test_latex(page: Page) -> None:
+    assert (
+        page.to_latex()
+        == r"""\medskip\noindent\textbf{Call}\par\nobreak\smallskip
+
+\noindent\texttt{lm(dist~\textasciitilde{}~speed\_x)}\par
+
+\noindent\begin{tabular}{@{}lp{0.65\linewidth}@{}}
+privacy & $\mu$ = 1, $\delta$ $\leq$ 1e-6 \\
+n & 50 \\
+\end{tabular}\par
+
+\noindent\begin{tabular}{lr}
+\toprule
+ & x \\
+\midrule
+Min & 4 \\
+\bottomrule
+\end{tabular}\par
+
+\medskip\noindent\textbf{Coefficients}\par\nobreak\smallskip
+\noindent\begin{tabular}{lrrrrl}
+\toprule
+ & Estimate & Std. Error & t value & Pr($>$$|$t$|$) &  \\
+\midrule
+(Intercept) & $-$17.5791 & 6.7584 & $-$2.601 & 0.0123 & * \\
+speed\_x & 3.9324 & 0.4155 & 9.464 & 1.49e-12 & *** \\
+\bottomrule
+\end{tabular}\par
+{\footnotesize\noindent Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1\par}
+
+\noindent Noise is 100\% accounted for.\par
+"""
+    )
+
+
+def test_html(page: Page) -> None:
+    shown = page.to_html()
+    assert shown.startswith('<div class="dpstats">\n<style>\n')
+    assert shown.count("<style>") == 1
+    body = shown.split("</style>\n")[1]
+    assert (
+        body
+        == """<p class="dpstats-heading">Call</p>
+<pre class="dpstats">lm(dist ~ speed_x)</pre>
+<table class="dpstats dpstats-keys">
+<tbody>
+<tr><th scope="row" class="l">privacy</th><td class="l">μ = 1, δ ≤ 1e-6</td></tr>
+<tr><th scope="row" class="l">n</th><td class="l">50</td></tr>
+</tbody>
+</table>
+<table class="dpstats">
+<thead>
+<tr><th scope="col" class="l"></th><th scope="col" class="r">x</th></tr>
+</thead>
+<tbody>
+<tr><th scope="row" class="l">Min</th><td class="r">4</td></tr>
+</tbody>
+</table>
+<table class="dpstats">
+<caption>Coefficients</caption>
+<thead>
+<tr><th scope="col" class="l"></th><th scope="col" class="r">Estimate</th>\
+<th scope="col" class="r">Std. Error</th><th scope="col" class="r">t value</th>\
+<th scope="col" class="r">Pr(&gt;|t|)</th><th scope="col" class="l"></th></tr>
+</thead>
+<tbody>
+<tr><th scope="row" class="l">(Intercept)</th><td class="r">-17.5791</td>\
+<td class="r">6.7584</td><td class="r">-2.601</td><td class="r">0.0123</td>\
+<td class="l">*</td></tr>
+<tr><th scope="row" class="l">speed_x</th><td class="r">3.9324</td>\
+<td class="r">0.4155</td><td class="r">9.464</td><td class="r">1.49e-12</td>\
+<td class="l">***</td></tr>
+</tbody>
+<tfoot>
+<tr><td class="l" colspan="6">Signif. codes:  0 &#x27;***&#x27; 0.001 &#x27;**&#x27; 0.01 \
+&#x27;*&#x27; 0.05 &#x27;.&#x27; 0.1 &#x27; &#x27; 1</td></tr>
+</tfoot>
+</table>
+<p class="dpstats">Noise is 100% accounted for.</p>
+</div>
+"""
+    )
+
+
+def test_csv_is_the_main_table_in_full_precision(page: Page) -> None:
+    assert (
+        page.to_csv()
+        == """term,Estimate,Std. Error,t value,Pr(>|t|)
+(Intercept),-17.5790948905109,6.75844016937922,-2.60105800037601,0.0123188161533809
+speed_x,3.93240875912409,0.41551277665712,9.46398999020148,1.48983649629509e-12
+"""
+    )
+
+
+def test_csv_of_a_page_without_a_main_table() -> None:
+    first, second = Table(("a",), (("1",),)), Table(("b",), (("2",),))
+    assert Page((Heading("x"), first, second)).to_csv() == "a\n1\n"
+    with pytest.raises(ArgumentError, match="no table"):
+        Page((Heading("x"),)).to_csv()
+
+
+def test_notebooks_choose_html(page: Page, coefficients: Table) -> None:
+    assert page._repr_html_() == page.to_html()
+    assert coefficients._repr_html_() == coefficients.to_html()
+    assert not hasattr(page, "_repr_markdown_")
+    assert repr(coefficients) == coefficients.to_text()
+
+
+def test_text_aligns_wide_and_combining_characters() -> None:
+    table = Table(("", "n"), (("日本", "1"), ("e\u0301", "2"), ("abcd", "33")))
+    assert table.to_text().split("\n") == ["      n", "日本  1", "e\u0301     2", "abcd 33"]
+
+
+def test_a_table_without_rows() -> None:
+    table = Table(("a", "b"), ())
+    assert table.to_text() == "a b"
+    assert table.to_csv() == "a,b\n"
+    assert table.to_markdown().count("\n") == 1
+    assert "\\midrule\n\\bottomrule" in table.to_latex()
+    assert "<tbody>\n</tbody>" in table.to_html()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Table((), ()),
+        lambda: Table(("a", "b"), (("1",),)),
+        lambda: Table(("a",), (("1",),), align=("l", "r")),
+        lambda: Table(("a",), (("1",),), align=("c",)),  # type: ignore[arg-type]
+        lambda: Table(("a",), (("1",),), raw=((1,), (2,))),
+        lambda: Table(("a",), (("1",),), csv_header=("a", "b")),
+        lambda: Table.from_columns([Column("a", ["1"]), Column("b", [])]),
+        lambda: Table.from_columns([Column("a", ["1"], raw=[1, 2])]),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(make: Callable[[], Table]) -> None:
+    with pytest.raises(ArgumentError):
+        make()
+
+
+def test_latex_guards_what_follows_a_line_end() -> None:
+    rows = (("[1]", "-1.5"), ("*", "-Inf"))
+    shown = Table(("k", "v"), rows).to_latex().split("\n")
+    assert shown[4:6] == [r"{}[1] & $-$1.5 \\", r"{}* & $-$Inf \\"]
+
+
+def test_latex_sets_symbols_in_math() -> None:
+    assert escape_latex("µ μ ρ ε δ σ ² ≤ ≥ ± √ ‖ ∞") == (
+        r"$\mu$ $\mu$ $\rho$ $\varepsilon$ $\delta$ $\sigma$ $^{2}$ $\leq$ $\geq$ $\pm$ "
+        r"$\surd$ $\|$ $\infty$"
+    )
+    assert escape_latex("a---b") == "a-{}-{}-b"
+
+
+def test_markdown_paragraph_starts_no_list_or_heading() -> None:
+    starts = ["# a", "- a", "+ a", "1. a", "12) a", "> a", "0.5 a"]
+    shown = [Paragraph(text).to_markdown() for text in starts]
+    assert shown == [r"\# a", r"\- a", r"\+ a", r"1\. a", r"12\) a", r"\> a", "0.5 a"]
+
+
+def test_text_parts() -> None:
+    assert KeyValues((("a", ""), ("long", "x " * 50))).to_text() == (
+        "a:\nlong: " + "x " * 36 + "x\n      " + "x " * 12 + "x"
+    )
+    assert KeyValues(()).to_text() == ""
+    assert Heading("A:").to_text() == Heading("A").to_text() == "A:"
+    assert Preformatted("\na  \n\n  b\n").to_text() == "a\n\n  b"
+    assert Preformatted("```").to_markdown() == "````\n```\n````"
+    assert Preformatted("a\n\nb").to_latex() == (
+        "\\noindent\\texttt{a}\\\\\n\\texttt{~}\\\\\n\\texttt{b}\\par"
+    )
+    assert max(map(len, Paragraph("word " * 40).to_text().split("\n"))) <= 80
+
+
+@given(texts)
+def test_latex_escape_leaves_no_raw_special(text: str) -> None:
+    shown = escape_latex(text)
+    commands = r"\\text(?:backslash|asciitilde|asciicircum)\{\}|\\[&%$#_{}]"
+    rest = re.sub(rf"{commands}|\$(?:\\\w+|\\\||\^\{{\d\}}|[<>|-])\$|-\{{\}}", "", shown)
+    assert not set(rest) & set("\\&%$#_{}~^<>|\n")
+    assert "--" not in shown
+
+
+@given(texts)
+def test_html_escape_is_undone_by_a_browser(text: str) -> None:
+    shown = escape_html(text)
+    assert not set(shown) & set("<>\"'")
+    if text.isprintable():
+        assert html.unescape(shown) == text
+
+
+@given(texts)
+def test_markdown_escape_is_undone_by_a_reader(text: str) -> None:
+    shown = escape_markdown(text)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|*`\[$]", shown.replace("\\\\", ""))
+    if text.isprintable():
+        assert re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", shown) == text
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=3))
+def test_every_form_keeps_its_shape_whatever_the_cells(rows: list[tuple[str, str]]) -> None:
+    table = Table(("k", "v"), tuple(rows), raw=tuple(rows))
+    assert len(table.to_text().split("\n")) == len(rows) + 1
+    grid = table.to_markdown().split("\n")
+    assert len(grid) == len(rows) + 2
+    for line in grid:
+        assert len(re.findall(r"(?<!\\)\|", line.replace("\\\\", ""))) == 3
+    body = table.to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0].rstrip("\n")
+    assert len(body.split("\n")) == len(rows)
+    assert all(len(re.findall(r"(?<!\\)&", line)) == 1 for line in body.split("\n"))
+    assert table.to_html().count("<td") == len(rows)
+    read = list(csv.reader(io.StringIO(table.to_csv(), newline="")))
+    assert read == [["k", "v"], *map(list, rows)]
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=5))
+def test_csv_numbers_read_back_exactly(values: list[float]) -> None:
+    table = Table.from_columns([Column("x", ["?"] * len(values), values)])
+    read = list(csv.reader(io.StringIO(table.to_csv(), newline="")))
+    assert [float(row[0]) for row in read[1:]] == values

@@ -1,0 +1,477 @@
+"""dp_lm as a user meets it: what it returns, what it refuses, what it never says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+from dpstats import PublicMoments, anova, dp_lm, public_moments
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+
+FORMULA = "y ~ x1 + x2 + g"
+
+
+def make(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x1, x2 = rng.normal(size=n), rng.exponential(size=n)
+    g = rng.choice(["a", "b", "c"], n)
+    y = 1 + 2 * x1 - x2 + (g == "b") + rng.normal(size=n)
+    return pd.DataFrame({"y": y, "x1": x1, "x2": x2, "g": g})
+
+
+PUBLIC, DATA = make(200, 1), make(5000, 2)
+TERMS = ["Intercept", "x1", "x2", "g[T.b]", "g[T.c]"]
+OLS = smf.ols(FORMULA, DATA).fit()
+TRUTH = OLS.params[TERMS].to_numpy()
+
+
+def fit(data: Any = DATA, **arguments: Any) -> Any:
+    return dp_lm(FORMULA, data, **{"public": PUBLIC, "mu": 1, "seed": 3} | arguments)
+
+
+# -- agreement with least squares -------------------------------------------------------------------
+
+NO_NOISE = [
+    ("fair", "rate_marriage ~ age + yrs_married + children + religious + educ", 400),
+    ("randhie", "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea", 1000),
+    ("star98", "NABOVE ~ LOWINC + PERASIAN + PERBLACK + PERHISP", 75),
+    ("ccard", "AVGEXP ~ AGE + INCOME + INCOMESQ + OWNRENT", 30),
+]
+
+
+@pytest.mark.parametrize(("name", "formula", "m"), NO_NOISE)
+def test_without_noise_it_is_ordinary_least_squares(name: str, formula: str, m: int) -> None:
+    data = getattr(sm.datasets, name).load_pandas().data
+    expected = smf.ols(formula, data).fit()
+    found = dp_lm(formula, data, public=data.sample(m, random_state=0), rho=1e12, seed=1)
+    assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
+    assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-4)
+    assert found.glance().r_squared[0] == pytest.approx(expected.rsquared, rel=1e-3)
+    assert found.glance().adj_r_squared[0] == pytest.approx(expected.rsquared_adj, rel=1e-3)
+
+
+def test_without_noise_a_ridge_is_the_ridge() -> None:
+    data = DATA.assign(x2=np.tanh(DATA.x2))  # short rows: the papers' radius cuts none
+    public = PUBLIC.assign(x2=np.tanh(PUBLIC.x2))
+    x = np.column_stack([np.ones(len(data)), data.x1, data.x2])
+    for ridge in (0.0, 0.01, 1.0):
+        expected = np.linalg.solve(x.T @ x / len(x) + ridge * np.eye(3), x.T @ data.y / len(x))
+        for method in ("anchored", "pmt"):
+            found = dp_lm(
+                "y ~ x1 + x2",
+                data,
+                public=public,
+                rho=1e12,
+                ridge=ridge,
+                eta=1e-6,
+                seed=1,
+                method=method,
+            )
+            assert found.coef().to_numpy() == pytest.approx(expected, rel=1e-3)
+
+
+def test_weights_and_offsets_are_those_of_statsmodels() -> None:
+    data = DATA.assign(w=np.random.default_rng(0).uniform(0.5, 2, len(DATA)), o=DATA.x1**2)
+    public = PUBLIC.assign(w=np.linspace(0.5, 2.0, len(PUBLIC)), o=PUBLIC.x1**2)
+    expected = smf.wls("I(y - o) ~ x1 + x2", data, weights=data.w).fit()
+    for arguments in ({"offset": "o"}, {}):
+        formula = "y ~ x1 + x2" + ("" if arguments else " + offset(o)")
+        found = dp_lm(formula, data, public=public, weights="w", rho=1e12, seed=1, **arguments)
+        assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
+        assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ x1 * g",
+        "y ~ poly(x1, 2) + g",
+        "y ~ bs(x1, df=4)",
+        "log(y + 20) ~ scale(x1) + center(x2)",
+        "y ~ 0 + g + x1",
+        "y ~ I(x1 ** 2) + exp(x1 / 4) - 1",
+        "y ~ .",
+        "y ~ (x1 + x2 + g) ** 2",
+        "y ~ C(g, contr.sum) + x1",
+    ],
+)
+def test_formulas_fit_from_one_end_to_the_other(formula: str) -> None:
+    found = dp_lm(formula, DATA, public=PUBLIC, mu=5, seed=1)
+    again = dp_lm(formula, pl.from_pandas(DATA), public=pa.Table.from_pandas(PUBLIC), mu=5, seed=1)
+    assert np.isfinite(found.tidy().select_dtypes("number")).all().all()
+    assert (found.coef() == again.coef()).all()
+    predictions = found.predict(DATA.head(3), interval="prediction")
+    assert np.isfinite(predictions).all().all()
+
+
+# -- equivariance, order, budget --------------------------------------------------------------------
+
+
+def test_rescaling_a_column_rescales_its_coefficient_and_nothing_else() -> None:
+    factor = 1000.0
+    found = fit()
+    scaled = fit(DATA.assign(x1=DATA.x1 * factor), public=PUBLIC.assign(x1=PUBLIC.x1 * factor))
+    expected = found.coef() / np.where(found.coef().index == "x1", factor, 1.0)
+    assert scaled.coef().to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-6)
+    assert (scaled.tidy().statistic / found.tidy().statistic).to_numpy() == pytest.approx(
+        1, rel=1e-6
+    )
+    assert scaled.sigma == pytest.approx(found.sigma, rel=1e-6)
+
+
+def test_rescaling_the_response_rescales_everything() -> None:
+    found = fit()
+    scaled = fit(DATA.assign(y=DATA.y * 1024), public=PUBLIC.assign(y=PUBLIC.y * 1024))
+    assert scaled.coef().to_numpy() == pytest.approx(1024 * found.coef().to_numpy(), rel=1e-9)
+    assert scaled.se().to_numpy() == pytest.approx(1024 * found.se().to_numpy(), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_order_and_index_of_the_rows_change_no_bit(method: str) -> None:
+    shuffled = DATA.sample(frac=1, random_state=4)
+    repeated = DATA.set_index(np.zeros(len(DATA), dtype=int))
+    expected = fit(method=method)
+    for data in (shuffled, repeated):
+        found = fit(data, method=method)
+        assert (found.coef() == expected.coef()).all()
+        assert (found.privacy.mechanisms == expected.privacy.mechanisms).all().all()
+
+
+def test_error_falls_with_the_budget() -> None:
+    errors = []
+    for mu in (0.1, 0.4, 1.6, 6.4, 25.6):
+        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - TRUTH) for s in range(25)]
+        errors.append(np.median(runs))
+    # medians of 25 runs, budgets a factor of 4 apart: an inversion is no accident
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt", "ssp"])
+@pytest.mark.parametrize("budget", [{"mu": 0.7}, {"rho": 0.3}, {"epsilon": 2, "delta": 1e-6}])
+def test_the_releases_cost_what_was_asked_for(method: str, budget: dict[str, float]) -> None:
+    arguments: dict[str, Any] = {"public": PUBLIC}
+    if method == "ssp":
+        limits = {"y": (-10, 10), "x1": (-4, 4), "x2": (0, 8), "g": ["a", "b", "c"]}
+        arguments = {"limits": limits}
+    found = dp_lm(FORMULA, DATA, method=method, seed=1, **arguments, **budget)
+    table = found.privacy.mechanisms
+    assert np.sqrt((table.mu**2).sum()) == pytest.approx(found.privacy.mu, rel=1e-9)
+    assert table.noise_sd.to_numpy() == pytest.approx((table.sensitivity / table.mu).to_numpy())
+    if "rho" in budget:
+        assert found.privacy.rho == pytest.approx(0.3)
+    if "epsilon" in budget:
+        assert found.privacy.epsilon(1e-6) == pytest.approx(2, rel=1e-6)
+
+
+# -- public data in its forms -----------------------------------------------------------------------
+
+
+def test_moments_stand_for_the_public_rows() -> None:
+    moments = public_moments(FORMULA, PUBLIC)
+    again = PublicMoments.from_json(moments.to_json())
+    expected = fit()
+    for public in (moments, again):
+        assert (fit(public=public).coef() == expected.coef()).all()
+    assert found_rows(moments, len(PUBLIC)) == []
+
+
+def test_moments_of_the_design_alone_are_enough() -> None:
+    moments = public_moments("~ x1 + x2 + g", PUBLIC)
+    found = fit(public=moments)
+    z = (found.coef() - TRUTH) / found.se()
+    assert np.abs(z).max() < 4
+
+
+def test_a_published_matrix_is_enough() -> None:
+    moments = public_moments("~ x1 + x2 + g", PUBLIC)
+    schema = {"y": float, "x1": float, "x2": float, "g": ["a", "b", "c"]}
+    labelled = pd.DataFrame(moments.gram, index=moments.terms, columns=moments.terms)
+    declared = PublicMoments.declare("~ x1 + x2 + g", schema, labelled)
+    found = fit(public=declared)
+    assert found.m is None
+    assert np.isfinite(found.se()).all()
+    assert "NA" not in str(found.summary()).split("Error bounds")[0]
+
+
+def test_private_data_alone_need_limits() -> None:
+    with pytest.raises(PublicDataError, match=r"public=frame.*limits="):
+        dp_lm(FORMULA, DATA, mu=1)
+    limits = {"y": (-10, 10), "x1": (-4, 4), "x2": (0, 8), "g": ["a", "b", "c"]}
+    found = dp_lm(FORMULA, DATA, limits=limits, mu=20, seed=1)
+    assert found.method == "ssp"
+    assert np.linalg.norm(found.coef() - TRUTH) < 0.2
+    norm = dp_lm(FORMULA, DATA, limits=limits | {"(norm)": 6.0}, mu=20, seed=1)
+    assert np.linalg.norm(norm.coef() - TRUTH) < 1
+
+
+# -- the result -------------------------------------------------------------------------------------
+
+
+def test_tables_have_the_columns_of_broom_and_r() -> None:
+    found = fit()
+    names = ["term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    assert list(found.tidy().columns[:7]) == names
+    assert list(found.coef().index) == TERMS
+    assert list(found.confint().columns) == ["2.5%", "97.5%"]
+    assert list(found.confint(0.9).columns) == ["5%", "95%"]
+    assert len(found.glance()) == 1
+    assert (found.vcov() == found.vcov("sampling") + found.vcov("privacy")).all().all()
+    assert np.sqrt(np.diag(found.vcov())) == pytest.approx(found.se().to_numpy())
+    assert list(found.predict(DATA.head(2), interval="confidence").columns) == ["fit", "lwr", "upr"]
+    assert found.predict(DATA.head(2)).index.equals(DATA.head(2).index)
+
+
+def test_sub_models_paths_and_tests_spend_nothing() -> None:
+    found = fit(mu=50)
+    smaller = found.update("~ . - g")
+    expected = smf.ols("y ~ x1 + x2", DATA).fit()
+    assert smaller.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), abs=0.02)
+    assert smaller.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=0.05)
+    assert smaller.privacy is found.privacy
+    assert "no further privacy spent" in str(smaller.summary())
+    assert smaller.formula == "y ~ x1 + x2"
+    assert len(smaller.predict(DATA.head(2))) == 2
+    test = anova(found, smaller)
+    wald = OLS.wald_test("g[T.b] = g[T.c] = 0", scalar=True, use_f=False)
+    assert test.df == 2
+    assert test.chi2 == pytest.approx(float(wald.statistic), rel=0.1)
+    assert "no further privacy spent" in repr(test)
+    for kind in ("ridge", "lasso", "elasticnet"):
+        path = found.path(kind)
+        assert "no further privacy spent" in repr(path)
+        last = path.coef.iloc[-1, 1:].to_numpy(dtype=float)
+        assert last == pytest.approx(found.coef().to_numpy(), abs=0.05)
+    lasso = found.path("lasso").coef
+    assert (lasso.iloc[0, 2:] == 0).all()
+    with pytest.raises(DPStatsError, match="dp_lm again"):
+        found.update("~ . + log(x2)")
+    with pytest.raises(ArgumentError, match="nested"):
+        anova(found, found)
+
+
+def found_rows(thing: Any, n: int, seen: set[int] | None = None, path: str = "") -> list[str]:
+    """Paths of arrays of length n and of tables inside an object, found by a recursive walk."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen or isinstance(thing, str | bytes | int | float | bool | type(None) | type):
+        return []
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        return [path] if n in thing.shape else []
+    if isinstance(thing, pd.DataFrame | pd.Series | pl.DataFrame | pa.Table):
+        return [path] if len(thing) == n else []
+    out = []
+    if isinstance(thing, dict):
+        for key, value in thing.items():
+            out += found_rows(value, n, seen, f"{path}[{key!r}]")
+    elif isinstance(thing, list | tuple | set | frozenset | np.ndarray):
+        if len(thing) == n:
+            out.append(path)
+        for k, value in enumerate(thing):
+            out += found_rows(value, n, seen, f"{path}[{k}]")
+    else:
+        for name in [*getattr(thing, "__dict__", {}), *getattr(thing, "__slots__", ())]:
+            out += found_rows(getattr(thing, name, None), n, seen, f"{path}.{name}")
+        if callable(thing) and getattr(thing, "__closure__", None):
+            for cell in thing.__closure__:
+                out += found_rows(cell.cell_contents, n, seen, f"{path}.closure")
+    return out
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_a_result_holds_no_rows_and_travels(method: str) -> None:
+    found = fit(method=method)
+    assert found_rows(found, len(DATA)) == []
+    assert found_rows(found, len(PUBLIC)) == []
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.coef() == found.coef()).all()
+    assert str(again.summary()) == str(found.summary())
+    assert json.loads(found.to_json())["terms"] == list(found.coef().index)
+    assert len(pickle.dumps(found)) < 40_000
+
+
+def test_what_needs_rows_says_what_to_use_instead() -> None:
+    found = fit()
+    for name in ("resid", "residuals", "fittedvalues", "fitted_values", "model"):
+        with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
+            getattr(found, name)
+    with pytest.raises(NotReleasedError, match="needs newdata"):
+        found.predict()
+    with pytest.raises(AttributeError, match=r"coef\(\)"):
+        _ = found.params
+
+
+def test_a_seed_repeats_and_says_so_and_no_seed_does_neither() -> None:
+    assert (fit().coef() == fit().coef()).all()
+    assert "seeded: not for release" in str(fit().summary())
+    assert "seeded: not for release" in repr(fit())
+    secure = fit(seed=None), fit(seed=None)
+    assert (secure[0].coef() != secure[1].coef()).all()
+    assert "seeded" not in str(secure[0].summary())
+
+
+def test_a_matrix_lost_in_noise_is_said_to_be() -> None:
+    small = fit(DATA.head(60), mu=0.05)
+    assert "NOT positive definite" in str(small.summary())
+    assert np.isfinite(small.se()).all()
+
+
+# -- what it refuses --------------------------------------------------------------------------------
+
+
+class _Unreadable:
+    """Stands where data are given and fails when anything looks at it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError("private data were read")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"mu": None}, "none was given"),
+        ({"rho": 1}, "mu and rho were given"),
+        ({"mu": -1}, "> 0"),
+        ({"mu": None, "epsilon": 1, "delta": 2}, "between 0 and 1"),
+        ({"ridge": -1}, "ridge must be"),
+        ({"eta": 1}, "eta must lie"),
+        ({"seed": "x"}, "seed must be"),
+        ({"method": "ols"}, "method must be one of"),
+        ({"method": "ssp"}, "needs limits"),
+        ({"public": PUBLIC.drop(columns="x2")}, "x2"),
+        ({"public": PUBLIC.head(3)}, "with_ridge"),
+        ({"public": PUBLIC.assign(x2=2 * PUBLIC.x1)}, "x2"),
+        ({"public": PUBLIC.head(0)}, "public"),
+        ({"formula": "y ~ x1 + nothere"}, "nothere"),
+        ({"formula": "y ~ I(x1 - x1.mean())"}, "row"),
+        ({"formula": "y ~ lag(x1)"}, "lag"),
+        ({"formula": "y + x1 ~ x2 | g"}, "formula"),
+        ({"formula": "C(g) ~ x1"}, "dp_glm|one"),
+        ({"formula": "g ~ x1"}, "dp_glm|one"),
+        ({"formula": "~ x1"}, "response"),
+        ({"formula": "y ~ 0"}, "no column"),
+        ({"formula": "y ~ x1 +"}, "cannot be parsed"),
+        ({"formula": 3}, "formula"),
+        ({"weights": "w"}, "w"),
+    ],
+)
+def test_bad_input_is_refused_before_private_data_are_read(
+    arguments: dict[str, Any], said: str
+) -> None:
+    call = {"formula": FORMULA, "public": PUBLIC, "mu": 1} | arguments
+    with pytest.raises(DPStatsError, match=said):
+        dp_lm(call.pop("formula"), _Unreadable(), **call)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (DATA.drop(columns="x1"), "x1"),
+        (DATA.head(0), "row"),
+        (DATA.head(4), "5 columns"),
+        (DATA.assign(x1="secret"), "x1"),
+        (DATA.assign(g=1.5), "`g`"),
+        ([1, 2, 3], "table"),
+        (None, "table"),
+    ],
+)
+def test_facts_of_the_schema_are_refused(data: Any, said: str) -> None:
+    with pytest.raises(DPStatsError, match=said) as caught:
+        fit(data)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_one_sided_formula_cannot_serve_pmt() -> None:
+    with pytest.raises(PublicDataError, match="two-sided"):
+        fit(public=public_moments("~ x1 + x2 + g", PUBLIC), method="pmt")
+
+
+def test_moments_of_another_formula_are_refused() -> None:
+    with pytest.raises(DPStatsError, match="public_moments"):
+        fit(public=public_moments("y ~ x1", PUBLIC))
+
+
+# -- what it never says -----------------------------------------------------------------------------
+
+SECRETS: dict[str, Any] = {
+    "level": ("g", "secretlevel-918273"),
+    "nan": ("x1", np.nan),
+    "inf": ("x1", np.inf),
+    "minus inf": ("y", -np.inf),
+    "huge": ("x2", 1.918273e308),
+    "odd": ("x1", 918273.5),
+    "missing": ("g", None),
+}
+
+
+@pytest.mark.parametrize("formula", [FORMULA, "y ~ bs(x1, df=4) + log(x2) + g", "y ~ poly(x1, 3)"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_one_rows_value_is_nowhere(
+    secret: str, formula: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    column, value = SECRETS[secret]
+    data = DATA.copy()
+    data[column] = data[column].astype(object) if isinstance(value, str) else data[column]
+    data.loc[17, column] = value
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = dp_lm(formula, data, public=PUBLIC, mu=1, seed=3)
+    texts = [
+        repr(found),
+        found._repr_html_(),
+        str(found.summary()),
+        found.summary().to_html(),
+        found.summary().to_latex(),
+        found.summary().to_markdown(),
+        found.to_json(),
+    ]
+    printed = capsys.readouterr()
+    texts += [str(pickle.dumps(found)), printed.out, printed.err]
+    texts += [caplog.text, *[str(w.message) for w in warned]]
+    assert warned == []
+    for text in texts:
+        assert "918273" not in text
+    assert np.isfinite(found.coef()).all()
+
+
+def test_a_bad_row_counts_as_a_row_of_zeros() -> None:
+    zeroed = DATA.copy()
+    results = []
+    for value in (np.nan, np.inf, -np.inf):
+        data = zeroed.copy()
+        data.loc[17, "x1"] = value
+        results.append(fit(data).coef().to_numpy())
+    data = zeroed.copy()
+    data.loc[17, "g"] = "unseen"
+    results.append(fit(data).coef().to_numpy())
+    assert all((r == results[0]).all() for r in results)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        DATA.assign(x1=0.0),
+        DATA.assign(y=np.nan),
+        DATA.assign(x1=1e300, x2=-1e300, y=1e300),
+        DATA.assign(g="unseen"),
+        DATA.assign(y=0.0),
+        DATA.assign(y=2 * DATA.x1),
+    ],
+)
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_hostile_private_data_never_raise_or_warn(data: pd.DataFrame, method: str) -> None:
+    found = fit(data, method=method)
+    assert np.isfinite(found.coef()).all()
+    assert isinstance(str(found.summary()), str)
+    found.bounds()
+    found.update("~ . - x1")
+    found.path("lasso")
