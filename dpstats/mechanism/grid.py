@@ -34,8 +34,8 @@ class Grid:
 
     @classmethod
     def for_rows(cls, n: int) -> Grid:
-        """Slabs of 4096 rows for speed; small tables afford short slabs and so a finer grid."""
-        log_rows = 12 if n > _SMALL_TABLE else 8
+        """Slabs of 2^14 rows for speed; small tables afford short slabs and so a finer grid."""
+        log_rows = 14 if n > _SMALL_TABLE else 8
         return cls(2**log_rows, 2 ** ((52 - log_rows) // 2))
 
 

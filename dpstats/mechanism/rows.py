@@ -24,7 +24,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -35,7 +36,6 @@ from threadpoolctl import ThreadpoolController
 from dpstats.mechanism.grid import ExactMatrix, ExactSum, Grid, exact_product, scaled_product
 
 Floats = NDArray[np.floating[Any]]
-_S = TypeVar("_S")
 _T = TypeVar("_T")
 
 # Slabs run in parallel, so BLAS inside a slab must not: two layers of threads on the same cores
@@ -44,6 +44,7 @@ _blas = ThreadpoolController()
 
 _SOURCE_ROWS = 65536
 _CACHE_BYTES = 256 * 2**20
+_CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
 
 
@@ -79,6 +80,7 @@ class _Slab:
     y: Floats
     norm: Floats
     factor: Floats
+    cut: bool = False
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -170,14 +172,16 @@ class WhitenedRows:
 
     # -- passes ---------------------------------------------------------------------------------
 
-    def _whiten(self, x: Floats, y: Floats) -> _Slab:
+    def _whiten(self, x: Floats, y: Floats, space: Floats) -> _Slab:
         """z = W'x, by the exact path; rows that turn out long go through the scaled one.
 
         |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <=
         2^7 has entries below 2^8 units, was exact, and so was the decision to leave it. A longer
         row is above 2^6 in any rounding, and is computed again by itself.
         """
-        product = exact_product(x, self._whitening)
+        product = space[:, : len(y)]
+        for a in range(0, len(y), _CHUNK_ROWS):  # temporaries stay in the processor's cache
+            product[:, a : a + _CHUNK_ROWS] = exact_product(x[a : a + _CHUNK_ROWS], self._whitening)
         z, fitted = product[:-1], product[-1]
         norm = np.sqrt(_squared_lengths(z))
         exponent = np.zeros(len(y), dtype=np.int32)
@@ -194,28 +198,55 @@ class WhitenedRows:
             y = np.where(bad, 0.0, y)
         return _Slab(z, exponent, y, norm, np.ones(len(y)))
 
-    def _read(self, work: Callable[[_Slab], _T]) -> Iterator[_T]:
-        """Apply ``work`` to every slab as it is read, cut if the radius is known by then."""
-        rows, radius = self.grid.rows, self._radius
-
-        def job(part: tuple[Floats, Floats]) -> _T:
-            slab = self._whiten(*part)
-            return work(slab if radius is None else self._cut_slab(slab, radius))
-
+    def _read(self) -> Iterator[Future[_Slab]]:
+        """Slabs as they are whitened; the next block is encoded while the pool works on one."""
+        waiting: deque[Future[_Slab]] = deque()
+        rows = self.grid.rows
         for block in self._source.blocks(_SOURCE_ROWS):
             x, y = _response_scaled(block)
-            parts = [(x[a : a + rows], y[a : a + rows]) for a in range(0, len(y), rows)]
-            yield from self._pool.map(_quiet(job), parts)
+            space = np.empty(
+                (-(-len(y) // rows), self.d + 1, rows)
+            )  # one large piece: fewer faults
+            for k, a in enumerate(range(0, len(y), rows)):
+                part = x[a : a + rows], y[a : a + rows], space[k]
+                waiting.append(self._submit(self._whiten, *part))
+            while len(waiting) > 2 * _SOURCE_ROWS // rows:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _submit(self, work: Callable[..., _T], *parts: object) -> Future[_T]:
+        """Run ``work`` in the pool without numpy's warnings, which would speak of private values."""
+
+        def quiet() -> _T:
+            with np.errstate(all="ignore"):
+                return work(*parts)
+
+        return self._pool.submit(quiet)
 
     def _slabs(self, work: Callable[[_Slab], _T]) -> Iterator[_T]:
-        """Apply ``work`` to every slab; the slabs are kept when they fit the cache."""
+        """Apply ``work`` to every slab, cut once the radius is known.
+
+        The slabs are kept when they fit the cache, and read again at every pass when they do not.
+        """
+
+        def prepared(slab: _Slab) -> _T:
+            if self._radius is not None and not slab.cut:
+                self._cut_slab(slab, self._radius)
+            return work(slab)
+
         with _blas.limit(limits=1, user_api="blas"):
             if not self._cache_fits:
-                yield from self._read(work)
-                return
-            if self._cached is None:
-                self._cached = list(self._read(lambda slab: slab))
-            yield from self._pool.map(_quiet(work), self._cached)
+                waiting: deque[Future[_T]] = deque()
+                for read in self._read():
+                    waiting.append(self._submit(prepared, read.result()))
+                    while len(waiting) > 4:
+                        yield waiting.popleft().result()
+            else:
+                if self._cached is None:
+                    self._cached = [read.result() for read in self._read()]
+                waiting = deque(self._submit(prepared, slab) for slab in self._cached)
+            for done in waiting:
+                yield done.result()
 
     # -- the length of the rows -------------------------------------------------------------------
 
@@ -230,27 +261,27 @@ class WhitenedRows:
     # -- cut and round ----------------------------------------------------------------------------
 
     def cut(self, radius: float) -> None:
-        """Cut the rows to ``radius`` (public or released) and round them; done once."""
+        """Cut the rows to ``radius`` (public or released) and round them, at the next pass."""
         assert self._radius is None
-        if self._cached is not None:
-            list(self._slabs(lambda slab: self._cut_slab(slab, radius)))
         self._radius = radius
 
-    def _cut_slab(self, slab: _Slab, radius: float) -> _Slab:
+    def _cut_slab(self, slab: _Slab, radius: float) -> None:
         steps = self.grid.steps
         step = radius / steps
         inner = (radius - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
         filled = slab.norm > 0
         longest = np.divide(inner, slab.norm, out=np.full_like(slab.norm, np.inf), where=filled)
         scale = np.where(filled, np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)
-        slab.z *= scale / step
-        np.rint(slab.z, out=slab.z)
+        for a in range(0, len(scale), _CHUNK_ROWS):
+            part = slab.z[:, a : a + _CHUNK_ROWS]
+            part *= scale[a : a + _CHUNK_ROWS] / step
+            np.rint(part, out=part)
         slab.factor = np.ldexp(scale, -slab.exponent)
         slab.y = slab.y * slab.factor
         # an upper bound of the rounded length: rounding moves a row by at most half a diagonal
         rounded = slab.norm * (scale / step) + (math.sqrt(self.d) / 2 + 0.01)
         slab.norm = np.where(filled, np.minimum(rounded, steps), 0.0)
-        return slab
+        slab.cut = True
 
     @property
     def radius(self) -> float:
@@ -363,16 +394,6 @@ def _squared_lengths(z: Floats) -> Floats:
         np.multiply(coordinate, coordinate, out=square)
         total += square
     return total
-
-
-def _quiet(work: Callable[[_S], _T]) -> Callable[[_S], _T]:
-    """The same work without numpy's warnings, which would speak of private values."""
-
-    def silent(part: _S) -> _T:
-        with np.errstate(all="ignore"):
-            return work(part)
-
-    return silent
 
 
 def _response_scaled(block: Block) -> tuple[Floats, Floats]:
