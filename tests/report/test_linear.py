@@ -1,0 +1,119 @@
+"""The summary as people see it, letter by letter, in every form."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpstats import dp_lm
+from dpstats.bounds.bound import Bound, Premise
+from dpstats.datasets import fair
+from dpstats.mechanism.privacy import Privacy
+from dpstats.report.linear import Diagnostic, LinearPage, print_page, summary_page, wald_page
+from dpstats.report.privacy import PrivacyStatement, Spent
+from dpstats.report.result import Coefficients
+
+_PAGES = Path(__file__).parent / "pages"
+_NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+
+PAGE = LinearPage(
+    call='dp_lm("log(y) ~ x_1 + g & <b>", mu = 1, method = "anchored")',
+    method="anchored",
+    coefficients=Coefficients(
+        ("Intercept", "x_1", "g[T.<b>]"),
+        np.array([3.69225, -0.00309, 0.40010]),
+        np.diag([0.0110, 1.6e-5, 0.0400]),
+        np.diag([0.0010, 0.1e-5, 0.0100]),
+    ),
+    privacy=PrivacyStatement(
+        Privacy(1.0),
+        (
+            Spent("second moments of the design", 9, 0.00861, 0.0385, 0.224),
+            Spent("mean score", 3, 0.00246, 0.00285, 0.863),
+        ),
+        seeded=True,
+    ),
+    bounds=(
+        Bound(
+            "distance to the noiseless fit",
+            "l2",
+            0.308,
+            0.95,
+            "exact",
+            "bound",
+            (Premise("room is left", False),),
+        ),
+        Bound("distance to the non-private fit", "l2", 90582.0, 0.95, "Theorem 8", "rate"),
+    ),
+    diagnostics=(
+        Diagnostic("truncated rows", 0.0119, 0.0018, "share that was cut"),
+        Diagnostic("condition before", None, None, "average"),
+    ),
+    sigma=0.93349,
+    sigma_source="private",
+    r_squared=(0.030250, 0.029450),
+    n=6048,
+    m=318,
+    notes=("A note in words.",),
+)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "html", "csv"])
+def test_the_summary_is_as_it_was_last_looked_at(form: str) -> None:
+    """To renew: python -m tests.report.test_linear, then read the difference."""
+    expected = (_PAGES / f"summary.{form}").read_text(encoding="utf-8")
+    assert getattr(summary_page(PAGE), f"to_{form}")() == expected
+
+
+def test_print_is_rs() -> None:
+    assert print_page(PAGE).to_text().splitlines()[3:6] == [
+        "Coefficients:",
+        "Intercept       x_1  g[T.<b>]",
+        "  3.69225  -0.00309   0.40010",
+    ]
+
+
+def test_the_readme_shows_what_its_seed_gives() -> None:
+    public, private = fair()
+    formula = "rate_marriage ~ age + yrs_married + children + religious + educ"
+    fit = dp_lm(formula, private, public=public, mu=1, seed=1)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("```text\n")[1].split("\n...")[0]
+    made = fit.summary().to_text().split("\n\nPrivacy:")[0]
+    assert _NUMBER.sub("#", shown).split() == _NUMBER.sub("#", made).split()
+    numbers = [[float(v) for v in _NUMBER.findall(t)] for t in (shown, made)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-3)
+
+
+def test_long_coefficient_lines_are_folded_as_in_r() -> None:
+    k = 15
+    many = Coefficients(
+        tuple(f"variable{j}" for j in range(k)), np.arange(k) * 1.5, np.eye(k), np.eye(k)
+    )
+    lines = print_page(replace(PAGE, coefficients=many)).to_text().splitlines()
+    assert max(len(line) for line in lines[3:-1]) <= 80
+    assert sum("variable" in line for line in lines) == 3
+
+
+def test_missing_standard_errors_print_as_na() -> None:
+    c = PAGE.coefficients
+    unknown = replace(c, sampling=c.sampling * np.nan)
+    text = summary_page(replace(PAGE, coefficients=unknown, sigma=None, r_squared=None)).to_text()
+    assert "NA" in text
+    assert "not released by this method" in text
+    assert "Signif. codes" not in text
+
+
+def test_anova_reads_as_rs() -> None:
+    text = wald_page(["y ~ x", "y ~ x + z"], 1, 3.5, 0.0614, free=True).to_text()
+    assert "Model 1: y ~ x\nModel 2: y ~ x + z" in text
+    assert re.search(r"2\s+1\s+3.5\s+0.0614\s+\.", text)
+
+
+if __name__ == "__main__":
+    _PAGES.mkdir(exist_ok=True)
+    for name in ("text", "markdown", "latex", "html", "csv"):
+        text = getattr(summary_page(PAGE), f"to_{name}")()
+        (_PAGES / f"summary.{name}").write_text(text, encoding="utf-8")
