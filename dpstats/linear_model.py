@@ -55,7 +55,7 @@ class LinearModel(Result):
         return print_page(self._page(with_bounds=False)).to_text()
 
     def _repr_html_(self) -> str:
-        return print_page(self._page(with_bounds=False)).to_html()
+        return print_page(self._page(with_bounds=False), as_table=True).to_html()
 
     def summary(self) -> Page:
         """R's summary.lm, with the privacy spent, error bounds and diagnostics."""
@@ -129,8 +129,8 @@ class LinearModel(Result):
                 "n_public": [self.m],
                 "mu": [self.privacy.mu],
                 "rho": [self.privacy.rho],
-                "epsilon": [self.privacy.epsilon(1e-5)],
-                "delta": [1e-5],
+                "epsilon": [self.privacy.epsilon(self.privacy.shown_delta)],
+                "delta": [self.privacy.shown_delta],
                 "method": [self.method],
                 "seeded": [self.privacy.seeded],
             }

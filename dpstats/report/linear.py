@@ -66,15 +66,17 @@ class LinearPage:
     notes: tuple[str, ...]
 
 
-def print_page(page: LinearPage) -> Page:
-    """R's print.lm: the call and the coefficients."""
+def print_page(page: LinearPage, as_table: bool = False) -> Page:
+    """R's print.lm: the call and the coefficients, in a line as in R or as a table."""
+    terms = page.coefficients.terms
     coef = format_numbers([float(v) for v in page.coefficients.coef], digits=5)
+    table = Table(terms, (tuple(coef),), align=tuple("r" for _ in coef))
     return Page(
         (
             Heading("Call"),
             Preformatted(page.call),
             Heading("Coefficients"),
-            _folded(page.coefficients.terms, coef),
+            table if as_table else _folded(terms, coef),
             Preformatted(_privacy_line(page.privacy)),
         )
     )

@@ -36,6 +36,8 @@ class PrivacyStatement:
     spent : tuple of Spent
     seeded : bool
         Whether the noise came from a seed; such a result must not leave the machine.
+    shown_delta : float
+        The delta at which the total is printed in epsilon.
 
     Examples
     --------
@@ -47,13 +49,16 @@ class PrivacyStatement:
     total: Privacy
     spent: tuple[Spent, ...]
     seeded: bool
+    shown_delta: float = 1e-5
 
     @classmethod
-    def of(cls, total: Privacy, releases: Iterable[Release], seeded: bool) -> PrivacyStatement:
+    def of(
+        cls, total: Privacy, releases: Iterable[Release], seeded: bool, shown_delta: float
+    ) -> PrivacyStatement:
         spent = tuple(
             Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu) for r in releases
         )
-        return cls(total, spent, seeded)
+        return cls(total, spent, seeded, shown_delta)
 
     @property
     def mu(self) -> float:
@@ -96,7 +101,8 @@ class PrivacyStatement:
         """The total in its three units."""
         return (
             f"mu = {format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP), "
-            f"epsilon = {format_scalar(self.epsilon(1e-5), 4)} at delta = 1e-05"
+            f"epsilon = {format_scalar(self.epsilon(self.shown_delta), 4)} "
+            f"at delta = {format_scalar(self.shown_delta, 4)}"
         )
 
     def __repr__(self) -> str:
