@@ -186,8 +186,13 @@ def _public(
     """Public moments of the formula: learnt from public rows, or those that were given."""
     if not isinstance(public, PublicMoments):
         return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
+    if weights is not None or offset is not None:
+        raise ArgumentError(
+            "weights and offset belong to the public moments: pass them to public_moments(formula, "
+            "public, weights=..., offset=...) and leave them out here."
+        )
     if public.design.response is None:
-        return replace(public, design=public.design.with_response(formula))
+        return replace(public, design=public.design.with_response(formula, limits))
     public.design.require_formula(formula)
     return public
 
@@ -201,7 +206,7 @@ def _check_response(design: Design) -> None:
             "response use dp_glm(..., family='binomial')."
         )
     if not design.terms:
-        raise ArgumentError("the formula has no columns on its right side; 'y ~ 1' fits a mean.")
+        raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a mean.")
 
 
 def _check_size(rows: Rows) -> None:
@@ -218,12 +223,14 @@ def _declared(
     schema = dict(limits or {})
     norm = schema.pop("(norm)", None)
     design = Design.declare(formula, schema, weights=weights, offset=offset)
+    heaviest = math.sqrt(design.weight_bound or 1.0)  # rows are multiplied by the root of weights
     columns, response = design.extent(schema)
+    columns, response = heaviest * columns, heaviest * response
     if norm is not None and not (isinstance(norm, int | float) and norm > 0):
         raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {norm!r}.")
     if norm is None:
         return design, Extent(columns, math.sqrt(len(columns)), response)
-    return design, Extent(np.full(len(columns), float(norm)), 1.0, response)
+    return design, Extent(np.full(len(columns), heaviest * float(norm)), 1.0, response)
 
 
 def _call(

@@ -395,6 +395,19 @@ def test_a_one_sided_formula_cannot_serve_pmt() -> None:
         fit(public=public_moments("~ x1 + x2 + g", PUBLIC), method="pmt")
 
 
+def test_weights_beside_moments_are_refused_not_ignored() -> None:
+    with pytest.raises(ArgumentError, match="belong to the public moments"):
+        fit(public=public_moments(FORMULA, PUBLIC), weights="x2")
+
+
+def test_declared_limits_hold_for_weighted_rows() -> None:
+    data = DATA.assign(w=np.random.default_rng(0).uniform(0, 9, len(DATA)))
+    limits = {"y": (-10, 10), "x1": (-4, 4), "x2": (0, 8), "g": ["a", "b", "c"]}
+    found = dp_lm(FORMULA, data, limits=limits | {"(weights)": (0, 9)}, weights="w", mu=50, seed=1)
+    expected = smf.wls(FORMULA, data, weights=data.w).fit().params[TERMS]
+    assert found.coef().to_numpy() == pytest.approx(expected.to_numpy(), abs=0.2)
+
+
 def test_moments_of_another_formula_are_refused() -> None:
     with pytest.raises(DPStatsError, match="public_moments"):
         fit(public=public_moments("y ~ x1", PUBLIC))

@@ -137,7 +137,8 @@ def linear_estimate(
     back, root = whitening.back, whitening.root
     inverse = np.linalg.inv(hessian)
     spread = np.nan if sigma2 is None else sigma2
-    sampling = spread * efficiency / n * (inverse @ curvature @ inverse)
+    straight = _unbent(hessian, moments_sd)
+    sampling = spread * efficiency / n * (straight @ inverse @ curvature @ inverse @ straight)
     privacy = inverse @ noise_covariance @ inverse
     return LinearEstimate(
         coef=back @ coef,
@@ -150,6 +151,19 @@ def linear_estimate(
         n=n,
         ridge=ridge,
     )
+
+
+def _unbent(hessian: Floats, sd: float) -> Floats:
+    """Root of the factor by which inverting a noisy matrix overstates the inverse on average.
+
+    E[G B G] = sd^2/2 (B + tr(B) I) for svec noise G, so that E[(H + G)^-1] is H^-1 (1 + sd^2/2 (H^-1 +
+    tr(H^-1)) H^-1) to second order. The correction is applied in the eigenbasis and never takes more
+    than half.
+    """
+    values, vectors = np.linalg.eigh(hessian)
+    excess = sd**2 / 2 * (1 / values + (1 / values).sum()) / values
+    result: Floats = (vectors * np.sqrt(np.maximum(1 - excess, 0.5))) @ vectors.T
+    return result
 
 
 def _symmetric(matrix: Floats) -> Floats:
