@@ -7,6 +7,9 @@ built from a value of a private row.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class DPStatsError(Exception):
     """Base of every error that dpstats raises on purpose."""
@@ -34,3 +37,15 @@ class ArgumentError(DPStatsError, ValueError):
 
 class NotReleasedError(DPStatsError, AttributeError):
     """The quantity would need a private row and therefore does not exist."""
+
+
+@contextmanager
+def naming(table: str) -> Iterator[None]:
+    """Say in which of the tables of a call a column is missing or of the wrong kind."""
+    try:
+        yield
+    except SchemaError as error:
+        said = str(error)
+    else:
+        return
+    raise SchemaError(f"in {table}: {said}")

@@ -17,21 +17,24 @@ from dpstats.errors import PublicDataError
 from dpstats.estimate.linear import (
     LinearEstimate,
     Step,
+    filled_share,
     linear_estimate,
     matrix_noise_covariance,
     newton_step,
     pool_steps,
     residual_variance,
+    without_errors,
 )
 from dpstats.estimate.matrices import Floats, Whitening, floored, shrink_second_moment
 from dpstats.estimate.planning import (
+    Clip,
     LinearPlan,
     choose_clip,
     choose_radius,
     choose_square_clip,
     plan_linear,
 )
-from dpstats.frame import PublicMoments
+from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
 from dpstats.report.linear import Diagnostic
 
@@ -93,10 +96,10 @@ def anchored(
         scale = histogram.quantile(0.9) or guess or histogram.peak()
         done = _is_last(plan, len(steps), session.left, scale, last)
         part = plan.step if not done else session.left * (1 - plan.squares - plan.counts)
-        clip = choose_clip(scale, n, d, mu * math.sqrt(part))
+        clip = choose_clip(scale, histogram.count_above, n, d, mu * math.sqrt(part))
         if done:
             shares = (part, session.left * plan.squares, session.left * plan.counts)
-            square = choose_square_clip(clip.unit, n, mu * math.sqrt(shares[1]))
+            square = choose_square_clip(clip, n, mu * math.sqrt(shares[1]))
             score, rest = session.final_score(
                 shares, anchor - start, clip.score, clip.residual, square
             )
@@ -114,14 +117,15 @@ def anchored(
         pooled.move, curvature.used_sd
     )
     inverse = np.linalg.inv(hessian)
+    filled = filled_share(rest.empty_share, rest.share_sd)
     sigma2 = residual_variance(
         rest.mean_square,
-        rest.empty_share,
+        filled,
         curvature.used,
         pooled.coef - anchor,
         inverse @ noise_covariance @ inverse,
         n,
-        floor=0.01 * clip.unit**2,
+        floor=0.25 * clip.unit**2,
     )
     estimate = linear_estimate(
         pooled.coef,
@@ -134,7 +138,10 @@ def anchored(
         curvature.used_sd,
         n,
         ridge,
+        filled,
     )
+    if not curvature.resolved:
+        estimate = without_errors(estimate)
     system = ReleasedSystem(
         curvature.released,
         curvature.used,
@@ -173,7 +180,8 @@ def anchored(
         system,
         "private",
         diagnostics,
-        _repairs(curvature.positive_definite, curvature.raised),
+        _warnings(curvature.positive_definite, curvature.resolved, ridge)
+        + _tail_note(clip, rest.cut_share, n),
     )
 
 
@@ -240,6 +248,7 @@ def pmt(
     known = moments.m is not None and moments.m > d
     sigma2 = max(rest, 0.0) * moments.m / (moments.m - d) if known else None  # type: ignore[operator]
     usable = floored(released.value, released.noise_sd / 2)  # for what follows; coef is theirs
+    filled = _filled_by_constant(usable, whitening, released.noise_sd, moments.design)
     estimate = linear_estimate(
         coef,
         usable + penalty,
@@ -251,6 +260,7 @@ def pmt(
         released.noise_sd * math.sqrt(2),
         n,
         ridge,
+        filled,
     )
     system = ReleasedSystem(
         released.value,
@@ -266,14 +276,21 @@ def pmt(
     diagnostics = _condition_lines(moments.gram, released.value, back)
     notes = (
         "Standard errors take the residual variance from the public rows: the papers' algorithm "
-        "releases none.",
+        "releases none. It truncates rows and responses without saying how many.",
     )
+    resolved = smallest > 1.5 * released.noise_sd
+    if not resolved:
+        estimate = without_errors(estimate)
     return LinearFit(
-        estimate, system, "public rows", diagnostics, notes + _repairs(smallest > 0, 0)
+        estimate,
+        system,
+        "public rows",
+        diagnostics,
+        notes + _warnings(smallest > 0, resolved, ridge),
     )
 
 
-def ssp(session: Session, width: Extent, ridge: float, eta: float) -> LinearFit:
+def ssp(session: Session, design: Design, width: Extent, ridge: float, eta: float) -> LinearFit:
     """Noisy sufficient statistics of rows cut to declared limits, with AdaSSP's adaptive ridge.
 
     One symmetric Gaussian mechanism releases the joint second moments of (z, y R/B): z = x/width
@@ -299,11 +316,12 @@ def ssp(session: Session, width: Extent, ridge: float, eta: float) -> LinearFit:
     noise_covariance = noise_covariance + matrix_noise_covariance(coef, sd)
     at_fit = square - 2 * float(coef @ cross) + float(coef @ gram @ coef)
     floor = 1e-6 * width.response**2
-    sigma2 = max(at_fit * n / max(n - d, 1), floor)
     whitening = Whitening(back, np.diag(width.columns))
-    positive = shrink_second_moment(gram, sd).used
+    positive = floored(gram, sd / 2)
+    filled = _filled_by_constant(gram, whitening, sd, design)
+    sigma2 = max(at_fit * n / max(filled * n - d, 1), floor)
     estimate = linear_estimate(
-        coef, hessian, positive, noise_covariance, sigma2, 1.0, whitening, sd, n, ridge
+        coef, hessian, positive, noise_covariance, sigma2, 1.0, whitening, sd, n, ridge, filled
     )
     system = ReleasedSystem(
         gram, hessian - penalty, sd, True, penalty, coef, sd / math.sqrt(2) / ratio, back
@@ -312,7 +330,26 @@ def ssp(session: Session, width: Extent, ridge: float, eta: float) -> LinearFit:
         Diagnostic("ridge added", added, None, "in units of the limits, to outweigh the noise"),
         Diagnostic("smallest eigenvalue", smallest, sd, "of the released moments, in those units"),
     )
-    return LinearFit(estimate, system, "private", diagnostics, _repairs(smallest > 0, 0))
+    notes: tuple[str, ...] = ()
+    if added > 0:  # the bias of the shrinkage is of the order of the coefficients: no honest error
+        estimate = without_errors(estimate)
+        notes = (
+            f"A ridge of {added:.3g} (in units of the limits) was needed against the noise: estimates "
+            "are shrunk towards zero and standard errors are not given. More rows, a larger budget, "
+            "narrower limits or a public sample help.",
+        )
+    return LinearFit(
+        estimate, system, "private", diagnostics, notes + _warnings(smallest > 0, True, ridge)
+    )
+
+
+def _filled_by_constant(moments: Floats, whitening: Whitening, sd: float, design: Design) -> float:
+    """Share of rows that are not empty, read off the mean square of the constant where there is one."""
+    if "Intercept" not in design.terms or design.weights is not None:
+        return 1.0
+    constant = whitening.root[:, design.terms.index("Intercept")]
+    share = float(constant @ moments @ constant)
+    return filled_share(1.0 - share, sd * float(constant @ constant))
 
 
 def _condition_lines(public: Floats, released: Floats, back: Floats) -> tuple[Diagnostic, ...]:
@@ -333,16 +370,34 @@ def _share(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-def _repairs(positive: bool, raised: int) -> tuple[str, ...]:
+def _warnings(positive: bool, resolved: bool, ridge: float) -> tuple[str, ...]:
+    """What a reader must know before the digits."""
+    out = []
     if not positive:
-        return (
-            "The released second moments are NOT positive definite: the privacy noise is as "
-            "large as the information in some direction. Ask for more privacy budget, fewer "
-            "columns, or a ridge; trust the standard errors, not the digits.",
+        out.append(
+            "The released second moments are NOT positive definite: the privacy noise is as large as "
+            "the information in some direction."
         )
-    if raised:
-        return (
-            f"{raised} eigenvalue(s) of the released second moments were raised to the noise "
-            "level.",
+    if not resolved:
+        out.append(
+            "Standard errors are not given: in some direction the noise of the released second moments "
+            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
+            "public columns are in the units of the private ones."
         )
-    return ()
+    if ridge > 0:
+        out.append(
+            "Ridge estimates are shrunk towards zero, the intercept too: standard errors describe "
+            "their spread, not that bias."
+        )
+    return tuple(out)
+
+
+def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
+    """Said when scores were seen beyond the cut that could move a coordinate by its standard error."""
+    if clip.lost < 1 / math.sqrt(n):
+        return ()
+    return (
+        f"Residuals have a long tail: about {100 * _share(cut):.2g}% of the rows were truncated, which "
+        "moves the estimates if the errors are skewed. Transform the response, or use a family for "
+        "such data.",
+    )

@@ -16,8 +16,14 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.bounds.bound import Bound
-from dpstats.bounds.linear import LinearFacts, ReleasedSystem, linear_bounds
-from dpstats.errors import ArgumentError, NotReleasedError
+from dpstats.bounds.linear import (
+    LinearFacts,
+    ReleasedSystem,
+    distance_to_noiseless_fit,
+    linear_bounds,
+    simulated_distance,
+)
+from dpstats.errors import ArgumentError, NotReleasedError, naming
 from dpstats.estimate.linear import LinearEstimate, r_squared
 from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
@@ -45,7 +51,9 @@ class LinearModel(Result):
     estimate: LinearEstimate
     system: ReleasedSystem | None
     public: Floats | None
+    n: int
     m: int | None
+    dropped: int
     eta: float
     sigma_source: str
     details: tuple[Diagnostic, ...]
@@ -73,8 +81,10 @@ class LinearModel(Result):
             sigma=None if sigma2 is None else math.sqrt(sigma2),
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
-            n=self.estimate.n,
+            n=self.n,
+            filled=self.estimate.n,
             m=self.m,
+            dropped=self.dropped,
             notes=self.notes,
         )
 
@@ -86,7 +96,7 @@ class LinearModel(Result):
     @property
     def nobs(self) -> int:
         """Number of private rows, a public number."""
-        return self.estimate.n
+        return self.n
 
     @property
     def sigma(self) -> float:
@@ -101,8 +111,13 @@ class LinearModel(Result):
         return r_squared(self.estimate, self._intercept())
 
     def _bounds(self) -> tuple[Bound, ...]:
-        if self.system is None or self.public is None:
+        if self.system is None:
             return ()
+        if self.public is None:
+            return (
+                distance_to_noiseless_fit(self.system, self.eta),
+                simulated_distance(self.system, self.eta),
+            )
         facts = LinearFacts(
             n=self.estimate.n,
             d=len(self.coefficients.coef),
@@ -124,7 +139,7 @@ class LinearModel(Result):
                 "r_squared": [plain],
                 "adj_r_squared": [adjusted],
                 "sigma": [self.sigma],
-                "df_residual": [self.nobs - len(self.coefficients.coef)],
+                "df_residual": [self.estimate.n - len(self.coefficients.coef)],
                 "nobs": [self.nobs],
                 "n_public": [self.m],
                 "mu": [self.privacy.mu],
@@ -167,7 +182,8 @@ class LinearModel(Result):
             raise ArgumentError(
                 f"interval must be None, 'confidence' or 'prediction', not {interval!r}."
             )
-        x, offset = self.design.matrix(newdata)
+        with naming("newdata"):
+            x, offset = self.design.matrix(newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         fit = x @ self.coefficients.coef + offset
         if interval in (None, "none"):
@@ -246,6 +262,10 @@ class Anova:
     def _repr_html_(self) -> str:
         return self.page.to_html()
 
+    def to_markdown(self) -> str:
+        """The test as Markdown; `page` has the other forms."""
+        return self.page.to_markdown()
+
 
 def anova(fit1: LinearModel, fit2: LinearModel) -> Anova:
     """Wald test of nested models; costs nothing, the larger fit has all that it needs.
@@ -259,6 +279,10 @@ def anova(fit1: LinearModel, fit2: LinearModel) -> Anova:
     >>> anova(fit, fit.update("~ . - age")).df
     1
     """
+    if not (isinstance(fit1, LinearModel) and isinstance(fit2, LinearModel)):
+        raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
+    if fit1.coefficients.terms == fit2.coefficients.terms:
+        raise ArgumentError("the two models are the same; anova compares nested models.")
     if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
         small, large = fit1, fit2
     else:

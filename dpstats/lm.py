@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.matrices import equilibrated_whitening, symmetric_whitening
 from dpstats.frame import Design, PublicMoments, Rows, public_moments
 from dpstats.linear_fit import Extent, anchored, pmt, ssp
@@ -94,6 +94,11 @@ def dp_lm(
     """
     total = resolve_privacy(mu, rho, epsilon, delta)
     _check_numbers(ridge, eta, seed)
+    if public is data:
+        raise PublicDataError(
+            "public= is the private table itself. A public sample is one that may be shown to "
+            "anybody: other rows, or moments that somebody published."
+        )
     method = _choose_method(method, public, limits)
     if method == "ssp":
         design, extent = _declared(formula, limits, weights, offset)
@@ -103,14 +108,16 @@ def dp_lm(
         moments.require_full_rank()
         design = moments.design
     _check_response(design)
-    rows = design.rows(data)
+    _check_limits(design, method, limits)
+    with naming("the private data"):
+        rows = design.rows(data)
     _check_size(rows)
     noise = make_noise(seed)
     if moments is None:
         source, width = WithResponse(rows), extent
         scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
         with Session(source, np.diag(scale), 0 * scale, total, noise) as session:
-            fit = ssp(session, width, ridge, eta)
+            fit = ssp(session, design, width, ridge, eta)
     else:
         papers = method == "pmt"
         whitening = (symmetric_whitening if papers else equilibrated_whitening)(moments.gram)
@@ -131,7 +138,9 @@ def dp_lm(
         estimate=fit.estimate,
         system=fit.system,
         public=None if moments is None else moments.gram,
+        n=rows.n,
         m=None if moments is None else moments.m,
+        dropped=0 if moments is None else moments.dropped,
         eta=eta,
         sigma_source=fit.sigma_source,
         details=fit.diagnostics,
@@ -147,11 +156,14 @@ def _check_numbers(ridge: float, eta: float, seed: int | None) -> None:
         raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")
     if not (isinstance(eta, int | float) and 0 < eta < 1):
         raise ArgumentError(f"eta must lie strictly between 0 and 1, not {eta!r}.")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-        raise ArgumentError(f"seed must be an integer or None, not {seed!r}.")
+    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (integer and seed >= 0):
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
 
 
 def _choose_method(method: str | None, public: Any, limits: Mapping[str, Any] | None) -> str:
+    if limits is not None and not isinstance(limits, Mapping):
+        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
     if method is None:
         method = "ssp" if public is None and limits else "anchored"
     if method not in METHODS:
@@ -184,8 +196,13 @@ def _public(
     limits: Mapping[str, Any] | None,
 ) -> PublicMoments:
     """Public moments of the formula: learnt from public rows, or those that were given."""
+    if isinstance(public, str):
+        raise PublicDataError(
+            "public= is a text; a table goes there, or PublicMoments.from_json(text)."
+        )
     if not isinstance(public, PublicMoments):
-        return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
+        with naming("the public data"):
+            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
     if weights is not None or offset is not None:
         raise ArgumentError(
             "weights and offset belong to the public moments: pass them to public_moments(formula, "
@@ -207,6 +224,27 @@ def _check_response(design: Design) -> None:
         )
     if not design.terms:
         raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a mean.")
+
+
+def _check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) -> None:
+    """Every entry of limits does something, or is named."""
+    for name, value in (limits or {}).items():
+        if name == "(weights)":
+            used = design.weights is not None
+        elif method == "ssp":
+            used = name == "(norm)" or name in design.columns
+        else:
+            used = name in design.columns and isinstance(value, list)
+        if not used:
+            raise ArgumentError(
+                f"limits[{name!r}] has no effect here: "
+                + (
+                    f"'{design.formula}' has no such column."
+                    if method == "ssp" or name not in design.columns
+                    else "ranges are for method='ssp'; beside public data, limits give levels of "
+                    "categories and '(weights)'."
+                )
+            )
 
 
 def _check_size(rows: Rows) -> None:

@@ -179,7 +179,7 @@ def inverse_moment_private_only(facts: LinearFacts) -> Bound:
     gap = smallest * facts.sample_factor**2 + facts.ridge
     met = bool(gap > 0 and facts.rate * each / gap <= 0.5)
     floor = smallest**2 * facts.sample_factor**4 + facts.ridge**2
-    value = facts.rate * each / floor if smallest > 0 else math.inf
+    value = facts.rate * each / floor if smallest > 0 and floor > 0 else math.inf
     return Bound(
         "the same from private data alone",
         "spectral",

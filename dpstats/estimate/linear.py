@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,7 +86,9 @@ class LinearEstimate:
     moments_sd : float
         Noise sd per svec coordinate of E.
     n : int
+        Rows behind the moments: private rows less the share that is empty.
     ridge : float
+        Penalty in units of these moments.
     """
 
     coef: Floats
@@ -128,11 +130,13 @@ def linear_estimate(
     moments_sd: float,
     n: int,
     ridge: float,
+    filled: float = 1.0,
 ) -> LinearEstimate:
     """Carry a whitened solution and its two covariances back to the user's coordinates.
 
     The error of the solution is H^-1 (g - G move) for the privacy part, and sampling leaves
-    sigma^2 efficiency H^-1 A H^-1 / n, with H = A + P.
+    sigma^2 efficiency H^-1 A H^-1 / n, with H = A + P. Means over n rows of which a share 1 - ``filled``
+    is empty become means over the filled ones: moments / filled of n * filled rows.
     """
     back, root = whitening.back, whitening.root
     inverse = np.linalg.inv(hessian)
@@ -145,12 +149,18 @@ def linear_estimate(
         sampling=_symmetric(back @ sampling @ back.T),
         privacy=_symmetric(back @ privacy @ back.T),
         sigma2=sigma2,
-        moments=_symmetric(root.T @ curvature @ root),
+        moments=_symmetric(root.T @ curvature @ root) / filled,
         root=root,
-        moments_sd=moments_sd,
-        n=n,
-        ridge=ridge,
+        moments_sd=moments_sd / filled,
+        n=max(round(n * filled), 1),
+        ridge=ridge / filled,
     )
+
+
+def without_errors(estimate: LinearEstimate) -> LinearEstimate:
+    """The estimate without covariances, where no honest ones exist."""
+    unknown = np.full_like(estimate.sampling, np.nan)
+    return replace(estimate, sampling=unknown, privacy=unknown)
 
 
 def _unbent(hessian: Floats, sd: float) -> Floats:
@@ -172,7 +182,7 @@ def _symmetric(matrix: Floats) -> Floats:
 
 def residual_variance(
     mean_square: float,
-    empty_share: float,
+    filled: float,
     curvature: Floats,
     move: Floats,
     move_covariance: Floats,
@@ -187,9 +197,13 @@ def residual_variance(
     """
     d = len(move)
     excess = float(move @ curvature @ move) - float(np.trace(curvature @ move_covariance))
-    filled = min(max(1.0 - empty_share, 0.0), 1.0) * n
     at_fit = mean_square - max(excess, 0.0)
-    return max(at_fit * n / max(filled - d, 1.0), floor)
+    return max(at_fit * n / max(filled * n - d, 1.0), floor)
+
+
+def filled_share(empty_share: float, noise_sd: float) -> float:
+    """Share of rows that count, from the released share of empty ones: 1 unless some surely are."""
+    return 1.0 if empty_share < 2 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
 def r_squared(estimate: LinearEstimate, intercept: int | None) -> tuple[float, float] | None:

@@ -90,20 +90,25 @@ class Curvature:
         Shrunk towards a multiple of the identity and with its eigenvalues floored.
     used_sd : float
         Standard deviation per svec coordinate of what is left of the noise in ``used``.
-    raised : int
-        How many eigenvalues were raised to the floor.
+    smallest : float
+        Smallest eigenvalue before the floor.
     """
 
     released: Floats
     released_sd: float
     used: Floats
     used_sd: float
-    raised: int
+    smallest: float
 
     @property
     def positive_definite(self) -> bool:
         """Whether the matrix was positive definite as released."""
         return bool(np.linalg.eigvalsh(self.released)[0] > 0)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every direction of the used matrix stands out of what noise is left in it."""
+        return self.smallest > 1.5 * self.used_sd
 
 
 def shrink_second_moment(released: Floats, sd: float) -> Curvature:
@@ -114,7 +119,7 @@ def shrink_second_moment(released: Floats, sd: float) -> Curvature:
     diagonal) per svec coordinate estimates tau^2 + sd^2, tau the true departure; the release is
     moved towards a I by the factor sd^2 / (tau^2 + sd^2). With little noise, or public rows that do
     not match (tau large), nothing moves; with much noise the public geometry takes over. Eigenvalues
-    are floored at half the noise sd and at a/20.
+    are floored at half the noise sd that is left.
 
     Examples
     --------
@@ -130,6 +135,6 @@ def shrink_second_moment(released: Floats, sd: float) -> Curvature:
     tau2 = max(float((departure**2).sum()) / coordinates - sd**2, 0.0) if d > 1 else sd**2 * 1e12
     kept = tau2 / (tau2 + sd**2)
     shrunk = level * np.eye(d) + kept * departure
-    floor = max(0.5 * sd * math.sqrt(kept), level / 20)
-    raised = int((np.linalg.eigvalsh(shrunk) < floor).sum())
-    return Curvature(released, sd, floored(shrunk, floor), sd * math.sqrt(kept), raised)
+    left = sd * math.sqrt(kept)
+    smallest = float(np.linalg.eigvalsh(shrunk)[0])
+    return Curvature(released, sd, floored(shrunk, max(left / 2, 1e-12 * level)), left, smallest)

@@ -7,12 +7,18 @@ least-squares coordinate has sampling variance 1/n.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
+Floats = NDArray[np.floating[Any]]
+
 _SKEW = 0.5  # share of a one-sided Gaussian tail that asymmetric errors may leave unbalanced
+_BODY = 2.0  # multiples below which counts say nothing of tails
 _HEAVY = 0.05  # tail mass beyond c that real errors keep, falling as c^-3
 _PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
 
@@ -72,6 +78,9 @@ class Clip:
         score of a cut row does not.
     efficiency : float
         Variance of the cut score over that of the uncut one.
+    lost : float
+        Mean length of scores seen beyond the cut, in units of sqrt(d) residual standard deviations: by
+        how much, per coordinate, skewed errors may move the fit.
     """
 
     multiple: float
@@ -80,9 +89,10 @@ class Clip:
     residual: float
     slope: float
     efficiency: float
+    lost: float
 
 
-def _huber(c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
     """Variance and slope of a standard normal score cut at c, and the mean beyond c on one side."""
     slope = 2 * stats.norm.cdf(c) - 1
     variance = slope - 2 * c * stats.norm.pdf(c) + 2 * c**2 * stats.norm.sf(c)
@@ -94,29 +104,52 @@ _MULTIPLES = np.geomspace(1.2, 40.0, 200)
 _HUBER = _huber(_MULTIPLES)
 
 
-def _score_error(n: int, d: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
+def _score_error(n: int, d: int, mu: float, seen: Floats | float = 0.0) -> tuple[Floats, Floats]:
     """Predicted squared error per coordinate and its privacy part, for every multiple c.
 
     Sampling v(c)/kappa^2/n, privacy (2 c sqrt(d)/(mu n kappa))^2, and the squared bias that errors
-    with asymmetric or heavy tails may leave. The bias term is what lets c grow with n.
+    with asymmetric or heavy tails may leave, ``seen`` or not. The bias is what lets c grow with n.
     """
     variance, slope, beyond = _HUBER
     noise = (2 * _MULTIPLES * math.sqrt(d) / (mu * n * slope)) ** 2
-    bias = (_SKEW * beyond + _HEAVY * _MULTIPLES**-3.0) ** 2
+    bias = (_SKEW * beyond + _HEAVY * _MULTIPLES**-3.0 + seen) ** 2
     return variance / slope**2 / n + noise + bias, noise
 
 
-def choose_clip(quantile90: float, n: int, d: int, mu: float) -> Clip:
-    """Cut for a score round of cost ``mu`` from the private 90 % quantile of |z e|.
+def choose_clip(
+    quantile90: float, above: Callable[[Floats], Floats], n: int, d: int, mu: float
+) -> Clip:
+    """Cut for a score round of cost ``mu`` from what is known of the lengths |z e|.
+
+    Parameters
+    ----------
+    quantile90 : float
+        Their private 90 % quantile.
+    above : callable
+        How many of the n lengths are known to exceed a threshold (`LogHistogram.count_above`): a tail
+        heavier than the normal one that was seen widens the cut, because cutting errors with a long
+        right tail moves the fit.
 
     Examples
     --------
-    >>> clip = choose_clip(quantile90=5.2, n=10_000, d=10, mu=0.8)
+    >>> clip = choose_clip(5.2, lambda t: 0 * t, n=10_000, d=10, mu=0.8)
     >>> 2 < clip.multiple < 5
     True
     """
     unit = quantile90 / _PRODUCT_QUANTILE
-    best = int(np.argmin(_score_error(n, d, mu)[0]))
+    lengths = _MULTIPLES * unit
+    normal = 2 * stats.norm.sf(_MULTIPLES)
+    # beyond what normal errors would leave; never so many that the slope is lost
+    share = np.clip(above(lengths) / n - normal, 0.0, 0.5 * (1 - normal))
+    body = (
+        _MULTIPLES < _BODY
+    )  # a tail goes on from the body without a gap: what stands apart is noise
+    share[~body] = np.minimum.accumulate(share[~body])
+    share[body] = share[~body][0]
+    pieces = (share[1:] + share[:-1]) / 2 * np.diff(_MULTIPLES)
+    excess = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+    error, _ = _score_error(n, d, mu, _SKEW * excess)
+    best = int(np.argmin(error))
     c = float(_MULTIPLES[best])
     residual_unit = unit / math.sqrt(d)
     return Clip(
@@ -124,18 +157,19 @@ def choose_clip(quantile90: float, n: int, d: int, mu: float) -> Clip:
         unit=residual_unit,
         score=c * unit,
         residual=4 * c * residual_unit,
-        slope=float(_HUBER[1][best]),
+        slope=float(1 - normal[best] - share[best]),
         efficiency=float(_HUBER[0][best]),
+        lost=float(excess[best]),
     )
 
 
-def choose_square_clip(unit: float, n: int, mu: float) -> float:
+def choose_square_clip(clip: Clip, n: int, mu: float) -> float:
     """Bound for |e| in the mean square: E residual standard deviations, E >= 4.
 
     The noise E^2/(mu n) and what heavy tails may lose beyond E, falling as E^-2, balance at E^4
-    proportional to mu n.
+    proportional to mu n; where the scores showed a heavy tail, E follows their cut.
     """
-    return float(max(4.0, (_HEAVY * mu * n) ** 0.25) * unit)
+    return float(max(4.0, 1.5 * clip.multiple, (_HEAVY * mu * n) ** 0.25) * clip.unit)
 
 
 def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:
@@ -166,7 +200,7 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
     m : int or None
         Public rows, None when only a matrix is known.
     """
-    length, scale, step = 0.02, 0.015, 0.1
+    length, scale, step = 0.02, 0.03, 0.1
     rows = m if m is not None and m > d + 1 else d + 2
     departure = 2 / rows if m else 0.1  # variance of a whitened public moment's svec coordinate
     start = math.sqrt(d / (rows - d - 1)) if has_response and m else 30.0

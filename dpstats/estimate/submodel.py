@@ -91,7 +91,9 @@ def penalised_path(
     free = np.ones(len(size))
     if intercept is not None:
         free[intercept] = 0.0
-    grid = _grid(moments, cross, free, mix) if lambdas is None else np.asarray(lambdas, float)
+    grid = _grid(moments, cross, free, mix)
+    if lambdas is not None:
+        grid = np.atleast_1d(np.asarray(lambdas, dtype=float))
     if grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ArgumentError("lambdas must be finite numbers >= 0.")
     coef = np.zeros_like(size)

@@ -59,6 +59,17 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.USub: "neg",
     ast.UAdd: "pos",
 }
+_INSTEAD = {
+    **{
+        f"np.{name}": f" (write {name}() without np.)"
+        for name in ("log", "log2", "log10", "exp", "sqrt")
+    },
+    **dict.fromkeys(("factor", "as.factor"), " (write C() for a category)"),
+    "ns": " (write cr(x, df=4, constraints='center'))",
+    "log1p": " (write log(1 + x))",
+    "Q": " (put the name between backticks)",
+    "abs": " (write sqrt(x ** 2))",
+}
 ALLOWED = (
     "A factor is computed row by row from columns, numbers, + - * / // % **, comparisons, "
     f"{' '.join(f'{name}()' for name in ELEMENTWISE)} I() C() center() scale() poly() bs() cr() "
@@ -279,6 +290,7 @@ class _Parser:
             raise self.refuse(f"{name}() must be the whole factor, not a part of it")
         raise self.refuse(
             f"`{self.show(node.func)}()` is not one of the functions that are allowed"
+            + _INSTEAD.get(self.show(node.func), "")
         )
 
     def call(

@@ -38,6 +38,11 @@ def learn(
     parsed, offsets = _parse(formula, table.names, weights, offset)
     factors = _factors(parsed)
     if parsed.response is not None:
+        if any(parsed.response.text == piece.text for term in parsed.terms for piece in term):
+            raise FormulaError(
+                f"`{parsed.response.text}` is the response of '{formula}' and also on its right-hand "
+                "side."
+            )
         factors.append(parsed.response.parse())
     for text in offsets:
         factors.append(parse_factor(text))

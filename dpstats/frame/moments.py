@@ -109,8 +109,13 @@ class PublicMoments:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
         raise PublicDataError(
             f"{sample} cannot carry the {len(self.terms)} columns of '{self.formula}': {what}. "
-            f"Use more public rows, leave a column such as '{name}' out of the formula, or call "
-            "public_moments(...).with_ridge(0.01)."
+            + (
+                "A natural spline spans the constant: write cr(x, df=4, constraints='center'), or "
+                "drop the constant with - 1."
+                if "cr(" in name and "Intercept" in self.terms
+                else f"Use more public rows, leave a column such as '{name}' out of the formula, or "
+                "call public_moments(formula, public).with_ridge(0.01)."
+            )
         )
 
     def to_json(self) -> str:
@@ -186,6 +191,7 @@ class PublicMoments:
         matrix = _labelled(gram, design.terms, "gram", 2)
         vector = None if cross is None else _labelled(cross, design.terms, "cross", 1)
         _check_moments(matrix, vector, yy)
+        _check_constant(design, matrix)
         return cls(design, m, matrix, vector, None if yy is None else float(yy))
 
 
@@ -287,6 +293,18 @@ def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
             "these are not second moments: gram (bordered by cross and yy) has a negative "
             "eigenvalue. Check that it is X'X / m, not a covariance of other rows, and that cross "
             "is X'y / m."
+        )
+
+
+def _check_constant(design: Design, gram: Array) -> None:
+    """The mean square of the constant is 1: a sum of squares would read as another population."""
+    if "Intercept" not in design.terms or design.weights is not None:
+        return
+    k = design.terms.index("Intercept")
+    if not np.isclose(gram[k, k], 1.0, rtol=1e-6):
+        raise PublicDataError(
+            f"the entry of gram for the intercept must be 1, not {gram[k, k]:.6g}: gram is the mean "
+            "X'X / m. Did you pass X'X? Then divide by the number of rows (and cross, yy as well)."
         )
 
 

@@ -74,7 +74,10 @@ def split_sides(formula: str) -> tuple[str, str]:
     if names & expressions:
         name = min(names & expressions)
         raise FormulaError(f"`{name}` is both a column and an expression: rename the column.")
-    return formula[: tildes[0]].strip(), formula[tildes[0] + 1 :].strip()
+    left, right = formula[: tildes[0]].strip(), formula[tildes[0] + 1 :].strip()
+    if not right:
+        raise FormulaError(f"'{formula}': nothing stands right of ~; 'y ~ 1' fits a mean.")
+    return left, right
 
 
 def expand_dot(text: str, meaning: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError, DPStatsError, SchemaError
+from dpstats.errors import ArgumentError
 from dpstats.frame.evaluate import basis, evaluate
 from dpstats.frame.formula import BASES
 from dpstats.frame.source import Codes, Table, slices
@@ -85,20 +85,30 @@ class Rows:
             yield self._block(start, stop)
 
     def _block(self, start: int, stop: int) -> Block:
-        block = None
+        block = self._encoded(start, stop)
+        if block is not None:
+            return block
+        # some cell cannot be read at all: then its row alone is empty, and nothing is said of it
+        rows = [self._encoded(k, k + 1) or self._empty_row() for k in range(start, stop)]
+        parts = [[row.x, row.y, row.offset, row.weight] for row in rows]
+        x, y, offset, weight = (
+            None if column[0] is None else np.concatenate(column)
+            for column in zip(*parts, strict=True)
+        )
+        return Block(np.asfortranarray(x), np.asarray(y), offset, weight)
+
+    def _encoded(self, start: int, stop: int) -> Block | None:
+        """The block, or None when a cell of it defies reading, whatever it raises."""
         try:
-            block = encode(self.design, self._table, start, stop)[0]
-        except (DPStatsError, MemoryError):
-            raise
+            return encode(self.design, self._table, start, stop)[0]
         except Exception:
-            pass
-        if block is None:
-            # raised outside the handler, so that the original error and its data are not attached
-            raise SchemaError(
-                "a block of rows could not be read; the reason is withheld because it may show "
-                "data. Check that the columns hold plain numbers, booleans or text."
-            )
-        return block
+            return None
+
+    def _empty_row(self) -> Block:
+        nothing = np.zeros(1)
+        offset = nothing if self.design.offsets else None
+        weight = nothing if self.design.weights is not None else None
+        return Block(np.zeros((1, self.d)), nothing, offset, weight)
 
 
 def encode(

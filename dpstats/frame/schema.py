@@ -101,7 +101,8 @@ def check_table(design: Design, table: Table, roles: Collection[str]) -> None:
 def require_column(table: Table, name: str, why: str) -> None:
     """Raise unless the table has the column."""
     if name not in table.names:
-        near = get_close_matches(name, table.names, 1)
+        near = [n for n in table.names if n.lower() == name.lower()]
+        near = near or get_close_matches(name, table.names, 1)
         has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
         raise SchemaError(
             f"the table has no column `{name}`, which {why} needs"

@@ -176,7 +176,8 @@ class PandasTable:
         if _pandas_kind(dtype) == "bool":
             values = part.to_numpy(dtype=np.float64, na_value=np.nan)
             return _bool_codes(values)
-        if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
+        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
             return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
         return _positions(part.to_numpy(object), levels)
 
@@ -209,7 +210,18 @@ class ArrowTable:
                 f"reading {type(data).__name__} needs pyarrow: pip install pyarrow."
             ) from None
         self._pa = pa
-        self._table = pa.table(data)
+        table = None
+        try:
+            table = pa.table(data)
+        except Exception:
+            table = None
+        if table is None:
+            # raised outside the handler: an engine's error may quote the cell that it stumbled over
+            raise SchemaError(
+                f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
+                "withheld because it may show data. Materialise lazy queries and streams first."
+            )
+        self._table = table
         self.n = int(self._table.num_rows)
         self.names = tuple(self._table.column_names)
 
@@ -256,9 +268,10 @@ def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
         if not pa.types.is_dictionary(chunk.type):
             chunk = chunk.cast(pa.large_binary()).dictionary_encode()
         values, keys = chunk.dictionary, levels
-        if isinstance(levels[0], str) and not pa.types.is_primitive(values.type):
+        if _arrow_kind(values.type) == "category":
             # as bytes: a cell that is not valid text must not raise
             values = values.cast(pa.large_binary())
+        if isinstance(levels[0], str):
             keys = tuple(level.encode("utf-8", "surrogatepass") for level in levels)
         position = np.append(_positions(values.to_pylist(), keys), -1)
         found.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
@@ -283,6 +296,11 @@ def _arrow_kind(type_: Any) -> Kind:
     return "datetime" if types.is_temporal(type_) else "other"
 
 
+_NUMPY_NUMBERS = {
+    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
+}
+
+
 def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:
     """Position of each value in ``levels``, -1 when it is none of them.
 
@@ -297,7 +315,7 @@ def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Code
     elif isinstance(levels[0], bytes):
         known = {bytes}
     else:
-        known = {int, float, *np.sctypeDict.values()} - {np.bool_, np.object_, np.str_, np.bytes_}
+        known = {int, float, *_NUMPY_NUMBERS}
     get = {level: i for i, level in enumerate(levels)}.get
     return np.fromiter(
         (get(v, -1) if type(v) in known else -1 for v in values), dtype=np.intp, count=len(values)

@@ -10,7 +10,8 @@ sigma. What the lattice changes: the trade-off curve of the discrete law is piec
 kinks are the pairs (P[X >= k], P[X < k - D]), which by the midpoint rule lie within
 max|phi'| / (24 sigma^2) < 0.0102 / sigma^2 of the continuous curve, and its chords lie above a
 convex curve, that is on the private side. Noise here never spans fewer than 2^10 steps
-(`SMALLEST_SD`), which makes the difference less than 1e-8 in probability.
+(`SMALLEST_SD`), which makes the difference less than 1e-8 in probability, and below 1e-14 in every
+release but those of budgets so large (mu in the thousands) that the floor is reached.
 """
 
 from __future__ import annotations

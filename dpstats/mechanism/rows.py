@@ -262,7 +262,8 @@ class WhitenedRows:
 
     def cut(self, radius: float) -> None:
         """Cut the rows to ``radius`` (public or released) and round them, at the next pass."""
-        assert self._radius is None
+        if self._radius is not None:
+            raise ValueError("the rows are cut once")
         self._radius = radius
 
     def _cut_slab(self, slab: _Slab, radius: float) -> None:
@@ -286,7 +287,8 @@ class WhitenedRows:
     @property
     def radius(self) -> float:
         """The radius to which the rows were cut."""
-        assert self._radius is not None, "rows are summed only after they were cut"
+        if self._radius is None:
+            raise ValueError("rows are summed only after they were cut")
         return self._radius
 
     # -- sums -------------------------------------------------------------------------------------

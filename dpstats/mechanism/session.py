@@ -88,9 +88,10 @@ class Session:
         return f"<Session: {1 - self.left:.1%} of mu = {self.total.mu:.4g} spent>"
 
     def _spend(self, share: float) -> Privacy:
-        if not 0 < share <= self.left + 1e-9:
+        if not 0 < share <= self.left * (1 + 1e-12):
             raise ValueError("the shares of a call's releases exceed its total")
-        self.left = max(0.0, self.left - share)
+        share = min(share, self.left)
+        self.left -= share
         return self.total.share(share)
 
     def _record(self, release: Release) -> Release:

@@ -62,7 +62,9 @@ class LinearPage:
     sigma_source: str
     r_squared: tuple[float, float] | None
     n: int
+    filled: int
     m: int | None
+    dropped: int
     notes: tuple[str, ...]
 
 
@@ -78,6 +80,7 @@ def print_page(page: LinearPage, as_table: bool = False) -> Page:
             Heading("Coefficients"),
             table if as_table else _folded(terms, coef),
             Preformatted(_privacy_line(page.privacy)),
+            *[Paragraph(f"Note: {note}") for note in page.notes],
         )
     )
 
@@ -140,27 +143,33 @@ def summary_page(page: LinearPage) -> Page:
         Heading("Coefficients"),
         coefficient_table(page.coefficients),
         Preformatted("\n".join(_fit_lines(page))),
+        *[Paragraph(f"Note: {note}") for note in page.notes],
         Heading("Privacy"),
         KeyValues(tuple(_privacy_items(page.privacy))),
         mechanism_table(page.privacy),
     ]
     if page.bounds:
-        parts += [Heading("Error bounds"), bounds_table(page.bounds)]
+        parts += [Heading("Error bounds"), bounds_table(page.bounds, page.method == "pmt")]
     parts += [Heading("Diagnostics"), diagnostics_table(page.diagnostics)]
-    parts += [Paragraph(note) for note in page.notes]
     return Page(tuple(parts))
 
 
 def _fit_lines(page: LinearPage) -> list[str]:
     d = len(page.coefficients.coef)
-    public = "" if page.m is None else f", {page.m} public"
+    left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
+    public = "" if page.m is None else f", {page.m} public{left_out}"
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
+    if page.filled < page.n:
+        share = 100 * (1 - page.filled / page.n)
+        lines.append(
+            f"About {share:.2g}% of the private rows are not used: missing values or unknown levels"
+        )
     if page.sigma is None:
         lines.append("Residual standard error: not released by this method")
     else:
         lines.append(
-            f"Residual standard error: {format_scalar(page.sigma, 4)} on about {page.n - d} degrees "
-            f"of freedom ({page.sigma_source})"
+            f"Residual standard error: {format_scalar(page.sigma, 4)} on about {page.filled - d} "
+            f"degrees of freedom ({page.sigma_source})"
         )
     if page.r_squared is not None:
         plain, adjusted = page.r_squared
@@ -189,10 +198,13 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
     )
 
 
-def bounds_table(bounds: Sequence[Bound]) -> Table:
-    """The bounds that are numbers about this fit; `bounds()` gives all of them."""
+def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
+    """The bounds that are numbers about this fit; `bounds()` gives all of them.
+
+    The rate of the papers' estimator is shown with the papers' estimator only.
+    """
     shown = [b for b in bounds if b.kind in ("bound", "simulated")]
-    shown += [b for b in bounds if b.kind == "rate"][:1]
+    shown += [b for b in bounds if b.kind == "rate" and theirs][:1]
     notes = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
     return Table.from_columns(
         [

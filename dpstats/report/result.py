@@ -31,8 +31,8 @@ _NEEDS_ROWS = {
     "fittedvalues": "fitted values",
     "fitted_values": "fitted values",
     "hatvalues": "leverages",
-    "model": "the model frame",
-    "data": "the data",
+    "model": "rows of the model frame",
+    "data": "rows",
     "augment": "per-row values",
 }
 _OTHER_NAMES = {
@@ -41,10 +41,14 @@ _OTHER_NAMES = {
     "conf_int": "confint()",
     "cov_params": "vcov()",
     "coefficients": "coef()",
-    "rsquared": "glance()",
-    "aic": "",
-    "bic": "",
-    "llf": "",
+    "rsquared": "glance().r_squared",
+    "r_squared": "glance().r_squared",
+    "df_residual": "glance().df_residual",
+    "pvalues": "tidy().p_value",
+    "tvalues": "tidy().statistic",
+    "summary2": "summary()",
+    "terms": "coef().index",
+    "wald_test": "anova(fit, smaller)",
 }
 
 

@@ -46,7 +46,7 @@ def test_a_newton_step_from_anywhere_is_the_ridge_solution() -> None:
     z, y = _X @ w.back, _RNG.normal(size=400)
     penalty = 0.1 * w.back.T @ w.back
     expected = np.linalg.solve(z.T @ z / 400 + penalty, z.T @ y / 400)
-    curvature = Curvature(z.T @ z / 400, 1e-9, z.T @ z / 400, 1e-9, 0)
+    curvature = Curvature(z.T @ z / 400, 1e-9, z.T @ z / 400, 1e-9, 1.0)
     for anchor in (np.zeros(4), _RNG.normal(size=4)):
         score = z.T @ (y - z @ anchor) / 400
         step = newton_step(curvature, penalty, anchor, score, 0.1, 1.0)
@@ -54,7 +54,7 @@ def test_a_newton_step_from_anywhere_is_the_ridge_solution() -> None:
 
 
 def test_pooling_weighs_by_inverse_variance() -> None:
-    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 0)
+    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
     steps = [
         newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.full(2, v), sd, 1.0)
         for v, sd in ((1e-6, 1.0), (2e-6, 2.0))
@@ -159,19 +159,24 @@ def test_a_lasso_path_meets_the_optimality_conditions() -> None:
 
 def test_residual_variance_takes_off_the_move_and_counts_filled_rows() -> None:
     move = np.array([0.3, -0.1])
-    found = residual_variance(2.1, 0.0, np.eye(2), move, 0 * np.eye(2), 100, 0.0)
+    found = residual_variance(2.1, 1.0, np.eye(2), move, 0 * np.eye(2), 100, 0.0)
     assert found == pytest.approx(2.0 * 100 / 98)
     half = residual_variance(1.0, 0.5, np.eye(2), 0 * move, 0 * np.eye(2), 100, 0.0)
     assert half == pytest.approx(1.0 * 100 / 48)
-    assert residual_variance(-1.0, 0.0, np.eye(2), 0 * move, 0 * np.eye(2), 100, 0.2) == 0.2
+    assert residual_variance(-1.0, 1.0, np.eye(2), 0 * move, 0 * np.eye(2), 100, 0.2) == 0.2
 
 
 def test_choices_loosen_as_noise_falls() -> None:
-    clips = [choose_clip(1.0, 10_000, 5, mu).multiple for mu in (0.1, 1.0, 10.0, 1e5)]
+    clips = [
+        choose_clip(1.0, lambda t: 0 * t, 10_000, 5, mu).multiple for mu in (0.1, 1.0, 10.0, 1e5)
+    ]
     assert clips == sorted(clips)
     radii = [choose_radius(1.0, 10_000, 5, mu) for mu in (0.1, 1.0, 10.0, 1e5)]
     assert radii == sorted(radii)
-    assert choose_square_clip(1.0, 1000, 0.1) == 4.0
+    short = choose_clip(1.0, lambda t: 0 * t, 1000, 5, 0.1)
+    assert choose_square_clip(short, 1000, 0.1) == 4.0 * short.unit
+    long = choose_clip(1.0, lambda t: 100 * (t < 8), 1000, 5, 1.0)
+    assert long.multiple > choose_clip(1.0, lambda t: 0 * t, 1000, 5, 1.0).multiple
     ratios = [plan_linear(10_000, 5, mu, 100, True).predicted_ratio for mu in (0.1, 1.0, 10.0)]
     assert ratios == sorted(ratios, reverse=True)
     assert 1.0 < ratios[-1] < 1.05

@@ -207,17 +207,16 @@ def test_nothing_private_in_errors_of_types():
     assert "8675309" not in str(error.value)
 
 
-def test_a_reader_that_fails_shows_no_data(monkeypatch):
+def test_a_reader_that_fails_gives_empty_rows_and_shows_no_data(monkeypatch):
     rows = Design.learn("y ~ x", PUBLIC).rows(PRIVATE)
 
     def fail(*_):
         raise ValueError("secret")
 
     monkeypatch.setattr(rows._table, "numbers", fail)
-    with pytest.raises(SchemaError) as error:
-        next(rows.blocks())
-    assert "secret" not in str(error.value)
-    assert error.value.__context__ is None
+    (block,) = rows.blocks()
+    assert not block.x.any()
+    assert not block.y.any()
 
 
 def test_repr_shows_public_facts_only():
@@ -245,3 +244,53 @@ def test_one_sided_formulas_have_a_response_of_zeros():
 def test_a_block_needs_a_row():
     with pytest.raises(ArgumentError):
         next(Design.learn("~ x", PUBLIC).rows(PRIVATE).blocks(0))
+
+
+class _Defiant:
+    """A cell that raises whatever is asked of it."""
+
+    def _refuse(self, *_: object) -> int:
+        raise RuntimeError("SECRET-4711")
+
+    __float__ = __hash__ = __eq__ = __str__ = __repr__ = _refuse  # type: ignore[assignment]
+
+
+def test_a_cell_that_defies_reading_empties_its_row_and_says_nothing() -> None:
+    public = pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0], "x": pd.Categorical([1, 2, 1, 2])})
+    design = Design.learn("y ~ x", public)
+    cells = [1, 2, np.void(b"ab"), 1, _Defiant()]
+    data = pd.DataFrame({"y": np.arange(1.0, 6.0), "x": pd.Series(cells, dtype=object)})
+    (block,) = design.rows(data).blocks()
+    assert block.x.tolist() == [[1, 0], [1, 1], [0, 0], [1, 0], [0, 0]]
+    assert block.y.tolist() == [1, 2, 0, 4, 0]
+
+
+def test_text_that_is_not_text_is_an_unknown_level() -> None:
+    pa = pytest.importorskip("pyarrow")
+    public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": ["a", "b", "a"]})
+    design = Design.learn("y ~ g", public)
+    broken = pa.array([b"a", b"\xff\xfe", b"b"], pa.large_binary()).view(pa.large_string())
+    for column in (pd.Series(pd.array(broken, dtype=pd.ArrowDtype(pa.large_string()))),):
+        data = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": column})
+        (block,) = design.rows(data).blocks()
+        assert block.y.tolist() == [1, 0, 3]
+    numbers = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": pd.Categorical([1, 2, 1])})
+    table = pa.table({"y": [1.0, 2.0, 3.0], "g": broken.dictionary_encode()})
+    (block,) = Design.learn("y ~ g", numbers).rows(table).blocks()
+    assert block.y.tolist() == [0, 0, 0]
+
+
+def test_a_stream_that_fails_shows_nothing() -> None:
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema({"y": pa.float64(), "x": pa.float64()})
+
+    def batches():  # type: ignore[no-untyped-def]
+        yield pa.record_batch({"y": [1.0], "x": [2.0]}, schema=schema)
+        raise ValueError("Could not convert string 'SECRET-4711'")
+
+    public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "x": [0.0, 1.0, 1.0]})
+    design = Design.learn("y ~ x", public)
+    with pytest.raises(SchemaError, match="Materialise") as caught:
+        design.rows(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
