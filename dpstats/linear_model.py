@@ -41,7 +41,27 @@ def coefficients_of(terms: Sequence[str], estimate: LinearEstimate) -> Coefficie
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LinearModel(Result):
-    """A private linear model; what every method returns is released or computed from releases."""
+    """A private linear model; what every method returns is released or computed from releases.
+
+    Attributes
+    ----------
+    privacy : PrivacyStatement
+        ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.delta(epsilon)``, ``.unit``, ``.mechanisms``.
+    formula : str
+    sigma : float
+    nobs : int
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.confint(0.9).columns.tolist()
+    ['5%', '95%']
+    >>> fit.update("~ . - age").coef().index.tolist()
+    ['Intercept', 'religious']
+    """
 
     call: str
     method: str
@@ -173,6 +193,8 @@ class LinearModel(Result):
             Rows with the formula's columns. A row that cannot be encoded gets NaN.
         interval : {None, "confidence", "prediction"}
             None gives a Series; otherwise a frame with R's columns fit, lwr, upr.
+        level : float
+            Coverage of the interval.
         """
         if newdata is None:
             raise NotReleasedError(

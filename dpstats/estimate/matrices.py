@@ -107,8 +107,14 @@ class Curvature:
 
     @property
     def resolved(self) -> bool:
-        """Whether every direction of the used matrix stands out of what noise is left in it."""
-        return self.smallest > 1.5 * self.used_sd
+        """Whether the noise leaves every direction visible.
+
+        Not when the matrix is not positive definite, nor when some direction is lost in the noise and
+        small beyond what the public geometry, in which all directions are alike, can be wrong by.
+        """
+        level = float(np.trace(self.used)) / len(self.used)
+        lost = self.smallest < 3 * self.used_sd and self.smallest + 2 * self.used_sd < level / 10
+        return self.positive_definite and self.smallest > 0 and not lost
 
 
 def shrink_second_moment(released: Floats, sd: float) -> Curvature:

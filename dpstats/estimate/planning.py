@@ -205,11 +205,13 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
     departure = 2 / rows if m else 0.1  # variance of a whitened public moment's svec coordinate
     start = math.sqrt(d / (rows - d - 1)) if has_response and m else 30.0
     early = 1 if has_response else 2
+    longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
+    thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
     best: tuple[float, float] | None = None
     for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
         left = 1 - length - gram - early * (scale + step) - scale
-        sd = math.sqrt(2) * d / (n * mu * math.sqrt(gram)) * 1.5
-        matrix = math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
+        sd = math.sqrt(2) * d * longer * 1.5 / (n * mu * math.sqrt(gram))
+        matrix = thinner * math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
         error, noise = _score_error(n, d, mu * math.sqrt(step))
         first = float(noise[int(np.argmin(error))])
         distance = start

@@ -204,9 +204,8 @@ class WhitenedRows:
         rows = self.grid.rows
         for block in self._source.blocks(_SOURCE_ROWS):
             x, y = _response_scaled(block)
-            space = np.empty(
-                (-(-len(y) // rows), self.d + 1, rows)
-            )  # one large piece: fewer faults
+            # one large piece of memory for the block: the system hands it out faster
+            space = np.empty((-(-len(y) // rows), self.d + 1, rows))
             for k, a in enumerate(range(0, len(y), rows)):
                 part = x[a : a + rows], y[a : a + rows], space[k]
                 waiting.append(self._submit(self._whiten, *part))

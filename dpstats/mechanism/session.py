@@ -15,12 +15,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.mechanism.gaussian import Floats, Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.rows import RowSource, WhitenedRows
 from dpstats.mechanism.scale import LogHistogram
+
+Integers = NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,22 @@ class Session:
         self.releases.append(release)
         return release
 
-    def _histogram(
-        self, what: str, counts: np.ndarray, lowest: int, octaves: int, cost: Privacy
-    ) -> LogHistogram:
-        """Replacing a row lowers one count by one and raises another: l2 sensitivity sqrt(2)."""
-        fine = 2**20  # counts on a finer lattice, so that the noise spans thousands of steps
-        release = self._record(
-            release_vector(what, counts * fine, math.sqrt(2) * fine, 1 / fine, cost, self._noise)
+    def _counts(self, what: str, counts: Integers, cost: Privacy, per: int = 1) -> Release:
+        """Counts that a replaced row moves by one in at most two places: l2 sensitivity sqrt(2).
+
+        They are taken on a lattice of 2^-20, so that the noise spans thousands of its steps.
+        """
+        fine = 2**20
+        unit = 1 / fine / per
+        return self._record(
+            release_vector(what, counts * fine, math.sqrt(2) * fine, unit, cost, self._noise)
         )
+
+    def _histogram(
+        self, what: str, counts: Integers, lowest: int, octaves: int, cost: Privacy
+    ) -> LogHistogram:
+        """Replacing a row lowers one count and raises another."""
+        release = self._counts(what, counts, cost)
         return LogHistogram(release.value, release.noise_sd, lowest, octaves)
 
     def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
@@ -196,7 +207,7 @@ class Session:
         costs = [self._spend(share) for share in shares]
         sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
         score = self._release_score(sums.score, costs[0], clip, residual_clip)
-        steps, n, fine = self._rows.grid.steps, self.n, 2**20
+        steps, n = self._rows.grid.steps, self.n
         squares = self._record(
             release_vector(
                 "mean squared residual",
@@ -207,16 +218,8 @@ class Session:
                 self._noise,
             )
         )
-        counts = self._record(
-            release_vector(
-                "shares of truncated and of empty rows",
-                np.concatenate([sums.cut, sums.empty]) * fine,
-                math.sqrt(2) * fine,
-                1 / fine / n,
-                costs[2],
-                self._noise,
-            )
-        )
+        what = "shares of truncated and of empty rows"
+        counts = self._counts(what, np.concatenate([sums.cut, sums.empty]), costs[2], per=n)
         return score, ResidualSummary(
             float(squares.value[0]),
             squares.noise_sd,
@@ -226,7 +229,7 @@ class Session:
         )
 
     def _release_score(
-        self, total: np.ndarray, cost: Privacy, clip: float, residual_clip: float
+        self, total: Integers, cost: Privacy, clip: float, residual_clip: float
     ) -> Score:
         steps = self._rows.grid.steps
         unit = (self._rows.radius / steps) * (residual_clip / steps)
