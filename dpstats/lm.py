@@ -121,6 +121,11 @@ def dp_lm(
     else:
         moments = _public(formula, public, weights, offset, limits)
         moments.require_full_rank()
+        if moments.yy is not None and not moments.yy > 1e-280:
+            raise PublicDataError(
+                "the public response is zero in every row, or too small to square: rescale it, or give "
+                "public_moments of the design alone ('~ x1 + x2')."
+            )
         design = moments.design
     _check_response(design)
     _check_limits(design, method, limits)

@@ -396,6 +396,8 @@ class _Unreadable:
         ({"limits": {"x1": (0, 1)}}, "no effect"),
         ({"limits": {"(weights)": (0, 1)}}, "no effect"),
         ({"public": "{}"}, "from_json"),
+        ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
+        ({"public": PUBLIC.assign(y=PUBLIC.y * 1e-200)}, "rescale"),
         ({"mu": None, "delta": 1e-5}, "alone is no budget"),
         ({"formula": "y ~ y + x1"}, "right-hand"),
         ({"formula": "y ~ "}, "nothing stands"),
