@@ -169,10 +169,10 @@ def anchored(
         *conditions,
         Diagnostic("rounds", len(steps), None, "score rounds, chosen from releases"),
         Diagnostic(
-            "predicted error",
+            "planned error",
             plan.predicted_ratio,
             None,
-            "of least squares without privacy = 1, planned before reading",
+            "over that of least squares without privacy, from public numbers",
         ),
     )
     return LinearFit(

@@ -181,7 +181,8 @@ class WhitenedRows:
         """
         product = space[:, : len(y)]
         for a in range(0, len(y), _CHUNK_ROWS):  # temporaries stay in the processor's cache
-            product[:, a : a + _CHUNK_ROWS] = exact_product(x[a : a + _CHUNK_ROWS], self._whitening)
+            part = slice(a, a + _CHUNK_ROWS)
+            exact_product(x[part], self._whitening, product[:, part])
         z, fitted = product[:-1], product[-1]
         norm = np.sqrt(_squared_lengths(z))
         exponent = np.zeros(len(y), dtype=np.int32)
@@ -208,19 +209,10 @@ class WhitenedRows:
             space = np.empty((-(-len(y) // rows), self.d + 1, rows))
             for k, a in enumerate(range(0, len(y), rows)):
                 part = x[a : a + rows], y[a : a + rows], space[k]
-                waiting.append(self._submit(self._whiten, *part))
+                waiting.append(self._pool.submit(_quiet(self._whiten), *part))
             while len(waiting) > 2 * _SOURCE_ROWS // rows:
                 yield waiting.popleft()
         yield from waiting
-
-    def _submit(self, work: Callable[..., _T], *parts: object) -> Future[_T]:
-        """Run ``work`` in the pool without numpy's warnings, which would speak of private values."""
-
-        def quiet() -> _T:
-            with np.errstate(all="ignore"):
-                return work(*parts)
-
-        return self._pool.submit(quiet)
 
     def _slabs(self, work: Callable[[_Slab], _T]) -> Iterator[_T]:
         """Apply ``work`` to every slab, cut once the radius is known.
@@ -234,18 +226,22 @@ class WhitenedRows:
             return work(slab)
 
         with _blas.limit(limits=1, user_api="blas"):
-            if not self._cache_fits:
-                waiting: deque[Future[_T]] = deque()
-                for read in self._read():
-                    waiting.append(self._submit(prepared, read.result()))
-                    while len(waiting) > 4:
-                        yield waiting.popleft().result()
-            else:
-                if self._cached is None:
-                    self._cached = [read.result() for read in self._read()]
-                waiting = deque(self._submit(prepared, slab) for slab in self._cached)
+            if self._cached is not None:
+                yield from self._pool.map(_quiet(prepared), self._cached)
+                return
+            kept: list[_Slab] = []
+            waiting: deque[Future[_T]] = deque()
+            for read in self._read():
+                slab = read.result()
+                if self._cache_fits:
+                    kept.append(slab)
+                waiting.append(self._pool.submit(_quiet(prepared), slab))
+                while len(waiting) > 4:
+                    yield waiting.popleft().result()
             for done in waiting:
                 yield done.result()
+            if self._cache_fits:
+                self._cached = kept
 
     # -- the length of the rows -------------------------------------------------------------------
 
@@ -385,6 +381,16 @@ class WhitenedRows:
             for total, part in zip(totals, parts, strict=True):
                 total.add(part)
         return ScoreSums(*(total.value() for total in totals))
+
+
+def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
+    """The same work without numpy's warnings, which would speak of private values."""
+
+    def silent(*parts: object) -> _T:
+        with np.errstate(all="ignore"):
+            return work(*parts)
+
+    return silent
 
 
 def _squared_lengths(z: Floats) -> Floats:
