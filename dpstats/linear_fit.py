@@ -27,6 +27,7 @@ from dpstats.estimate.linear import (
 )
 from dpstats.estimate.matrices import Floats, Whitening, floored, shrink_second_moment
 from dpstats.estimate.planning import (
+    PRODUCT_QUANTILE,
     Clip,
     LinearPlan,
     choose_clip,
@@ -94,7 +95,7 @@ def anchored(
         lowest, octaves = _window(guess, sure=bool(steps))
         histogram = session.score_histogram(plan.scale, anchor - start, lowest, octaves)
         scale = histogram.quantile(0.9) or guess or histogram.peak()
-        done = _is_last(plan, len(steps), session.left, scale, last)
+        done = _is_last(plan, len(steps), session.left, scale, last, guess)
         part = plan.step if not done else session.left * (1 - plan.squares - plan.counts)
         clip = choose_clip(scale, histogram.count_above, n, d, mu * math.sqrt(part))
         if done:
@@ -209,13 +210,26 @@ def _window(guess: float | None, sure: bool) -> tuple[int, int]:
     return (middle - 24, 30) if sure else (middle - 24, 48)
 
 
-def _is_last(plan: LinearPlan, made: int, left: float, scale: float, before: float | None) -> bool:
-    """Whether this round is the last: from the plan and released scales only."""
+def _is_last(
+    plan: LinearPlan,
+    made: int,
+    left: float,
+    scale: float,
+    before: float | None,
+    guess: float | None,
+) -> bool:
+    """Whether this round is the last: from the plan and released scales only.
+
+    The first may be it when the plan allows and the residuals are as small as the public ones, so that
+    the public anchor is as good as it looked.
+    """
     if made + 1 >= plan.most_rounds or left - plan.step - plan.scale < plan.keep:
         return True
     if made + 1 < plan.least_rounds:
         return False
-    return before is not None and scale > plan.fall * before
+    if before is None:
+        return guess is not None and scale <= 1.5 * PRODUCT_QUANTILE * guess
+    return scale > plan.fall * before
 
 
 def pmt(

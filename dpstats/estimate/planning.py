@@ -17,10 +17,11 @@ from scipy import stats
 
 Floats = NDArray[np.floating[Any]]
 
+_LARGE_TABLE = 10**7
 _SKEW = 0.5  # share of a one-sided Gaussian tail that asymmetric errors may leave unbalanced
 _BODY = 2.0  # multiples below which counts say nothing of tails
 _HEAVY = 0.05  # tail mass beyond c that real errors keep, falling as c^-3
-_PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
+PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def choose_clip(
     >>> 2 < clip.multiple < 5
     True
     """
-    unit = quantile90 / _PRODUCT_QUANTILE
+    unit = quantile90 / PRODUCT_QUANTILE
     lengths = _MULTIPLES * unit
     normal = 2 * stats.norm.sf(_MULTIPLES)
     # beyond what normal errors would leave; never so many that the slope is lost
@@ -189,9 +190,10 @@ def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:
 def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) -> LinearPlan:
     """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
 
-    Two rounds when public responses give the first anchor, three expected when they do not. The
-    share of the second moments minimises the predicted error: a step from an anchor at distance
-    delta leaves (noise of the matrix) * delta behind.
+    Two rounds when public responses give the first anchor, three expected when they do not. In large
+    tables, where a pass over the rows takes time, one round may do if a step straight from the public
+    anchor leaves next to nothing behind. The share of the second moments minimises the predicted error:
+    a step from an anchor at distance delta leaves (noise of the matrix) * delta behind.
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
     early = 1 if has_response else 2
     longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
     thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
-    best: tuple[float, float] | None = None
+    best: tuple[float, float, bool] | None = None
     for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
         left = 1 - length - gram - early * (scale + step) - scale
         sd = math.sqrt(2) * d * longer * 1.5 / (n * mu * math.sqrt(gram))
@@ -220,8 +222,10 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
                 d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
             )
         total = float(_score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
+        near = has_response and (matrix * start) ** 2 < 0.01 * total
+        at_once = near and n * d >= _LARGE_TABLE
         if best is None or total < best[0]:
-            best = (total, gram)
+            best = (total, gram, at_once)
     assert best is not None
     return LinearPlan(
         length=length,
@@ -230,7 +234,7 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
         step=step,
         squares=0.05,
         counts=0.02,
-        least_rounds=2,
+        least_rounds=1 if best[2] else 2,
         most_rounds=6,
         keep=0.3,
         fall=0.6,
