@@ -20,6 +20,7 @@ from typing import Literal
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
+from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
 from dpstats.report.format import format_full
 
 Align = Literal["l", "r"]
@@ -28,36 +29,6 @@ WIDTH = 80
 """Columns of a line of text; R's ``options(width = 80)``."""
 
 _RULE = "---"  # R sets the legend off with this line
-_MARKDOWN = re.compile(
-    r"[\\`*\[|$]|<(?=[a-zA-Z/!?])|&(?=#?\w+;)"  # what has a meaning wherever it stands
-    r"|(?<!\s)~|~(?!\s)"  # R's tilde between spaces strikes nothing through
-    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a word is only that
-)
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-_GREEK = "αβγδεϵζηθκλμµνξπρστφϕχψωΓΔΘΛΞΠΣΦΨΩ"
-_GREEK_NAMES = (
-    "alpha beta gamma delta varepsilon epsilon zeta eta theta kappa lambda mu mu nu xi pi rho "
-    "sigma tau varphi phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
-)
-_SIGNS = "≤≥≠≈±×·−∞∈→‖√¹²³"
-_SIGN_NAMES = r"\leq \geq \neq \approx \pm \times \cdot - \infty \in \to \| \surd ^{1} ^{2} ^{3}"
-_MATH = {
-    **{c: f"\\{name}" for c, name in zip(_GREEK, _GREEK_NAMES.split(), strict=True)},
-    **dict(zip(_SIGNS, _SIGN_NAMES.split(), strict=True)),
-    # In LaTeX's default font encoding these three would print other characters.
-    **{c: c for c in "<>|"},
-}
-_LATEX = str.maketrans(
-    {
-        **{c: f"\\{c}" for c in "&%$#_{}"},
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "\\": r"\textbackslash{}",
-        **{c: f"${math}$" for c, math in _MATH.items()},
-    }
-)
-
 # Classes only, no colours: the page's own text and background show through, light or dark.
 _STYLE = """<style>
 table.dpstats { border-collapse: collapse; margin: 0.4em 0; color: inherit;
@@ -84,78 +55,6 @@ pre.dpstats { margin: 0.4em 0; color: inherit; background: transparent; }
 """
 
 
-def _flat(text: str) -> str:
-    """Put a text on one line, free of control characters; its own spaces stay."""
-    return _CONTROL.sub(" ", text)
-
-
-def escape_latex(text: str) -> str:
-    r"""Escape a text for LaTeX, with Greek letters and signs set in math.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        Text that needs no package of LaTeX.
-
-    Examples
-    --------
-    >>> print(escape_latex("Pr(>|t|) & y ~ x_1, μ ≤ 1"))
-    Pr($>$$|$t$|$) \& y \textasciitilde{} x\_1, $\mu$ $\leq$ 1
-    """
-    # Adjoining hyphens would join into a dash.
-    return re.sub("-(?=-)", "-{}", _flat(text).translate(_LATEX))
-
-
-def escape_markdown(text: str) -> str:
-    r"""Escape a text for Markdown, so that it reads literally, in a table as well.
-
-    What has no meaning in Markdown where it stands, such as the underscore inside a word, is left
-    as it is.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        The escaped text.
-
-    Examples
-    --------
-    >>> print(escape_markdown("Pr(>|t|) of my_var: ***"))
-    Pr(>\|t\|) of my_var: \*\*\*
-    """
-    return _MARKDOWN.sub(r"\\\g<0>", _flat(text))
-
-
-def escape_html(text: str) -> str:
-    """Escape a text for HTML, in content and in quoted attributes.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        The escaped text.
-
-    Examples
-    --------
-    >>> escape_html("a < b & c")
-    'a &lt; b &amp; c'
-    """
-    return html.escape(_flat(text))
-
-
 def _width(text: str) -> int:
     """Columns a text takes in a terminal: two for a wide character, none for a combining one."""
     if text.isascii():
@@ -172,7 +71,7 @@ def _align(text: str, width: int, align: Align) -> str:
 def _wrap(text: str, first: str = "", rest: str = "") -> str:
     """Fold a text at `WIDTH`; words and R's double spaces are kept whole."""
     return textwrap.fill(
-        _flat(text),
+        flat(text),
         WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
@@ -230,7 +129,7 @@ class Preformatted:
     text: str
 
     def _lines(self) -> list[str]:
-        return [_flat(line).rstrip() for line in self.text.expandtabs().strip("\n").split("\n")]
+        return [flat(line).rstrip() for line in self.text.expandtabs().strip("\n").split("\n")]
 
     def to_text(self) -> str:
         return "\n".join(self._lines())
@@ -258,7 +157,7 @@ class Heading:
     text: str
 
     def _bare(self) -> str:
-        return _flat(self.text).strip().removesuffix(":")
+        return flat(self.text).strip().removesuffix(":")
 
     def to_text(self) -> str:
         return f"{self._bare()}:"
@@ -280,8 +179,8 @@ class KeyValues:
     pairs: tuple[tuple[str, str], ...]
 
     def to_text(self) -> str:
-        indent = max((_width(_flat(key)) for key, _ in self.pairs), default=0) + 2
-        keys = [_align(f"{_flat(key)}: ", indent, "l") for key, _ in self.pairs]
+        indent = max((_width(flat(key)) for key, _ in self.pairs), default=0) + 2
+        keys = [_align(f"{flat(key)}: ", indent, "l") for key, _ in self.pairs]
         return "\n".join(
             # An empty value would take its key along when it is folded.
             (_wrap(value, key, " " * indent) or key).rstrip()
@@ -485,7 +384,7 @@ class Table(_Shown):
     def to_text(self) -> str:
         """Print the table as R prints a matrix of text, without trailing spaces."""
         # By hand: tabulate sets its columns at least two apart and widens every header.
-        lines = [[_flat(cell) for cell in row] for row in (self.header, *self.rows)]
+        lines = [[flat(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
         body = [" ".join(map(_align, line, widths, self.align)).rstrip() for line in lines]
         title = [] if self.title is None else [Heading(self.title).to_text()]

@@ -1,0 +1,108 @@
+"""Escaping of texts for LaTeX, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_MARKDOWN = re.compile(
+    r"[\\`*\[|$]|<(?=[a-zA-Z/!?])|&(?=#?\w+;)"  # what has a meaning wherever it stands
+    r"|(?<!\s)~|~(?!\s)"  # R's tilde between spaces strikes nothing through
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a word is only that
+)
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+_GREEK = "αβγδεϵζηθκλμµνξπρστφϕχψωΓΔΘΛΞΠΣΦΨΩ"
+_GREEK_NAMES = (
+    "alpha beta gamma delta varepsilon epsilon zeta eta theta kappa lambda mu mu nu xi pi rho "
+    "sigma tau varphi phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+)
+_SIGNS = "≤≥≠≈±×·−∞∈→‖√¹²³"
+_SIGN_NAMES = r"\leq \geq \neq \approx \pm \times \cdot - \infty \in \to \| \surd ^{1} ^{2} ^{3}"
+_MATH = {
+    **{c: f"\\{name}" for c, name in zip(_GREEK, _GREEK_NAMES.split(), strict=True)},
+    **dict(zip(_SIGNS, _SIGN_NAMES.split(), strict=True)),
+    # In LaTeX's default font encoding these three would print other characters.
+    **{c: c for c in "<>|"},
+}
+_LATEX = str.maketrans(
+    {
+        **{c: f"\\{c}" for c in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        **{c: f"${math}$" for c, math in _MATH.items()},
+    }
+)
+
+
+def flat(text: str) -> str:
+    """Put a text on one line, free of control characters; its own spaces stay."""
+    return _CONTROL.sub(" ", text)
+
+
+def escape_latex(text: str) -> str:
+    r"""Escape a text for LaTeX, with Greek letters and signs set in math.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        Text that needs no package of LaTeX.
+
+    Examples
+    --------
+    >>> print(escape_latex("Pr(>|t|) & y ~ x_1, μ ≤ 1"))
+    Pr($>$$|$t$|$) \& y \textasciitilde{} x\_1, $\mu$ $\leq$ 1
+    """
+    # Adjoining hyphens would join into a dash.
+    return re.sub("-(?=-)", "-{}", flat(text).translate(_LATEX))
+
+
+def escape_markdown(text: str) -> str:
+    r"""Escape a text for Markdown, so that it reads literally, in a table as well.
+
+    What has no meaning in Markdown where it stands, such as the underscore inside a word, is left
+    as it is.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        The escaped text.
+
+    Examples
+    --------
+    >>> print(escape_markdown("Pr(>|t|) of my_var: ***"))
+    Pr(>\|t\|) of my_var: \*\*\*
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", flat(text))
+
+
+def escape_html(text: str) -> str:
+    """Escape a text for HTML, in content and in quoted attributes.
+
+    Parameters
+    ----------
+    text : str
+        Any text; line breaks become spaces.
+
+    Returns
+    -------
+    str
+        The escaped text.
+
+    Examples
+    --------
+    >>> escape_html("a < b & c")
+    'a &lt; b &amp; c'
+    """
+    return html.escape(flat(text))
