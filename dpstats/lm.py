@@ -28,6 +28,11 @@ from dpstats.report.privacy import PrivacyStatement
 
 METHODS = ("anchored", "pmt", "ssp")
 
+_SAME_TABLE = (
+    "The public sample is the private table itself: what the public part shows of its rows is not "
+    "protected. A public sample is one that may be shown to anybody."
+)
+
 
 def dp_lm(
     formula: str,
@@ -109,11 +114,6 @@ def dp_lm(
     """
     total = resolve_privacy(mu, rho, epsilon, delta)
     _check_numbers(ridge, eta, seed)
-    if public is data:
-        raise PublicDataError(
-            "public= is the private table itself. A public sample is one that may be shown to "
-            "anybody: other rows, or moments that somebody published."
-        )
     method = _choose_method(method, public, limits)
     if method == "ssp":
         design, extent = _declared(formula, limits, weights, offset)
@@ -164,7 +164,7 @@ def dp_lm(
         eta=eta,
         sigma_source=fit.sigma_source,
         details=fit.diagnostics,
-        notes=fit.notes,
+        notes=fit.notes + ((_SAME_TABLE,) if public is data else ()),
     )
 
 

@@ -450,9 +450,10 @@ def test_facts_of_the_schema_are_refused(data: Any, said: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_the_private_table_is_no_public_sample() -> None:
-    with pytest.raises(PublicDataError, match="private table itself"):
-        fit(public=DATA)
+def test_the_private_table_as_public_sample_is_said_in_the_summary() -> None:
+    for page in (str(fit(public=DATA).summary()), repr(fit(public=DATA))):
+        assert "is the private table itself" in page.replace("\n", " ")
+    assert "private table itself" not in str(fit().summary())
 
 
 @pytest.mark.parametrize("where", ["private data", "public data", "newdata"])
