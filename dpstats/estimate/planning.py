@@ -82,6 +82,8 @@ class Clip:
     lost : float
         Mean length of scores seen beyond the cut, in units of sqrt(d) residual standard deviations: by
         how much, per coordinate, skewed errors may move the fit.
+    heavy : bool
+        Whether a tail heavier than the normal one was seen.
     """
 
     multiple: float
@@ -91,6 +93,7 @@ class Clip:
     slope: float
     efficiency: float
     lost: float
+    heavy: bool
 
 
 def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
@@ -161,6 +164,7 @@ def choose_clip(
         slope=float(1 - normal[best] - share[best]),
         efficiency=float(_HUBER[0][best]),
         lost=float(excess[best]),
+        heavy=bool(share.max() > 0),
     )
 
 
@@ -170,7 +174,8 @@ def choose_square_clip(clip: Clip, n: int, mu: float) -> float:
     The noise E^2/(mu n) and what heavy tails may lose beyond E, falling as E^-2, balance at E^4
     proportional to mu n; where the scores showed a heavy tail, E follows their cut.
     """
-    return float(max(4.0, 1.5 * clip.multiple, (_HEAVY * mu * n) ** 0.25) * clip.unit)
+    tail = 1.5 * clip.multiple if clip.heavy else 0.0
+    return float(max(4.0, tail, (_HEAVY * mu * n) ** 0.25) * clip.unit)
 
 
 def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:
