@@ -24,9 +24,8 @@ from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
 from dpstats.mechanism.rows import WithResponse
 from dpstats.mechanism.session import Session
+from dpstats.report.linear import METHODS
 from dpstats.report.privacy import PrivacyStatement
-
-METHODS = ("anchored", "pmt", "ssp")
 
 _SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "

@@ -28,11 +28,10 @@ Integers = NDArray[np.object_]
 
 @dataclass(frozen=True)
 class Score:
-    """One released score round: the mean of z u, with the clip that made it private."""
+    """One released score round: the mean of z u."""
 
     value: Floats
     noise_sd: float
-    clip: float
 
 
 @dataclass(frozen=True)
@@ -236,4 +235,4 @@ class Session:
         release = self._record(
             release_vector("mean score", total, 2 * clip / unit, unit / self.n, cost, self._noise)
         )
-        return Score(release.value, release.noise_sd, clip)
+        return Score(release.value, release.noise_sd)
