@@ -1,6 +1,6 @@
 """Three ways of spending a total on a linear fit: `anchored`, `pmt` and `ssp`.
 
-Each takes an open `Session` over the private rows, makes its releases there, and turns them into a
+Each takes an open `LinearSession` over the private rows, makes its releases there, and turns them into a
 `LinearFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares and stopping depend on
 public and on released numbers only.
 """
@@ -15,10 +15,10 @@ import numpy as np
 from dpstats.bounds.linear import ReleasedSystem
 from dpstats.errors import PublicDataError
 from dpstats.estimate.linear import (
-    LinearEstimate,
+    Estimate,
     Step,
     filled_share,
-    linear_estimate,
+    in_user_units,
     matrix_noise_covariance,
     newton_step,
     pool_steps,
@@ -36,15 +36,15 @@ from dpstats.estimate.planning import (
     plan_linear,
 )
 from dpstats.frame import Design, PublicMoments
-from dpstats.mechanism.session import Session
-from dpstats.report.linear import Diagnostic
+from dpstats.mechanism.linear_session import LinearSession
+from dpstats.report.model import Diagnostic
 
 
 @dataclass(frozen=True)
 class LinearFit:
     """What a method hands over: released and computed numbers, no rows."""
 
-    estimate: LinearEstimate
+    estimate: Estimate
     system: ReleasedSystem
     sigma_source: str
     diagnostics: tuple[Diagnostic, ...]
@@ -61,7 +61,7 @@ class Extent:
 
 
 def anchored(
-    session: Session, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
+    session: LinearSession, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
 ) -> LinearFit:
     """Score rounds from a public anchor.
 
@@ -128,7 +128,7 @@ def anchored(
         n,
         floor=0.25 * clip.unit**2,
     )
-    estimate = linear_estimate(
+    estimate = in_user_units(
         pooled.coef,
         hessian,
         curvature.used,
@@ -233,7 +233,7 @@ def _is_last(
 
 
 def pmt(
-    session: Session, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
+    session: LinearSession, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
 ) -> LinearFit:
     """Algorithm 2 of the ridge paper (ridge = 0: Algorithm 3 of the OLS paper), to the letter.
 
@@ -263,7 +263,7 @@ def pmt(
     sigma2 = max(rest, 0.0) * moments.m / (moments.m - d) if known else None  # type: ignore[operator]
     usable = floored(released.value, released.noise_sd / 2)  # for what follows; coef is theirs
     filled = _filled_by_constant(usable, whitening, released.noise_sd, moments.design)
-    estimate = linear_estimate(
+    estimate = in_user_units(
         coef,
         usable + penalty,
         usable,
@@ -304,7 +304,9 @@ def pmt(
     )
 
 
-def ssp(session: Session, design: Design, width: Extent, ridge: float, eta: float) -> LinearFit:
+def ssp(
+    session: LinearSession, design: Design, width: Extent, ridge: float, eta: float
+) -> LinearFit:
     """Noisy sufficient statistics of rows cut to declared limits, with AdaSSP's adaptive ridge.
 
     One symmetric Gaussian mechanism releases the joint second moments of (z, y R/B): z = x/width
@@ -334,7 +336,7 @@ def ssp(session: Session, design: Design, width: Extent, ridge: float, eta: floa
     positive = floored(gram, sd / 2)
     filled = _filled_by_constant(gram, whitening, sd, design)
     sigma2 = max(at_fit * n / max(filled * n - d, 1), floor)
-    estimate = linear_estimate(
+    estimate = in_user_units(
         coef, hessian, positive, noise_covariance, sigma2, 1.0, whitening, sd, n, ridge, filled
     )
     system = ReleasedSystem(

@@ -1,7 +1,7 @@
 """Private linear models: formula and data in, estimates with honest errors out.
 
 The way of a call, top to bottom: `dp_lm` turns privacy, public data and formula into public numbers
-(`dpstats.frame`), opens a `Session` over the private rows (`dpstats.mechanism`), lets one of three
+(`dpstats.frame`), opens a `LinearSession` over the private rows (`dpstats.mechanism`), lets one of three
 methods spend the total on releases, turns these into estimates (`dpstats.estimate`) and returns a
 `LinearModel`, which answers everything else without touching a row again.
 """
@@ -10,27 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dpstats.call import (
+    SAME_TABLE,
+    call_text,
+    check_limits,
+    check_numbers,
+    check_size,
+    choose_method,
+    declared,
+    resolve_public,
+)
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.matrices import equilibrated_whitening, symmetric_whitening
-from dpstats.frame import Design, PublicMoments, Rows, public_moments
+from dpstats.frame import Design
 from dpstats.linear_fit import Extent, anchored, pmt, ssp
-from dpstats.linear_model import LinearModel, coefficients_of
+from dpstats.linear_model import LinearModel
+from dpstats.mechanism.linear_rows import WithResponse
+from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
-from dpstats.mechanism.rows import WithResponse
-from dpstats.mechanism.session import Session
+from dpstats.model import coefficients_of
 from dpstats.report.linear import METHODS
 from dpstats.report.privacy import PrivacyStatement
-
-_SAME_TABLE = (
-    "The public sample is the private table itself: what the public part shows of its rows is not "
-    "protected. A public sample is one that may be shown to anybody."
-)
 
 
 def dp_lm(
@@ -112,13 +117,13 @@ def dp_lm(
     1.0
     """
     total = resolve_privacy(mu, rho, epsilon, delta)
-    _check_numbers(ridge, eta, seed)
-    method = _choose_method(method, public, limits)
+    check_numbers(ridge, eta, seed)
+    method = choose_method("dp_lm", METHODS, method, public, limits)
     if method == "ssp":
-        design, extent = _declared(formula, limits, weights, offset)
+        design, extent = _extent(formula, limits, weights, offset)
         moments = None
     else:
-        moments = _public(formula, public, weights, offset, limits)
+        moments = resolve_public(formula, public, weights, offset, limits)
         moments.require_full_rank()
         if moments.yy is not None and not moments.yy > 1e-280:
             raise PublicDataError(
@@ -127,15 +132,15 @@ def dp_lm(
             )
         design = moments.design
     _check_response(design)
-    _check_limits(design, method, limits)
+    check_limits(design, method, limits)
     with naming("the private data"):
         rows = design.rows(data)
-    _check_size(rows)
+    check_size(rows)
     noise = make_noise(seed)
     if moments is None:
         source, width = WithResponse(rows), extent
         scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
-        with Session(source, np.diag(scale), 0 * scale, total, noise) as session:
+        with LinearSession(source, np.diag(scale), 0 * scale, total, noise) as session:
             fit = ssp(session, design, width, ridge, eta)
     else:
         papers = method == "pmt"
@@ -143,13 +148,18 @@ def dp_lm(
         shift = np.zeros(rows.d)
         if not papers and moments.cross is not None:
             shift = whitening.back @ (whitening.back.T @ moments.cross)
-        with Session(rows, whitening.back, shift, total, noise) as session:
+        with LinearSession(rows, whitening.back, shift, total, noise) as session:
             fit = (pmt if papers else anchored)(session, moments, whitening, ridge, eta)
     statement = PrivacyStatement.of(
         total, session.releases, noise.seeded, 1e-5 if delta is None else float(delta)
     )
     return LinearModel(
-        call=_call(formula, method, mu, rho, epsilon, delta, ridge),
+        call=call_text(
+            "dp_lm",
+            formula,
+            {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+            | {"method": method, "ridge": ridge or None},
+        ),
         method=method,
         design=design,
         coefficients=coefficients_of(design.terms, fit.estimate),
@@ -163,74 +173,8 @@ def dp_lm(
         eta=eta,
         sigma_source=fit.sigma_source,
         details=fit.diagnostics,
-        notes=fit.notes + ((_SAME_TABLE,) if public is data else ()),
+        notes=fit.notes + ((SAME_TABLE,) if public is data else ()),
     )
-
-
-# -- arguments --------------------------------------------------------------------------------------
-
-
-def _check_numbers(ridge: float, eta: float, seed: int | None) -> None:
-    if not (isinstance(ridge, int | float) and math.isfinite(ridge) and ridge >= 0):
-        raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")
-    if not (isinstance(eta, int | float) and 0 < eta < 1):
-        raise ArgumentError(f"eta must lie strictly between 0 and 1, not {eta!r}.")
-    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (integer and seed >= 0):
-        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
-
-
-def _choose_method(method: str | None, public: Any, limits: Mapping[str, Any] | None) -> str:
-    if limits is not None and not isinstance(limits, Mapping):
-        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
-    if method is None:
-        method = "ssp" if public is None and limits else "anchored"
-    if method not in METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    if method == "ssp":
-        if not limits:
-            raise ArgumentError(
-                "method='ssp' needs limits for every column, declared without looking at the data: "
-                "limits={'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10)}."
-            )
-        if public is not None:
-            raise ArgumentError(
-                "method='ssp' uses private data alone; drop public=, or use method='anchored', "
-                "which makes better use of it."
-            )
-    elif public is None:
-        raise PublicDataError(
-            "dp_lm needs to know something public about the columns. Either pass a public sample, "
-            "public=frame (or public_moments(formula, frame)); or declare limits without looking at "
-            "the data, limits={'x1': (0, 1), 'y': (0, 10)}, which fits from private data alone."
-        )
-    return method
-
-
-def _public(
-    formula: str,
-    public: Any,
-    weights: str | None,
-    offset: str | None,
-    limits: Mapping[str, Any] | None,
-) -> PublicMoments:
-    """Public moments of the formula: learnt from public rows, or those that were given."""
-    if isinstance(public, str):
-        raise PublicDataError(
-            "public= is a text; a table goes there, or PublicMoments.from_json(text)."
-        )
-    if not isinstance(public, PublicMoments):
-        with naming("the public data"):
-            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
-    if weights is not None or offset is not None:
-        raise ArgumentError(
-            "weights and offset belong to the public moments: pass them to public_moments(formula, "
-            "public, weights=..., offset=...) and leave them out here."
-        )
-    if public.design.response is None:
-        return replace(public, design=public.design.with_response(formula, limits))
-    public.design.require_formula(formula)
-    return public
 
 
 def _check_response(design: Design) -> None:
@@ -245,61 +189,12 @@ def _check_response(design: Design) -> None:
         raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a mean.")
 
 
-def _check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) -> None:
-    """Every entry of limits does something, or is named."""
-    for name, value in (limits or {}).items():
-        if name == "(weights)":
-            used = design.weights is not None
-        elif method == "ssp":
-            used = name == "(norm)" or name in design.columns
-        else:
-            used = name in design.columns and isinstance(value, list)
-        if not used:
-            raise ArgumentError(
-                f"limits[{name!r}] has no effect here: "
-                + (
-                    f"'{design.formula}' has no such column."
-                    if method == "ssp" or name not in design.columns
-                    else "ranges are for method='ssp'; beside public data, limits give levels of "
-                    "categories and '(weights)'."
-                )
-            )
-
-
-def _check_size(rows: Rows) -> None:
-    if rows.n < rows.d + 1:
-        raise ArgumentError(
-            f"{rows.n} private rows cannot carry {rows.d} columns: give at least {rows.d + 1} rows "
-            "(for privacy to leave anything, a few hundred per column), or drop terms."
-        )
-
-
-def _declared(
+def _extent(
     formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
 ) -> tuple[Design, Extent]:
-    schema = dict(limits or {})
-    norm = schema.pop("(norm)", None)
-    design = Design.declare(formula, schema, weights=weights, offset=offset)
+    design, columns, response, norm = declared(formula, limits, weights, offset)
     heaviest = math.sqrt(design.weight_bound or 1.0)  # rows are multiplied by the root of weights
-    columns, response = design.extent(schema)
     columns, response = heaviest * columns, heaviest * response
-    if norm is not None and not (isinstance(norm, int | float) and norm > 0):
-        raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {norm!r}.")
     if norm is None:
         return design, Extent(columns, math.sqrt(len(columns)), response)
     return design, Extent(np.full(len(columns), heaviest * float(norm)), 1.0, response)
-
-
-def _call(
-    formula: str,
-    method: str,
-    mu: float | None,
-    rho: float | None,
-    epsilon: float | None,
-    delta: float | None,
-    ridge: float,
-) -> str:
-    privacy = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    said = ", ".join(f"{k} = {v:g}" for k, v in privacy.items() if v is not None)
-    more = f", ridge = {ridge:g}" if ridge else ""
-    return f'dp_lm("{formula}", {said}, method = "{method}"{more})'

@@ -11,28 +11,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpstats.bounds.bound import Bound, Premise
-
-Floats = NDArray[np.floating[Any]]
+from dpstats.bounds.common import (
+    SUB_GAUSSIAN,
+    CallFacts,
+    Floats,
+    enough_public,
+    noise_below_half,
+    spectral,
+    whitening_range,
+)
 
 
 @dataclass(frozen=True)
-class LinearFacts:
+class LinearFacts(CallFacts):
     """What the theorems ask for; everything public or released.
 
     Attributes
     ----------
-    n, d : int
-    m : int or None
-        Public rows, None when only a published matrix is known.
-    mu : float
-        Total of the call.
-    eta, ridge : float
+    n, d, m, mu, eta, ridge
+        As in `CallFacts`.
     public : (d, d) array
         Public second moment S.
     released : (d, d) array
@@ -41,26 +42,14 @@ class LinearFacts:
         Released coefficients.
     """
 
-    n: int
-    d: int
-    m: int | None
-    mu: float
-    eta: float
-    ridge: float
     public: Floats
     released: Floats
     coef: Floats
 
     @property
-    def log_factor(self) -> float:
-        """1 + log(2n/eta), the square of the papers' radius per dimension."""
-        return 1 + math.log(2 * self.n / self.eta)
-
-    @property
     def rate(self) -> float:
         """sqrt(d^3 log(2d/eta)) / (mu n), mu of one mechanism."""
-        each = self.mu / math.sqrt(2)
-        return float(math.sqrt(self.d**3 * math.log(2 * self.d / self.eta)) / (each * self.n))
+        return self.rate_of(1)
 
     @property
     def rate_zcdp(self) -> float:
@@ -68,42 +57,15 @@ class LinearFacts:
         each = self.mu**2 / 4
         return float(self.d**1.5 * math.log(1 / self.eta) / (math.sqrt(each) * self.n))
 
-    @property
-    def sample_factor(self) -> float:
-        """1 - sqrt(d/n) - sqrt(log(1/eta)/n), at least 0."""
-        return max(1 - math.sqrt(self.d / self.n) - math.sqrt(math.log(1 / self.eta) / self.n), 0.0)
 
-
-def _norm(matrix: Floats) -> float:
-    return float(np.linalg.norm(matrix, 2))
-
-
-def _whitening_range(facts: LinearFacts, log_term: float) -> tuple[float, float] | None:
-    if facts.m is None:
-        return None
-    root, shift = math.sqrt(facts.m), math.sqrt(facts.d) + math.sqrt(log_term)
-    upper = facts.m / (root - shift) ** 2 if root > shift else math.inf
-    return facts.m / (root + shift) ** 2, upper
-
-
-def _enough_public(facts: LinearFacts, log_term: float) -> Premise:
-    text = "sqrt(m) >= sqrt(d) + sqrt(log(1/eta))"
-    if facts.m is None:
-        return Premise(text, None)
-    return Premise(text, math.sqrt(facts.m) >= math.sqrt(facts.d) + math.sqrt(log_term))
-
-
-_SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)
-
-
-def whitened_second_moment(facts: LinearFacts) -> tuple[Bound, ...]:
+def whitened_second_moment(facts: CallFacts) -> tuple[Bound, ...]:
     """Theorem 3 of the ridge paper, Theorem 1 of the OLS paper: L I <= S^-1/2 Sigma S^-1/2 <= U I."""
     out = []
     for source, log_term in (
         ("ridge paper, Theorem 3", math.log(1 / facts.eta)),
         ("OLS paper, Theorem 1", 2 * math.log(1 / facts.eta)),
     ):
-        limits = _whitening_range(facts, log_term)
+        limits = whitening_range(facts, log_term)
         if limits is None:
             continue
         out.append(
@@ -114,13 +76,13 @@ def whitened_second_moment(facts: LinearFacts) -> tuple[Bound, ...]:
                 1 - 2 * facts.eta,
                 source,
                 "rate",
-                (_enough_public(facts, log_term), _SUB_GAUSSIAN),
+                (enough_public(facts, log_term), SUB_GAUSSIAN),
             )
         )
     return tuple(out)
 
 
-def truncation_radius(facts: LinearFacts) -> Bound:
+def truncation_radius(facts: CallFacts) -> Bound:
     """Corollary 1 (ridge), Corollary 2 (OLS): no whitened row is longer than sqrt(d(1+log(2n/eta)))."""
     return Bound(
         "length of the longest whitened row",
@@ -129,7 +91,7 @@ def truncation_radius(facts: LinearFacts) -> Bound:
         1 - 3 * facts.eta,
         "ridge paper, Corollary 1",
         "rate",
-        (_SUB_GAUSSIAN,),
+        (SUB_GAUSSIAN,),
     )
 
 
@@ -146,19 +108,18 @@ def moment_noise(facts: LinearFacts) -> tuple[Bound, Bound]:
 
 def _stability(facts: LinearFacts) -> tuple[Premise, float]:
     """The papers' condition for inverting the noisy moment, and L (1 - ...)^4-denominator."""
-    limits = _whitening_range(facts, math.log(1 / facts.eta))
+    limits = whitening_range(facts, math.log(1 / facts.eta))
     lower = 1.0 if limits is None else limits[0]
-    size = _norm(facts.public)
+    size = spectral(facts.public)
     gap = lower * facts.sample_factor**2 + facts.ridge / size
-    met = bool(gap > 0 and facts.rate * facts.log_factor / gap <= 0.5)
     floor = lower**2 * facts.sample_factor**4 + (facts.ridge / size) ** 2
-    return Premise("noise at most half the smallest eigenvalue", met), floor
+    return noise_below_half(facts.rate * facts.log_factor, gap), floor
 
 
 def inverse_moment(facts: LinearFacts) -> Bound:
     """Theorem 5 (ridge paper): error of the inverse second moment, in the user's coordinates."""
     premise, floor = _stability(facts)
-    inverse = _norm(np.linalg.inv(facts.public))
+    inverse = spectral(np.linalg.inv(facts.public))
     value = facts.rate * facts.log_factor * inverse / floor if floor > 0 else math.inf
     return Bound(
         "error of the inverse second moment (method='pmt')",
@@ -167,7 +128,7 @@ def inverse_moment(facts: LinearFacts) -> Bound:
         1 - facts.eta,
         "ridge paper, Theorem 5",
         "rate",
-        (_enough_public(facts, math.log(1 / facts.eta)), premise, _SUB_GAUSSIAN),
+        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
     )
 
 
@@ -177,7 +138,6 @@ def inverse_moment_private_only(facts: LinearFacts) -> Bound:
     smallest, mean = float(values[0]), float(values.mean())
     each = mean + math.log(facts.n / facts.eta)
     gap = smallest * facts.sample_factor**2 + facts.ridge
-    met = bool(gap > 0 and facts.rate * each / gap <= 0.5)
     floor = smallest**2 * facts.sample_factor**4 + facts.ridge**2
     value = facts.rate * each / floor if smallest > 0 and floor > 0 else math.inf
     return Bound(
@@ -187,7 +147,7 @@ def inverse_moment_private_only(facts: LinearFacts) -> Bound:
         1 - facts.eta,
         "ridge paper, Theorem 6",
         "rate",
-        (Premise("noise at most half the smallest eigenvalue", met),),
+        (noise_below_half(facts.rate * each, gap),),
     )
 
 
@@ -207,7 +167,7 @@ def equivalence(facts: LinearFacts) -> Bound:
 def estimator_error(facts: LinearFacts) -> Bound:
     """Theorem 8 (ridge paper): |b_DP - b_hat| for Algorithm 2."""
     premise, floor = _stability(facts)
-    size = _norm(np.linalg.inv(facts.public)) * _norm(facts.released)
+    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
     size *= float(np.linalg.norm(facts.coef))
     value = facts.rate * facts.log_factor * size / floor if floor > 0 else math.inf
     return Bound(
@@ -217,20 +177,19 @@ def estimator_error(facts: LinearFacts) -> Bound:
         1 - facts.eta,
         "ridge paper, Theorem 8",
         "rate",
-        (_enough_public(facts, math.log(1 / facts.eta)), premise, _SUB_GAUSSIAN),
+        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
     )
 
 
 def estimator_error_zcdp(facts: LinearFacts) -> Bound:
     """Theorem 3 (OLS paper): |b_DP - b_hat| for Algorithm 3."""
     log_term = 2 * math.log(1 / facts.eta)
-    limits = _whitening_range(facts, log_term)
+    limits = whitening_range(facts, log_term)
     lower = 1.0 if limits is None else limits[0]
     shrink = max(1 - math.sqrt((facts.d + math.log(1 / facts.eta)) / facts.n), 0.0)
     noise = facts.rate_zcdp * facts.log_factor
     gap = lower * facts.sample_factor**2
-    met = bool(gap > 0 and noise / gap <= 0.5)
-    size = _norm(np.linalg.inv(facts.public)) * _norm(facts.released)
+    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
     size *= float(np.linalg.norm(facts.coef))
     floor = lower**2 * shrink**4
     return Bound(
@@ -241,9 +200,9 @@ def estimator_error_zcdp(facts: LinearFacts) -> Bound:
         "OLS paper, Theorem 3",
         "rate",
         (
-            _enough_public(facts, log_term),
-            Premise("noise at most half the smallest eigenvalue", met),
-            _SUB_GAUSSIAN,
+            enough_public(facts, log_term),
+            noise_below_half(noise, gap),
+            SUB_GAUSSIAN,
         ),
     )
 
@@ -254,12 +213,11 @@ def estimator_error_private_only(facts: LinearFacts) -> Bound:
     smallest = float(values[0])
     log_n = math.log(2 * facts.n / facts.eta)
     if smallest <= 0:
-        value, met = math.inf, False
+        value = math.inf
     else:
         kappa, average = float(values[-1]) / smallest, float(values.mean()) / smallest
         value = facts.rate_zcdp * float(np.linalg.norm(facts.coef)) * kappa
         value *= log_n / smallest + average
-        met = facts.rate_zcdp * (float(values.mean()) + log_n) / smallest <= 0.5
     return Bound(
         "the same from private data alone",
         "l2",
@@ -267,7 +225,7 @@ def estimator_error_private_only(facts: LinearFacts) -> Bound:
         1 - facts.eta,
         "OLS paper, Theorem 4",
         "rate",
-        (Premise("noise at most half the smallest eigenvalue", met),),
+        (noise_below_half(facts.rate_zcdp * (float(values.mean()) + log_n), smallest),),
     )
 
 
@@ -304,7 +262,12 @@ class ReleasedSystem:
     back: Floats
 
 
-def distance_to_noiseless_fit(system: ReleasedSystem, eta: float) -> Bound:
+NOISELESS_FIT = "distance to the noiseless fit of the same truncated rows"
+
+
+def distance_to_noiseless_fit(
+    system: ReleasedSystem, eta: float, statement: str = NOISELESS_FIT
+) -> Bound:
     """Exact a-posteriori bound on the distance to the fit that the same cut rows give without noise.
 
     With H = A + P and any solution of (U + P) move = s + g - P anchor, subtracting H move0 = s - P
@@ -315,10 +278,11 @@ def distance_to_noiseless_fit(system: ReleasedSystem, eta: float) -> Bound:
 
     whenever the denominator is positive: no hidden constant, every term released or known. g_eta =
     sd sqrt(d + 2 sqrt(d log(2/eta)) + 2 log(2/eta)) (Laurent, Massart) and G_eta = sd_G (sqrt(2d) +
-    sqrt(2 log(4/eta))) for svec noise (E|G| <= sd_G sqrt(2d) by Gordon; |G| is 1-Lipschitz in the
-    svec coordinates). With sd_G in every entry the matrix is sqrt(2) times svec noise less a diagonal
-    of variance sd_G^2, hence at most sqrt(2) larger in both terms. In the user's coordinates the bound
-    is multiplied by |S^-1/2|.
+    sqrt(2 log(4/eta))) for svec noise: the largest eigenvalues of G and of -G each have a mean of at
+    most sd_G sqrt(2d) (Gordon) and are 1-Lipschitz in the svec coordinates, eta/4 for each. With sd_G
+    in every entry the matrix is sqrt(2) times svec noise less a diagonal of variance sd_G^2, hence at
+    most sqrt(2) larger in both terms. In the user's coordinates the bound is multiplied by |S^-1/2|.
+    ``statement`` says what the noiseless solution is to the caller.
     """
     d = len(system.move)
     t = math.log(2 / eta)
@@ -329,9 +293,9 @@ def distance_to_noiseless_fit(system: ReleasedSystem, eta: float) -> Bound:
     shrunk = float(np.linalg.norm((system.used - system.released) @ system.move))
     top = vector + shrunk + matrix * float(np.linalg.norm(system.move))
     room = smallest - matrix
-    value = top / room * _norm(system.back) if room > 0 else math.inf
+    value = top / room * spectral(system.back) if room > 0 else math.inf
     return Bound(
-        "distance to the noiseless fit of the same truncated rows",
+        statement,
         "l2",
         value,
         1 - eta,
@@ -341,7 +305,9 @@ def distance_to_noiseless_fit(system: ReleasedSystem, eta: float) -> Bound:
     )
 
 
-def simulated_distance(system: ReleasedSystem, eta: float, draws: int = 2000) -> Bound:
+def simulated_distance(
+    system: ReleasedSystem, eta: float, draws: int = 2000, statement: str = NOISELESS_FIT
+) -> Bound:
     """The (1 - eta) quantile of the same distance under the known noise law, by simulation.
 
     Post-processing with a fixed public seed; H is taken at the matrix that was used.
@@ -357,7 +323,7 @@ def simulated_distance(system: ReleasedSystem, eta: float, draws: int = 2000) ->
     error = (score - noise @ system.move) @ inverse @ system.back.T
     value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
     return Bound(
-        "distance to the noiseless fit of the same truncated rows",
+        statement,
         "l2",
         value,
         1 - eta,

@@ -69,18 +69,18 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
 
 
 @dataclass(frozen=True)
-class LinearEstimate:
-    """A private linear fit in the user's coordinates; all that later post-processing needs.
+class Estimate:
+    """A private fit in the user's coordinates; all that later post-processing needs.
 
     Attributes
     ----------
     coef : (d,) array
     sampling, privacy : (d, d) arrays
         The two independent parts of the covariance of ``coef``.
-    sigma2 : float or None
-        Residual variance; None when nothing about it was released or known.
+    dispersion : float or None
+        Residual variance, or dispersion of a family; None when nothing was released or known.
     moments : (d, d) array
-        Second moments of the design used in the fit.
+        Second moments of the design (information matrix of a family) used in the fit.
     root : (d, d) array
         W^-1: the noise of the moments in the user's coordinates is root' E root.
     moments_sd : float
@@ -94,7 +94,7 @@ class LinearEstimate:
     coef: Floats
     sampling: Floats
     privacy: Floats
-    sigma2: float | None
+    dispersion: float | None
     moments: Floats
     root: Floats
     moments_sd: float
@@ -119,36 +119,36 @@ def matrix_noise_covariance(vector: Floats, sd: float, isometric: bool = True) -
     return sd**2 * (square - np.diag(vector**2))
 
 
-def linear_estimate(
+def in_user_units(
     coef: Floats,
     hessian: Floats,
     curvature: Floats,
     noise_covariance: Floats,
-    sigma2: float | None,
+    dispersion: float | None,
     efficiency: float,
     whitening: Whitening,
     moments_sd: float,
     n: int,
     ridge: float,
     filled: float = 1.0,
-) -> LinearEstimate:
+) -> Estimate:
     """Carry a whitened solution and its two covariances back to the user's coordinates.
 
     The error of the solution is H^-1 (g - G move) for the privacy part, and sampling leaves
-    sigma^2 efficiency H^-1 A H^-1 / n, with H = A + P. Means over n rows of which a share 1 - ``filled``
-    is empty become means over the filled ones: moments / filled of n * filled rows.
+    dispersion * efficiency H^-1 A H^-1 / n, with H = A + P. Means over n rows of which a share
+    1 - ``filled`` is empty become means over the filled ones: moments / filled of n * filled rows.
     """
     back, root = whitening.back, whitening.root
     inverse = np.linalg.inv(hessian)
-    spread = np.nan if sigma2 is None else sigma2
+    spread = np.nan if dispersion is None else dispersion
     straight = _unbent(hessian, moments_sd)
     sampling = spread * efficiency / n * (straight @ inverse @ curvature @ inverse @ straight)
     privacy = inverse @ noise_covariance @ inverse
-    return LinearEstimate(
+    return Estimate(
         coef=back @ coef,
         sampling=_symmetric(back @ sampling @ back.T),
         privacy=_symmetric(back @ privacy @ back.T),
-        sigma2=sigma2,
+        dispersion=dispersion,
         moments=_symmetric(root.T @ curvature @ root) / filled,
         root=root,
         moments_sd=moments_sd / filled,
@@ -157,7 +157,7 @@ def linear_estimate(
     )
 
 
-def without_errors(estimate: LinearEstimate) -> LinearEstimate:
+def without_errors(estimate: Estimate) -> Estimate:
     """The estimate without covariances, where no honest ones exist."""
     unknown = np.full_like(estimate.sampling, np.nan)
     return replace(estimate, sampling=unknown, privacy=unknown)
@@ -206,9 +206,9 @@ def filled_share(empty_share: float, noise_sd: float) -> float:
     return 1.0 if empty_share < 2 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
-def r_squared(estimate: LinearEstimate, intercept: int | None) -> tuple[float, float] | None:
+def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
     """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
-    if estimate.sigma2 is None:
+    if estimate.dispersion is None:
         return None
     d = len(estimate.coef)
     moments = estimate.moments
@@ -217,7 +217,7 @@ def r_squared(estimate: LinearEstimate, intercept: int | None) -> tuple[float, f
         size = moments[intercept, intercept]
         explained -= float(moments[intercept] @ estimate.coef) ** 2 / size
     explained = max(explained, 0.0)
-    rest = estimate.sigma2 * max(estimate.n - d, 1) / estimate.n
+    rest = estimate.dispersion * max(estimate.n - d, 1) / estimate.n
     plain = explained / (explained + rest) if explained + rest > 0 else 0.0
     lost = 0 if intercept is None else 1
     adjusted = 1 - (1 - plain) * (estimate.n - lost) / max(estimate.n - d, 1)

@@ -117,7 +117,7 @@ class Curvature:
         return self.positive_definite and self.smallest > 0 and not lost
 
 
-def shrink_second_moment(released: Floats, sd: float) -> Curvature:
+def shrink_second_moment(released: Floats, sd: float, expected: float = 1.0) -> Curvature:
     """Empirical-Bayes version of a noisy second moment of whitened rows.
 
     In the whitened space the second moment is a multiple of the identity if the public rows speak
@@ -125,7 +125,7 @@ def shrink_second_moment(released: Floats, sd: float) -> Curvature:
     diagonal) per svec coordinate estimates tau^2 + sd^2, tau the true departure; the release is
     moved towards a I by the factor sd^2 / (tau^2 + sd^2). With little noise, or public rows that do
     not match (tau large), nothing moves; with much noise the public geometry takes over. Eigenvalues
-    are floored at half the noise sd that is left.
+    are floored at half the noise sd that is left. ``expected`` stands for a when the release drowns it.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def shrink_second_moment(released: Floats, sd: float) -> Curvature:
     d = released.shape[0]
     level = float(np.trace(released)) / d
     if level < 4 * sd / math.sqrt(d):  # the release cannot tell its own size: the public one stands
-        level = 1.0
+        level = expected
     departure = released - level * np.eye(d)
     coordinates = max(d * (d + 1) / 2 - 1, 1)
     tau2 = max(float((departure**2).sum()) / coordinates - sd**2, 0.0) if d > 1 else sd**2 * 1e12

@@ -18,10 +18,29 @@ from scipy import stats
 Floats = NDArray[np.floating[Any]]
 
 _LARGE_TABLE = 10**7
-_SKEW = 0.5  # share of a one-sided Gaussian tail that asymmetric errors may leave unbalanced
 _BODY = 2.0  # multiples below which counts say nothing of tails
-_HEAVY = 0.05  # tail mass beyond c that real errors keep, falling as c^-3
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
+
+
+@dataclass(frozen=True)
+class Tails:
+    """What is believed of tails before any is seen.
+
+    Attributes
+    ----------
+    skew : float
+        Share of the mass beyond a cut that asymmetric errors may leave unbalanced.
+    heavy : float
+        Tail mass beyond c that real errors keep, falling as c^-3.
+    """
+
+    skew: float
+    heavy: float
+
+
+ERRORS = Tails(skew=0.5, heavy=0.05)  # of linear models
+BOUNDED = Tails(skew=1.0, heavy=0.05)  # scores of responses between 0 and 1
+SKEWED = Tails(skew=1.0, heavy=0.2)  # scores of counts, costs and waiting times
 
 
 @dataclass(frozen=True)
@@ -108,7 +127,9 @@ _MULTIPLES = np.geomspace(1.2, 40.0, 200)
 _HUBER = _huber(_MULTIPLES)
 
 
-def _score_error(n: int, d: int, mu: float, seen: Floats | float = 0.0) -> tuple[Floats, Floats]:
+def _score_error(
+    n: int, d: int, mu: float, seen: Floats | float = 0.0, tails: Tails = ERRORS
+) -> tuple[Floats, Floats]:
     """Predicted squared error per coordinate and its privacy part, for every multiple c.
 
     Sampling v(c)/kappa^2/n, privacy (2 c sqrt(d)/(mu n kappa))^2, and the squared bias that errors
@@ -116,12 +137,17 @@ def _score_error(n: int, d: int, mu: float, seen: Floats | float = 0.0) -> tuple
     """
     variance, slope, beyond = _HUBER
     noise = (2 * _MULTIPLES * math.sqrt(d) / (mu * n * slope)) ** 2
-    bias = (_SKEW * beyond + _HEAVY * _MULTIPLES**-3.0 + seen) ** 2
+    bias = (tails.skew * beyond + tails.heavy * _MULTIPLES**-3.0 + seen) ** 2
     return variance / slope**2 / n + noise + bias, noise
 
 
 def choose_clip(
-    quantile90: float, above: Callable[[Floats], Floats], n: int, d: int, mu: float
+    quantile90: float,
+    above: Callable[[Floats], Floats],
+    n: int,
+    d: int,
+    mu: float,
+    tails: Tails = ERRORS,
 ) -> Clip:
     """Cut for a score round of cost ``mu`` from what is known of the lengths |z e|.
 
@@ -133,6 +159,8 @@ def choose_clip(
         How many of the n lengths are known to exceed a threshold (`LogHistogram.count_above`): a tail
         heavier than the normal one that was seen widens the cut, because cutting errors with a long
         right tail moves the fit.
+    tails : Tails
+        What is believed of tails that were not seen.
 
     Examples
     --------
@@ -152,7 +180,7 @@ def choose_clip(
     share[body] = share[~body][0]
     pieces = (share[1:] + share[:-1]) / 2 * np.diff(_MULTIPLES)
     excess = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
-    error, _ = _score_error(n, d, mu, _SKEW * excess)
+    error, _ = _score_error(n, d, mu, tails.skew * excess, tails)
     best = int(np.argmin(error))
     c = float(_MULTIPLES[best])
     residual_unit = unit / math.sqrt(d)
@@ -175,7 +203,7 @@ def choose_square_clip(clip: Clip, n: int, mu: float) -> float:
     proportional to mu n; where the scores showed a heavy tail, E follows their cut.
     """
     tail = 1.5 * clip.multiple if clip.heavy else 0.0
-    return float(max(4.0, tail, (_HEAVY * mu * n) ** 0.25) * clip.unit)
+    return float(max(4.0, tail, (ERRORS.heavy * mu * n) ** 0.25) * clip.unit)
 
 
 def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:

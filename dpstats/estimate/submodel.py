@@ -8,19 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from dpstats.errors import ArgumentError
-from dpstats.estimate.linear import LinearEstimate, matrix_noise_covariance
+from dpstats.estimate.linear import Estimate, matrix_noise_covariance
 from dpstats.estimate.matrices import Floats
 
 _PENALTIES = ("ridge", "lasso", "elasticnet")
 
 
-def restrict(estimate: LinearEstimate, kept: Sequence[int]) -> LinearEstimate:
+def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = False) -> Estimate:
     """The least-squares fit on some of the columns, from the moments and coefficients of all.
 
     With H the second moments (plus ridge) and c = H b the cross moments that b stands for, the
     restricted fit is b_r = H_rr^-1 c_r = P b, so that the error of b passes through P = H_rr^-1 H_r.;
     the noise of the moments acts on what the restriction moves: H_rr^-1 [root' E root (b - (b_r, 0))]_r.
-    The residual variance grows by the quadratic form of the move.
+    The residual variance grows by the quadratic form of the move, unless the family fixes it. For a
+    generalised linear model this is one Newton step, at the larger model's information.
     """
     d = len(estimate.coef)
     keep = np.asarray(kept)
@@ -33,19 +34,19 @@ def restrict(estimate: LinearEstimate, kept: Sequence[int]) -> LinearEstimate:
     spread = matrix_noise_covariance(estimate.root @ moved, estimate.moments_sd)
     spread = estimate.root.T @ spread @ estimate.root
     privacy = project @ estimate.privacy @ project.T + inner @ spread[np.ix_(keep, keep)] @ inner
-    sigma2, sampling = estimate.sigma2, project @ estimate.sampling @ project.T
-    if sigma2 is not None and sigma2 > 0:
+    dispersion, sampling = estimate.dispersion, project @ estimate.sampling @ project.T
+    if dispersion is not None and dispersion > 0 and not fixed_dispersion:
         n = estimate.n
-        grown = sigma2 * max(n - d, 1) + n * max(float(moved @ estimate.moments @ moved), 0.0)
+        grown = dispersion * max(n - d, 1) + n * max(float(moved @ estimate.moments @ moved), 0.0)
         grown /= max(n - len(keep), 1)
-        sampling = sampling * (grown / sigma2)
-        sigma2 = grown
+        sampling = sampling * (grown / dispersion)
+        dispersion = grown
     return replace(
         estimate,
         coef=coef,
         sampling=sampling,
         privacy=privacy,
-        sigma2=sigma2,
+        dispersion=dispersion,
         moments=estimate.moments[np.ix_(keep, keep)],
         root=_root_of(estimate.root, keep),
     )
@@ -67,7 +68,7 @@ def wald(coef: Floats, vcov: Floats, where: Sequence[int]) -> float:
 
 
 def penalised_path(
-    estimate: LinearEstimate,
+    estimate: Estimate,
     intercept: int | None,
     penalty: str,
     lambdas: Sequence[float] | None,

@@ -75,6 +75,16 @@ class LogHistogram:
         edges = self.edges()
         return float(edges[k] + inside * (edges[k + 1] - edges[k]))
 
+    def mean(self, n: int) -> float | None:
+        """Mean over n values of those that are `_seen`, each at the middle of its bin."""
+        seen = self._seen()
+        if not seen.any():
+            return None
+        edges = self.edges()
+        middle = (edges[1:] + edges[:-1]) / 2
+        total = float((np.where(seen, self.counts, 0.0) * middle).sum())
+        return total / n if total > 0 else None
+
     def count_above(self, threshold: Floats) -> Floats:
         """How many values surely exceed each threshold, within the next four octaves.
 

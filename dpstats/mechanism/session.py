@@ -1,86 +1,53 @@
 """One private call: a total, a table, and the releases that share the total between them.
 
-`Session` is the door of this folder. Each of its methods makes one release, at the share of the
-total's mu^2 that the caller names; it refuses before reading when the shares would exceed 1, and
-remembers what was released. Shares, radii and clips may be chosen from earlier releases: for Gaussian
-mechanisms the composition is exact under fully adaptive choice as long as the sum of mu^2 never
-exceeds the total (zCDP: the product of the privacy-loss terms is a supermartingale; GDP: adaptively
-scaled Gaussian noise is a Brownian motion with drift, stopped at a bounded time; Smith and Thakurta
-2022).
+A session (`linear_session`, `family_session`) is the door of this folder. Each of its methods makes
+its releases at the shares of the total's mu^2 that the caller names; it refuses before reading when
+the shares would exceed 1, and remembers what was released. Shares, radii and clips may be chosen from
+earlier releases: for Gaussian mechanisms the composition is exact under fully adaptive choice as long
+as the sum of mu^2 never exceeds the total (zCDP: the product of the privacy-loss terms is a
+supermartingale; GDP: adaptively scaled Gaussian noise is a Brownian motion with drift, stopped at a
+bounded time; Smith and Thakurta 2022).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpstats.mechanism.gaussian import Floats, Release, release_symmetric, release_vector
+from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.rows import RowSource, WhitenedRows
 from dpstats.mechanism.scale import LogHistogram
+from dpstats.mechanism.slabs import Integers, Slabs
 
-Integers = NDArray[np.object_]
-
-
-@dataclass(frozen=True)
-class Score:
-    """One released score round: the mean of z u."""
-
-    value: Floats
-    noise_sd: float
+_Rows = TypeVar("_Rows", bound=Slabs[Any])
 
 
-@dataclass(frozen=True)
-class ResidualSummary:
-    """Mean square of the residuals and the shares of cut and of empty rows, each with its noise."""
-
-    mean_square: float
-    mean_square_sd: float
-    cut_share: float
-    empty_share: float
-    share_sd: float
-
-
-class Session:
+class Session(Generic[_Rows]):
     """Spends a total on releases from one table of private rows.
 
     Parameters
     ----------
-    source : RowSource
-        The encoded private table.
-    whitening : (d, d) array
-        Public matrix applied to every row.
-    shift : (d,) array
-        Public coefficients whose fit is taken off every response.
+    rows : Slabs
+        The private rows.
     total : Privacy
         What the call may spend.
     noise : Noise
         Secure or seeded.
     """
 
-    def __init__(
-        self,
-        source: RowSource,
-        whitening: Floats,
-        shift: Floats,
-        total: Privacy,
-        noise: Noise,
-    ) -> None:
+    def __init__(self, rows: _Rows, total: Privacy, noise: Noise) -> None:
         self.total = total
         self.left = 1.0
         self.releases: list[Release] = []
-        self._rows = WhitenedRows(source, whitening, shift)
+        self._rows = rows
         self._noise = noise
 
     @property
     def n(self) -> int:
         return self._rows.n
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -118,33 +85,27 @@ class Session:
         release = self._counts(what, counts, cost)
         return LogHistogram(release.value, release.noise_sd, lowest, octaves)
 
-    def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
-        """Where the lengths of the whitened rows lie."""
-        cost = self._spend(share)
-        counts = self._rows.norm_counts(lowest, octaves)
-        return self._histogram("histogram of row lengths", counts, lowest, octaves, cost)
-
-    def gram(
+    def _moments(
         self,
-        share: float,
+        what: str,
+        total: Integers,
         radius: float,
+        cost: Privacy,
         *,
-        what: str = "second moments of the design",
         papers: bool = False,
     ) -> Release:
-        """Mean of z z' over the rows cut to ``radius``.
+        """Mean of q q' over rows with |q| <= radius, from its total in squared grid steps.
 
-        Sensitivity of the sum: sqrt(2) radius^2 in Frobenius norm (`WhitenedRows.gram`). With
-        ``papers`` the sensitivity is taken as the papers state it, 2 radius^2, and every entry of
-        the upper triangle gets the same noise: more than is needed, but theirs to the letter.
+        Sensitivity of the sum: sqrt(2) radius^2 in Frobenius norm, because |q| <= R and |v| <= R give
+        |qq' - vv'|^2 = |q|^4 + |v|^4 - 2 (q.v)^2 <= 2 R^4. With ``papers`` the sensitivity is taken as
+        the papers state it, 2 radius^2, and every entry of the upper triangle gets the same noise:
+        more than is needed, but theirs to the letter.
         """
-        cost = self._spend(share)
-        self._rows.cut(radius)
         steps = self._rows.grid.steps
         return self._record(
             release_symmetric(
                 what,
-                self._rows.gram(),
+                total,
                 (2 if papers else math.sqrt(2)) * steps**2,
                 (radius / steps) ** 2 / self.n,
                 cost,
@@ -152,87 +113,3 @@ class Session:
                 isometric=not papers,
             )
         )
-
-    def cross(self, share: float, response_clip: float) -> Release:
-        """Mean of z y, rows and responses cut separately: |z| <= R, |y| <= B.
-
-        Sensitivity of the sum: two vectors of length at most R B differ by at most 2 R B.
-        """
-        cost = self._spend(share)
-        steps = self._rows.grid.steps
-        unit = (self._rows.radius / steps) * (response_clip / steps)
-        return self._record(
-            release_vector(
-                "moments of design and response",
-                self._rows.cross(response_clip),
-                2.0 * steps**2,
-                unit / self.n,
-                cost,
-                self._noise,
-            )
-        )
-
-    def score_histogram(
-        self, share: float, anchor: Floats, lowest: int, octaves: int
-    ) -> LogHistogram:
-        """Where the lengths of the scores z e lie, e the residual at ``anchor``."""
-        cost = self._spend(share)
-        counts = self._rows.score_counts(anchor, lowest, octaves)
-        return self._histogram("histogram of score lengths", counts, lowest, octaves, cost)
-
-    def score(self, share: float, anchor: Floats, clip: float, residual_clip: float) -> Score:
-        """Mean of the scores at ``anchor``, each cut to length ``clip``.
-
-        Sensitivity of the sum: two vectors of length at most ``clip`` differ by at most 2 clip.
-        """
-        cost = self._spend(share)
-        sums = self._rows.score_sums(anchor, clip, residual_clip, residual_clip)
-        return self._release_score(sums.score, cost, clip, residual_clip)
-
-    def final_score(
-        self,
-        shares: tuple[float, float, float],
-        anchor: Floats,
-        clip: float,
-        residual_clip: float,
-        square_clip: float,
-    ) -> tuple[Score, ResidualSummary]:
-        """The last score with the mean squared residual and the shares of cut and empty rows.
-
-        ``shares`` go to the score, to the squares and to the two counts together. Sensitivities:
-        2 clip for the score, square_clip^2 for the sum of squares (each lies in
-        [0, square_clip^2]), sqrt(2) for the two counts.
-        """
-        costs = [self._spend(share) for share in shares]
-        sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
-        score = self._release_score(sums.score, costs[0], clip, residual_clip)
-        steps, n = self._rows.grid.steps, self.n
-        squares = self._record(
-            release_vector(
-                "mean squared residual",
-                sums.squares,
-                float(steps**2),
-                (square_clip / steps) ** 2 / n,
-                costs[1],
-                self._noise,
-            )
-        )
-        what = "shares of truncated and of empty rows"
-        counts = self._counts(what, np.concatenate([sums.cut, sums.empty]), costs[2], per=n)
-        return score, ResidualSummary(
-            float(squares.value[0]),
-            squares.noise_sd,
-            float(counts.value[0]),
-            float(counts.value[1]),
-            counts.noise_sd,
-        )
-
-    def _release_score(
-        self, total: Integers, cost: Privacy, clip: float, residual_clip: float
-    ) -> Score:
-        steps = self._rows.grid.steps
-        unit = (self._rows.radius / steps) * (residual_clip / steps)
-        release = self._record(
-            release_vector("mean score", total, 2 * clip / unit, unit / self.n, cost, self._noise)
-        )
-        return Score(release.value, release.noise_sd)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dpstats.estimate.linear import (
-    LinearEstimate,
-    linear_estimate,
+    Estimate,
+    in_user_units,
     matrix_noise_covariance,
     newton_step,
     pool_steps,
@@ -94,7 +94,7 @@ def test_floored_matrices_have_no_smaller_eigenvalue() -> None:
     assert np.linalg.eigvalsh(found) == pytest.approx([0.25, 3.0])
 
 
-def _estimate() -> tuple[LinearEstimate, np.ndarray, np.ndarray]:
+def _estimate() -> tuple[Estimate, np.ndarray, np.ndarray]:
     x = np.column_stack([np.ones(400), _RNG.normal(size=(400, 3))])
     y = x @ [1.0, 2.0, 0.0, -1.0] + _RNG.normal(size=400)
     w = equilibrated_whitening(x.T @ x / 400)
@@ -102,7 +102,7 @@ def _estimate() -> tuple[LinearEstimate, np.ndarray, np.ndarray]:
     moments = z.T @ z / 400
     coef = np.linalg.solve(moments, z.T @ y / 400)
     sigma2 = float(((y - z @ coef) ** 2).sum() / 396)
-    return linear_estimate(coef, moments, moments, 0 * moments, sigma2, 1.0, w, 0.0, 400, 0.0), x, y
+    return in_user_units(coef, moments, moments, 0 * moments, sigma2, 1.0, w, 0.0, 400, 0.0), x, y
 
 
 def test_sub_models_are_the_least_squares_fits_of_the_sub_models() -> None:
@@ -111,7 +111,7 @@ def test_sub_models_are_the_least_squares_fits_of_the_sub_models() -> None:
     found = restrict(estimate, kept)
     expected, rest, *_ = np.linalg.lstsq(x[:, kept], y)
     assert found.coef == pytest.approx(expected)
-    assert found.sigma2 == pytest.approx(float(rest[0]) / 397)
+    assert found.dispersion == pytest.approx(float(rest[0]) / 397)
     assert found.sampling == pytest.approx(
         float(rest[0]) / 397 * np.linalg.inv(x[:, kept].T @ x[:, kept]), rel=1e-2
     )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpstats.mechanism.rows import octave_bins
 from dpstats.mechanism.scale import LogHistogram
+from dpstats.mechanism.slabs import octave_bins
 
 
 def _histogram(values: np.ndarray, sd: float, seed: int = 0) -> LogHistogram:

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
+from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.session import Session
 from tests.mechanism.sources import Arrays
 
 
-def _session(mu: float = 1.0) -> Session:
+def _session(mu: float = 1.0) -> LinearSession:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 2))
     source = Arrays(x, x @ [1.0, 2.0] + rng.normal(size=500))
-    return Session(source, np.eye(2), np.zeros(2), Privacy(mu), SeededNoise(1))
+    return LinearSession(source, np.eye(2), np.zeros(2), Privacy(mu), SeededNoise(1))
 
 
 def test_costs_add_up_to_the_total() -> None:

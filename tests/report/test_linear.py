@@ -11,11 +11,12 @@ from dpstats import dp_lm
 from dpstats.bounds.bound import Bound, Premise
 from dpstats.datasets import fair
 from dpstats.mechanism.privacy import Privacy
-from dpstats.report.linear import Diagnostic, LinearPage, print_page, summary_page, wald_page
+from dpstats.report.linear import LinearPage, summary_page
+from dpstats.report.model import Diagnostic, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.result import Coefficients
+from tests.report.snapshots import FORMS, last_looked_at, renew, written
 
-_PAGES = Path(__file__).parent / "pages"
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
 
 PAGE = LinearPage(
@@ -62,11 +63,10 @@ PAGE = LinearPage(
 )
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "html", "csv"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_summary_is_as_it_was_last_looked_at(form: str) -> None:
     """To renew: python -m tests.report.test_linear, then read the difference."""
-    expected = (_PAGES / f"summary.{form}").read_text(encoding="utf-8")
-    assert getattr(summary_page(PAGE), f"to_{form}")() == expected
+    assert written(summary_page(PAGE), form) == last_looked_at("summary", form)
 
 
 def test_print_is_rs() -> None:
@@ -115,7 +115,4 @@ def test_anova_reads_as_rs() -> None:
 
 
 if __name__ == "__main__":
-    _PAGES.mkdir(exist_ok=True)
-    for name in ("text", "markdown", "latex", "html", "csv"):
-        text = getattr(summary_page(PAGE), f"to_{name}")()
-        (_PAGES / f"summary.{name}").write_text(text, encoding="utf-8")
+    renew("summary", summary_page(PAGE))

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpstats.mechanism.linear_rows import LinearRows, WithResponse
+from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.rows import WhitenedRows, WithResponse, octave_bins
-from dpstats.mechanism.session import Session
+from dpstats.mechanism.slabs import octave_bins
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _N, _D = 24, 3
@@ -26,18 +27,18 @@ _hostile = st.one_of(
 _row = st.lists(_hostile, min_size=_D + 1, max_size=_D + 1)
 
 
-def _session(last_row: list[float], cached: bool, joined: bool) -> Session:
+def _session(last_row: list[float], cached: bool, joined: bool) -> LinearSession:
     values = _BASE.copy()
     values[-1] = last_row
     source = Arrays(values[:, :_D], values[:, _D])
     if joined:
         whitening = np.eye(_D + 1)
         whitening[:_D, :_D] = _WHITENING
-        session = Session(
+        session = LinearSession(
             WithResponse(source), whitening, np.zeros(_D + 1), Privacy(1.0), NonPrivateSilence()
         )
     else:
-        session = Session(source, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence())
+        session = LinearSession(source, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence())
     session._rows._cache_fits = cached
     return session
 
@@ -78,7 +79,7 @@ def test_the_gram_sensitivity_is_attained() -> None:
     rows = [100.0, 0.0, 0.0, 0.0], [0.0, 100.0, 0.0, 0.0]
     found = []
     for row in rows:
-        with Session(
+        with LinearSession(
             Arrays(np.array([row[:3]] * 3), np.zeros(3)),
             np.eye(3),
             np.zeros(3),
@@ -94,16 +95,16 @@ def test_the_gram_sensitivity_is_attained() -> None:
 @given(_row, st.sampled_from([0.5, 2.5]))
 def test_no_row_is_longer_than_the_radius_after_rounding(row: list[float], radius: float) -> None:
     x = np.array([row[:_D]] * 5)
-    table = WhitenedRows(Arrays(x, np.zeros(5)), _WHITENING, _SHIFT)
+    table = LinearRows(Arrays(x, np.zeros(5)), _WHITENING, _SHIFT)
     table.cut(radius)
-    for slab in table._slabs(lambda s: s):
+    for slab in table._over(lambda s: s):
         assert (np.linalg.norm(slab.z, axis=0) <= table.grid.steps).all()
         assert (slab.z == np.rint(slab.z)).all()
         assert (np.linalg.norm(slab.z, axis=0) <= slab.norm).all()
 
 
 def _all_sums(x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True) -> list[object]:
-    table = WhitenedRows(Arrays(x, y, size), _WHITENING, _SHIFT)
+    table = LinearRows(Arrays(x, y, size), _WHITENING, _SHIFT)
     table._cache_fits = cached
     out: list[object] = [table.norm_counts(-8, 16)]
     table.cut(2.0)
@@ -140,8 +141,8 @@ def test_weights_multiply_rows_by_their_root() -> None:
     rng = np.random.default_rng(3)
     x, y, w = rng.normal(size=(50, _D)), rng.normal(size=50), rng.uniform(0, 2, 50)
     root = np.sqrt(w)
-    plain = WhitenedRows(Arrays(x * root[:, None], y * root), _WHITENING, _SHIFT)
-    weighted = WhitenedRows(Arrays(x, y, None, w), _WHITENING, _SHIFT)
+    plain = LinearRows(Arrays(x * root[:, None], y * root), _WHITENING, _SHIFT)
+    weighted = LinearRows(Arrays(x, y, None, w), _WHITENING, _SHIFT)
     for table in (plain, weighted):
         table.cut(1.0)
     assert (plain.gram() == weighted.gram()).all()
@@ -149,9 +150,9 @@ def test_weights_multiply_rows_by_their_root() -> None:
 
 def test_private_objects_print_no_numbers() -> None:
     x = np.full((4, _D), 777.125)
-    table = WhitenedRows(Arrays(x, x[:, 0]), _WHITENING, _SHIFT)
+    table = LinearRows(Arrays(x, x[:, 0]), _WHITENING, _SHIFT)
     table.cut(1.0)
-    slabs = list(table._slabs(lambda s: s))
+    slabs = list(table._over(lambda s: s))
     sums = table.score_sums(np.zeros(_D), 1.0, 1.0, 1.0)
     for thing in (table, slabs, sums):
         assert "777" not in repr(thing)

@@ -1,7 +1,4 @@
-"""Private rows, whitened, cut to a radius and rounded to the grid. What is summed is decided here.
-
-`WhitenedRows` is the only object of the package that holds numbers of private rows, and it gives
-none of them away: its methods return exact integer totals to `release`, which adds the noise.
+"""Rows of a linear model: whitened, cut to a radius and rounded to the grid. What is summed of them.
 
 A row (x, y) passes through the following maps, each of which depends on that row and on public or
 released numbers only, so that replacing a row changes one term of every sum:
@@ -15,60 +12,19 @@ released numbers only, so that replacing a row changes one term of every sum:
 4. rounding: z to the nearest point of the grid R/steps. R is shrunk by half a grid diagonal,
    sqrt(d)/2 steps, first, so that |z| <= R holds after the rounding too.
 
-A row that is not finite after step 1 is replaced by zeros. Every step is arithmetic of IEEE floats
-element by element, or exact, so the result for a row does not depend on where it stands.
+A row that is not finite after step 2 is replaced by zeros.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from dpstats.mechanism.grid import ExactMatrix, ExactSum, Grid, exact_product, scaled_product
-
-Floats = NDArray[np.floating[Any]]
-_T = TypeVar("_T")
-
-# Slabs run in parallel, so BLAS inside a slab must not: two layers of threads on the same cores
-# are twice as slow (measured at 10^6 x 20), whatever the result, which is exact either way.
-_blas = ThreadpoolController()
-
-_SOURCE_ROWS = 65536
-_CACHE_BYTES = 256 * 2**20
-_CHUNK_ROWS = 4096
-_LONG_ROW = 2.0**6
-
-
-class Block(Protocol):
-    """A slab of encoded rows, as `dpstats.frame` makes them."""
-
-    @property
-    def x(self) -> Floats: ...
-    @property
-    def y(self) -> Floats: ...
-    @property
-    def offset(self) -> Floats | None: ...
-    @property
-    def weight(self) -> Floats | None: ...
-
-
-class RowSource(Protocol):
-    """A table that can be read several times, block by block."""
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def d(self) -> int: ...
-    def blocks(self, size: int) -> Iterator[Block]: ...
+from dpstats.mechanism.slabs import CHUNK_ROWS, Block, Floats, RowSource, Slabs, octave_bins
 
 
 @dataclass
@@ -99,19 +55,6 @@ class ScoreSums:
         return "<private totals>"
 
 
-def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
-    """Counts of non-negative values in bins of a quarter octave, from 2**lowest upwards.
-
-    The bin is read off the bits of the float (exponent and two leading mantissa bits): edges are
-    2^k (1, 1.25, 1.5, 1.75), no logarithm is computed and no rounding can move a value. Values below
-    or above the range count in the first or last bin; zeros count nowhere.
-    """
-    code = (values.view(np.int64) >> 50) - ((lowest + 1023) << 2)
-    last = 4 * octaves - 1
-    inside = np.clip(code, 0, last)[values > 0]
-    return np.bincount(inside, minlength=last + 1)
-
-
 @dataclass(frozen=True)
 class _Joined:
     """A slab whose design has the response as a last column."""
@@ -136,62 +79,26 @@ class WithResponse:
             yield _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
-class WhitenedRows:
-    """Private rows behind the privacy boundary; see the module's docstring.
-
-    Parameters
-    ----------
-    source : RowSource
-        The encoded table; read once per pass, or once altogether when it fits the cache.
-    whitening : (d, d) array
-        Public matrix W; rows become W'x.
-    shift : (d,) array
-        Public coefficients b; responses become y - x'b.
-    """
+class LinearRows(Slabs[_Slab]):
+    """Rows (z, y) of a linear model; see the module's docstring and `Slabs`."""
 
     def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
-        self.n = source.n
-        self.d = source.d
-        self._source = source
-        # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
-        typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
-        self._whitening = ExactMatrix.split(np.column_stack([whitening, shift]), typical)
-        self.grid = Grid.for_rows(source.n)
-        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
-        self._cached: list[_Slab] | None = None
-        self._cache_fits = 8 * source.n * source.d <= _CACHE_BYTES
+        super().__init__(source, whitening, shift)
         self._radius: float | None = None
 
-    def __repr__(self) -> str:
-        return f"<private rows, n = {self.n}, d = {self.d}>"
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
+        x, y = _response_scaled(block)
+        return x, (y,)
 
-    def close(self) -> None:
-        """Forget the rows."""
-        self._cached = None
-        self._pool.shutdown(wait=False)
-
-    # -- passes ---------------------------------------------------------------------------------
-
-    def _whiten(self, x: Floats, y: Floats, space: Floats) -> _Slab:
-        """z = W'x, by the exact path; rows that turn out long go through the scaled one.
-
-        |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <=
-        2^7 has entries below 2^8 units, was exact, and so was the decision to leave it. A longer
-        row is above 2^6 in any rounding, and is computed again by itself.
-        """
-        product = space[:, : len(y)]
-        for a in range(0, len(y), _CHUNK_ROWS):  # temporaries stay in the processor's cache
-            part = slice(a, a + _CHUNK_ROWS)
-            exact_product(x[part], self._whitening, product[:, part])
-        z, fitted = product[:-1], product[-1]
-        norm = np.sqrt(_squared_lengths(z))
-        exponent = np.zeros(len(y), dtype=np.int32)
-        apart = np.flatnonzero(~(norm <= _LONG_ROW))
-        if apart.size:
-            product[:, apart], exponent[apart] = scaled_product(x[apart], self._whitening)
-            norm[apart] = np.sqrt(_squared_lengths(z[:, apart]))
-            fitted[apart] = np.ldexp(fitted[apart], exponent[apart])
-        y = y - fitted
+    def _slab(
+        self,
+        z: Floats,
+        exponent: NDArray[np.int32],
+        norm: Floats,
+        fitted: Floats,
+        columns: tuple[Floats, ...],
+    ) -> _Slab:
+        y = columns[0] - fitted
         bad = ~(np.isfinite(norm) & np.isfinite(y))
         if bad.any():
             z[:, bad] = 0.0
@@ -199,49 +106,9 @@ class WhitenedRows:
             y = np.where(bad, 0.0, y)
         return _Slab(z, exponent, y, norm, np.ones(len(y)))
 
-    def _read(self) -> Iterator[Future[_Slab]]:
-        """Slabs as they are whitened; the next block is encoded while the pool works on one."""
-        waiting: deque[Future[_Slab]] = deque()
-        rows = self.grid.rows
-        for block in self._source.blocks(_SOURCE_ROWS):
-            x, y = _response_scaled(block)
-            # one large piece of memory for the block: the system hands it out faster
-            space = np.empty((-(-len(y) // rows), self.d + 1, rows))
-            for k, a in enumerate(range(0, len(y), rows)):
-                part = x[a : a + rows], y[a : a + rows], space[k]
-                waiting.append(self._pool.submit(_quiet(self._whiten), *part))
-            while len(waiting) > 2 * _SOURCE_ROWS // rows:
-                yield waiting.popleft()
-        yield from waiting
-
-    def _slabs(self, work: Callable[[_Slab], _T]) -> Iterator[_T]:
-        """Apply ``work`` to every slab, cut once the radius is known.
-
-        The slabs are kept when they fit the cache, and read again at every pass when they do not.
-        """
-
-        def prepared(slab: _Slab) -> _T:
-            if self._radius is not None and not slab.cut:
-                self._cut_slab(slab, self._radius)
-            return work(slab)
-
-        with _blas.limit(limits=1, user_api="blas"):
-            if self._cached is not None:
-                yield from self._pool.map(_quiet(prepared), self._cached)
-                return
-            kept: list[_Slab] = []
-            waiting: deque[Future[_T]] = deque()
-            for read in self._read():
-                slab = read.result()
-                if self._cache_fits:
-                    kept.append(slab)
-                waiting.append(self._pool.submit(_quiet(prepared), slab))
-                while len(waiting) > 4:
-                    yield waiting.popleft().result()
-            for done in waiting:
-                yield done.result()
-            if self._cache_fits:
-                self._cached = kept
+    def _prepare(self, slab: _Slab) -> None:
+        if self._radius is not None and not slab.cut:
+            self._cut_slab(slab, self._radius)
 
     # -- the length of the rows -------------------------------------------------------------------
 
@@ -251,7 +118,7 @@ class WhitenedRows:
         def work(slab: _Slab) -> NDArray[np.int64]:
             return octave_bins(np.ldexp(slab.norm, slab.exponent), lowest, octaves)
 
-        return sum(self._slabs(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
+        return sum(self._over(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
 
     # -- cut and round ----------------------------------------------------------------------------
 
@@ -268,9 +135,9 @@ class WhitenedRows:
         filled = slab.norm > 0
         longest = np.divide(inner, slab.norm, out=np.full_like(slab.norm, np.inf), where=filled)
         scale = np.where(filled, np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)
-        for a in range(0, len(scale), _CHUNK_ROWS):
-            part = slab.z[:, a : a + _CHUNK_ROWS]
-            part *= scale[a : a + _CHUNK_ROWS] / step
+        for a in range(0, len(scale), CHUNK_ROWS):
+            part = slab.z[:, a : a + CHUNK_ROWS]
+            part *= scale[a : a + CHUNK_ROWS] / step
             np.rint(part, out=part)
         slab.factor = np.ldexp(scale, -slab.exponent)
         slab.y = slab.y * slab.factor
@@ -293,10 +160,8 @@ class WhitenedRows:
 
         Sensitivity: with |z|, |v| <= Q steps, |zz' - vv'|_F^2 = |z|^4 + |v|^4 - 2 (z.v)^2 <= 2 Q^4.
         """
-        total = ExactSum((self.d, self.d))
-        for part in self._slabs(lambda slab: slab.z @ slab.z.T):
-            total.add(part)
-        return total.value()
+        (total,) = self._sums(lambda slab: (slab.z @ slab.z.T,), (self.d, self.d))
+        return total
 
     def cross(self, response_clip: float) -> NDArray[np.object_]:
         """Sum of z y with y as it was before the cut, itself cut to ``response_clip``.
@@ -305,15 +170,13 @@ class WhitenedRows:
         """
         steps = self.grid.steps
 
-        def work(slab: _Slab) -> Floats:
+        def work(slab: _Slab) -> tuple[Floats]:
             y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0)
             whole = np.rint(np.clip(y / response_clip, -1.0, 1.0) * steps)
-            return np.asarray(slab.z @ whole)
+            return (slab.z @ whole,)
 
-        total = ExactSum((self.d,))
-        for part in self._slabs(work):
-            total.add(part)
-        return total.value()
+        (total,) = self._sums(work, (self.d,))
+        return total
 
     def _residual(self, slab: _Slab, anchor: Floats) -> Floats:
         """e = y - z't for a cut row: |z| <= steps and |t| <= 2^51/steps as integers, z't exact."""
@@ -335,7 +198,7 @@ class WhitenedRows:
                 slab.norm * step * np.abs(self._residual(slab, anchor)), lowest, octaves
             )
 
-        return sum(self._slabs(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
+        return sum(self._over(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
 
     def score_sums(
         self, anchor: Floats, clip: float, residual_clip: float, square_clip: float
@@ -376,31 +239,7 @@ class WhitenedRows:
                 np.array([float(np.count_nonzero(empty))]),
             )
 
-        totals = tuple(ExactSum((k,)) for k in (self.d, 1, 1, 1))
-        for parts in self._slabs(work):
-            for total, part in zip(totals, parts, strict=True):
-                total.add(part)
-        return ScoreSums(*(total.value() for total in totals))
-
-
-def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
-    """The same work without numpy's warnings, which would speak of private values."""
-
-    def silent(*parts: object) -> _T:
-        with np.errstate(all="ignore"):
-            return work(*parts)
-
-    return silent
-
-
-def _squared_lengths(z: Floats) -> Floats:
-    """Squared length of every column, added coordinate by coordinate in one fixed order."""
-    total = np.zeros(z.shape[1])
-    square = np.empty_like(total)
-    for coordinate in z:
-        np.multiply(coordinate, coordinate, out=square)
-        total += square
-    return total
+        return ScoreSums(*self._sums(work, (self.d,), (1,), (1,), (1,)))
 
 
 def _response_scaled(block: Block) -> tuple[Floats, Floats]:

@@ -1,0 +1,144 @@
+"""The arguments that every model shares: checked, resolved, and written into the call line.
+
+Nothing here sees a private value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.estimate.matrices import Floats
+from dpstats.frame import Design, PublicMoments, Rows, public_moments
+
+SAME_TABLE = (
+    "The public sample is the private table itself: what the public part shows of its rows is not "
+    "protected. A public sample is one that may be shown to anybody."
+)
+
+
+def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
+    if not (isinstance(ridge, int | float) and math.isfinite(ridge) and ridge >= 0):
+        raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")
+    if not (isinstance(eta, int | float) and 0 < eta < 1):
+        raise ArgumentError(f"eta must lie strictly between 0 and 1, not {eta!r}.")
+    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (integer and seed >= 0):
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
+
+
+def choose_method(
+    function: str,
+    methods: Collection[str],
+    method: str | None,
+    public: Any,
+    limits: Mapping[str, Any] | None,
+) -> str:
+    """The method that was asked for, or the one that the data allow."""
+    if limits is not None and not isinstance(limits, Mapping):
+        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
+    if method is None:
+        method = "ssp" if public is None and limits else "anchored"
+    if method not in methods:
+        raise ArgumentError(f"method must be one of {', '.join(methods)}, not {method!r}.")
+    if method == "ssp":
+        if not limits:
+            raise ArgumentError(
+                "method='ssp' needs limits for every column, declared without looking at the data: "
+                "limits={'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10)}."
+            )
+        if public is not None:
+            raise ArgumentError(
+                "method='ssp' uses private data alone; drop public=, or use method='anchored', "
+                "which makes better use of it."
+            )
+    elif public is None:
+        raise PublicDataError(
+            f"{function} needs to know something public about the columns. Either pass a public sample, "
+            "public=frame (or public_moments(formula, frame)); or declare limits without looking at "
+            "the data, limits={'x1': (0, 1), 'y': (0, 10)}, which fits from private data alone."
+        )
+    return method
+
+
+def resolve_public(
+    formula: str,
+    public: Any,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+) -> PublicMoments:
+    """Public moments of the formula: learnt from public rows, or those that were given."""
+    if isinstance(public, str):
+        raise PublicDataError(
+            "public= is a text; a table goes there, or PublicMoments.from_json(text)."
+        )
+    if not isinstance(public, PublicMoments):
+        with naming("the public data"):
+            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
+    if weights is not None or offset is not None:
+        raise ArgumentError(
+            "weights and offset belong to the public moments: pass them to public_moments(formula, "
+            "public, weights=..., offset=...) and leave them out here."
+        )
+    if public.design.response is None:
+        return replace(public, design=public.design.with_response(formula, limits))
+    public.design.require_formula(formula)
+    return public
+
+
+def check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) -> None:
+    """Every entry of limits does something, or is named."""
+    for name, value in (limits or {}).items():
+        if name == "(weights)":
+            used = design.weights is not None
+        elif method == "ssp":
+            used = name == "(norm)" or name in design.columns
+        else:
+            used = name in design.columns and isinstance(value, list)
+        if not used:
+            raise ArgumentError(
+                f"limits[{name!r}] has no effect here: "
+                + (
+                    f"'{design.formula}' has no such column."
+                    if method == "ssp" or name not in design.columns
+                    else "ranges are for method='ssp'; beside public data, limits give levels of "
+                    "categories and '(weights)'."
+                )
+            )
+
+
+def check_size(rows: Rows) -> None:
+    if rows.n < rows.d + 1:
+        raise ArgumentError(
+            f"{rows.n} private rows cannot carry {rows.d} columns: give at least {rows.d + 1} rows "
+            "(for privacy to leave anything, a few hundred per column), or drop terms."
+        )
+
+
+def declared(
+    formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
+) -> tuple[Design, Floats, float, float | None]:
+    """The design of declared limits, the largest |x_j| and |y|, and the declared length of a row."""
+    schema = dict(limits or {})
+    norm = schema.pop("(norm)", None)
+    if norm is not None and not (isinstance(norm, int | float) and norm > 0):
+        raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {norm!r}.")
+    design = Design.declare(formula, schema, weights=weights, offset=offset)
+    columns, response = design.extent(schema)
+    return design, columns, response, norm
+
+
+def call_text(function: str, formula: str, options: Mapping[str, Any]) -> str:
+    """The call as R would print it; options that are None are left out."""
+    said = [
+        f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value:g}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    return f'{function}("{formula}", {", ".join(said)})'

@@ -1,0 +1,168 @@
+"""The releases of a linear model: moments of the design, and scores of residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.mechanism.gaussian import Release, release_vector
+from dpstats.mechanism.linear_rows import LinearRows
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.scale import LogHistogram
+from dpstats.mechanism.session import Session
+from dpstats.mechanism.slabs import Floats, Integers, RowSource
+
+
+@dataclass(frozen=True)
+class Score:
+    """One released score round: the mean of z u."""
+
+    value: Floats
+    noise_sd: float
+
+
+@dataclass(frozen=True)
+class ResidualSummary:
+    """Mean square of the residuals and the shares of cut and of empty rows, each with its noise."""
+
+    mean_square: float
+    mean_square_sd: float
+    cut_share: float
+    empty_share: float
+    share_sd: float
+
+
+class LinearSession(Session[LinearRows]):
+    """Spends a total on releases from the rows of a linear model.
+
+    Parameters
+    ----------
+    source : RowSource
+        The encoded private table.
+    whitening : (d, d) array
+        Public matrix applied to every row.
+    shift : (d,) array
+        Public coefficients whose fit is taken off every response.
+    total : Privacy
+        What the call may spend.
+    noise : Noise
+        Secure or seeded.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        whitening: Floats,
+        shift: Floats,
+        total: Privacy,
+        noise: Noise,
+    ) -> None:
+        super().__init__(LinearRows(source, whitening, shift), total, noise)
+
+    def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
+        """Where the lengths of the whitened rows lie."""
+        cost = self._spend(share)
+        counts = self._rows.norm_counts(lowest, octaves)
+        return self._histogram("histogram of row lengths", counts, lowest, octaves, cost)
+
+    def gram(
+        self,
+        share: float,
+        radius: float,
+        *,
+        what: str = "second moments of the design",
+        papers: bool = False,
+    ) -> Release:
+        """Mean of z z' over the rows cut to ``radius``.
+
+        Sensitivity and the papers' variant: see `Session._moments`.
+        """
+        cost = self._spend(share)
+        self._rows.cut(radius)
+        return self._moments(what, self._rows.gram(), radius, cost, papers=papers)
+
+    def cross(self, share: float, response_clip: float) -> Release:
+        """Mean of z y, rows and responses cut separately: |z| <= R, |y| <= B.
+
+        Sensitivity of the sum: two vectors of length at most R B differ by at most 2 R B.
+        """
+        cost = self._spend(share)
+        steps = self._rows.grid.steps
+        unit = (self._rows.radius / steps) * (response_clip / steps)
+        return self._record(
+            release_vector(
+                "moments of design and response",
+                self._rows.cross(response_clip),
+                2.0 * steps**2,
+                unit / self.n,
+                cost,
+                self._noise,
+            )
+        )
+
+    def score_histogram(
+        self, share: float, anchor: Floats, lowest: int, octaves: int
+    ) -> LogHistogram:
+        """Where the lengths of the scores z e lie, e the residual at ``anchor``."""
+        cost = self._spend(share)
+        counts = self._rows.score_counts(anchor, lowest, octaves)
+        return self._histogram("histogram of score lengths", counts, lowest, octaves, cost)
+
+    def score(self, share: float, anchor: Floats, clip: float, residual_clip: float) -> Score:
+        """Mean of the scores at ``anchor``, each cut to length ``clip``.
+
+        Sensitivity of the sum: two vectors of length at most ``clip`` differ by at most 2 clip.
+        """
+        cost = self._spend(share)
+        sums = self._rows.score_sums(anchor, clip, residual_clip, residual_clip)
+        return self._release_score(sums.score, cost, clip, residual_clip)
+
+    def final_score(
+        self,
+        shares: tuple[float, float, float],
+        anchor: Floats,
+        clip: float,
+        residual_clip: float,
+        square_clip: float,
+    ) -> tuple[Score, ResidualSummary]:
+        """The last score with the mean squared residual and the shares of cut and empty rows.
+
+        ``shares`` go to the score, to the squares and to the two counts together. Sensitivities:
+        2 clip for the score, square_clip^2 for the sum of squares (each lies in
+        [0, square_clip^2]), sqrt(2) for the two counts.
+        """
+        costs = [self._spend(share) for share in shares]
+        sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
+        score = self._release_score(sums.score, costs[0], clip, residual_clip)
+        steps, n = self._rows.grid.steps, self.n
+        squares = self._record(
+            release_vector(
+                "mean squared residual",
+                sums.squares,
+                float(steps**2),
+                (square_clip / steps) ** 2 / n,
+                costs[1],
+                self._noise,
+            )
+        )
+        what = "shares of truncated and of empty rows"
+        counts = self._counts(what, np.concatenate([sums.cut, sums.empty]), costs[2], per=n)
+        return score, ResidualSummary(
+            float(squares.value[0]),
+            squares.noise_sd,
+            float(counts.value[0]),
+            float(counts.value[1]),
+            counts.noise_sd,
+        )
+
+    def _release_score(
+        self, total: Integers, cost: Privacy, clip: float, residual_clip: float
+    ) -> Score:
+        steps = self._rows.grid.steps
+        unit = (self._rows.radius / steps) * (residual_clip / steps)
+        release = self._record(
+            release_vector("mean score", total, 2 * clip / unit, unit / self.n, cost, self._noise)
+        )
+        return Score(release.value, release.noise_sd)

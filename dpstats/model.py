@@ -1,0 +1,240 @@
+"""What every fitted model answers from its release, without touching a row again.
+
+Sub-models, penalised paths, tests and predictions are computed from released moments
+(`dpstats.estimate.submodel`) and cost no further privacy.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpstats.bounds.linear import ReleasedSystem
+from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.estimate.linear import Estimate
+from dpstats.estimate.matrices import Floats
+from dpstats.estimate.submodel import penalised_path, restrict, wald
+from dpstats.frame import Design
+from dpstats.report.model import Diagnostic, ModelPage, print_page, wald_page
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.result import Coefficients, Result
+from dpstats.report.table import Page
+
+
+def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
+    """Named coefficients with their two covariances."""
+    return Coefficients(tuple(terms), estimate.coef, estimate.sampling, estimate.privacy)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Model(Result):
+    """A fit of a formula: coefficients, the moments they came from, and what was spent."""
+
+    call: str
+    method: str
+    design: Design
+    coefficients: Coefficients
+    privacy: PrivacyStatement
+    estimate: Estimate
+    system: ReleasedSystem | None
+    public: Floats | None
+    n: int
+    m: int | None
+    dropped: int
+    eta: float
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+    @abstractmethod
+    def _page(self, with_bounds: bool) -> ModelPage:
+        """What the pages of the model show."""
+
+    def _page_items(self, with_bounds: bool) -> dict[str, Any]:
+        """What every page shows."""
+        return {
+            "call": self.call,
+            "method": self.method,
+            "coefficients": self.coefficients,
+            "privacy": self.privacy,
+            "bounds": self._bounds() if with_bounds else (),
+            "diagnostics": self.details,
+            "n": self.n,
+            "filled": self.estimate.n,
+            "m": self.m,
+            "dropped": self.dropped,
+            "notes": self.notes,
+        }
+
+    def __repr__(self) -> str:
+        return print_page(self._page(with_bounds=False)).to_text()
+
+    def _repr_html_(self) -> str:
+        return print_page(self._page(with_bounds=False), as_table=True).to_html()
+
+    @property
+    def formula(self) -> str:
+        """The formula that was fitted."""
+        return self.design.formula
+
+    @property
+    def nobs(self) -> int:
+        """Number of private rows, a public number."""
+        return self.n
+
+    def _intercept(self) -> int | None:
+        terms = self.coefficients.terms
+        return terms.index("Intercept") if "Intercept" in terms else None
+
+    def _glance_items(self) -> dict[str, list[Any]]:
+        """What every one-row description holds."""
+        return {
+            "df_residual": [self.estimate.n - len(self.coefficients.coef)],
+            "nobs": [self.nobs],
+            "n_public": [self.m],
+            "mu": [self.privacy.mu],
+            "rho": [self.privacy.rho],
+            "epsilon": [self.privacy.epsilon(self.privacy.shown_delta)],
+            "delta": [self.privacy.shown_delta],
+            "method": [self.method],
+            "seeded": [self.privacy.seeded],
+        }
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Private shares of truncated and empty rows with their noise, conditioning, rounds."""
+        return pd.DataFrame(
+            {
+                "value": [d.value for d in self.details],
+                "noise_sd": [d.noise_sd for d in self.details],
+                "note": [d.note for d in self.details],
+            },
+            index=[d.name for d in self.details],
+        )
+
+    def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:
+        """Linear predictor with offset, its variance, and the index of ``newdata``."""
+        if newdata is None:
+            raise NotReleasedError(
+                "predict() needs newdata: fitted values of the private rows are not released."
+            )
+        with naming("newdata"):
+            x, offset = self.design.matrix(newdata)
+        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
+        return x @ self.coefficients.coef + offset, variance, index
+
+    _fixed_dispersion = False
+    _submodel_note = "Computed from the release of the larger model: no further privacy spent."
+
+    def update(self, formula: str) -> Self:
+        """A sub-model from the same release, as R's update: ``fit.update("~ . - x2")``.
+
+        Post-processing of the released moments: no further privacy spent. A term that was not in the
+        fit needs the rows again, and so a new call.
+        """
+        text, kept = self.design.columns_of(formula)
+        if not kept:
+            raise ArgumentError("the sub-model has no columns left.")
+        estimate = restrict(self.estimate, kept, self._fixed_dispersion)
+        terms = [self.coefficients.terms[k] for k in kept]
+        return replace(
+            self,
+            call=f'update({self.call}, "{formula}")',
+            design=self.design.subset(text, kept),
+            coefficients=coefficients_of(terms, estimate),
+            estimate=estimate,
+            system=None,
+            notes=(self._submodel_note,),
+        )
+
+    def path(
+        self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
+    ) -> Path:
+        """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
+
+        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) + lambda (alpha |b|_1
+        + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released second moments or
+        information: for a linear model that is the penalised least-squares loss, for others its
+        quadratic approximation at the fit. The intercept is not penalised.
+        """
+        grid, coef = penalised_path(self.estimate, self._intercept(), penalty, lambdas, alpha)
+        frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
+        frame.insert(0, "lambda", grid)
+        return Path(penalty, frame)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Path:
+    """Coefficients along a penalty, computed from one release."""
+
+    penalty: str
+    coef: pd.DataFrame
+
+    def __repr__(self) -> str:
+        head = f"{self.penalty} path from the released moments: no further privacy spent"
+        return f"{head}\n{self.coef.to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        head = f"<p>{self.penalty} path from the released moments: no further privacy spent</p>"
+        return head + str(self.coef.to_html(index=False))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Anova:
+    """A Wald test of two nested models."""
+
+    df: int
+    chi2: float
+    p_value: float
+    page: Page
+
+    def __repr__(self) -> str:
+        return self.page.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.page.to_html()
+
+    def to_markdown(self) -> str:
+        """The test as Markdown; `page` has the other forms."""
+        return self.page.to_markdown()
+
+
+def anova(fit1: Model, fit2: Model) -> Anova:
+    """Wald test of nested models; costs nothing, the larger fit has all that it needs.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit, fit.update("~ . - age")).df
+    1
+    """
+    if not (isinstance(fit1, Model) and type(fit1) is type(fit2)):
+        raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
+    if fit1.coefficients.terms == fit2.coefficients.terms:
+        raise ArgumentError("the two models are the same; anova compares nested models.")
+    if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
+        small, large = fit1, fit2
+    else:
+        small, large = fit2, fit1
+    extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
+    same = small.design.response == large.design.response
+    if not same or not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
+        raise ArgumentError(
+            "anova compares nested models of one response: every column of one fit must be in the "
+            f"other. Columns here: {list(fit1.coefficients.terms)} and "
+            f"{list(fit2.coefficients.terms)}."
+        )
+    where = [large.coefficients.terms.index(t) for t in extra]
+    chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
+    p = float(stats.chi2.sf(chi2, len(extra)))
+    free = small.privacy is large.privacy
+    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free)
+    return Anova(len(extra), chi2, p, page)

@@ -1,0 +1,244 @@
+"""What the pages of every private model share: print, and the blocks that a summary is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dpstats.bounds.bound import Bound
+from dpstats.report.format import (
+    LEGEND,
+    format_coefficients,
+    format_numbers,
+    format_pval,
+    format_scalar,
+    stars,
+)
+from dpstats.report.privacy import SEEDED, UNIT, PrivacyStatement
+from dpstats.report.result import Coefficients
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Page,
+    Paragraph,
+    Part,
+    Preformatted,
+    Table,
+)
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One line of diagnostics: a number, its noise if it is a private release, and a word on it."""
+
+    name: str
+    value: float | None
+    noise_sd: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class ModelPage:
+    """What the pages of a model show; everything released, public or computed from these."""
+
+    call: str
+    method: str
+    coefficients: Coefficients
+    privacy: PrivacyStatement
+    bounds: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    n: int
+    filled: int
+    m: int | None
+    dropped: int
+    notes: tuple[str, ...]
+
+
+def print_page(page: ModelPage, as_table: bool = False) -> Page:
+    """R's print of a fit: the call and the coefficients, in a line as in R or as a table."""
+    terms = page.coefficients.terms
+    coef = format_numbers([float(v) for v in page.coefficients.coef], digits=5)
+    table = Table(terms, (tuple(coef),), align=tuple("r" for _ in coef))
+    return Page(
+        (
+            Heading("Call"),
+            Preformatted(page.call),
+            Heading("Coefficients"),
+            table if as_table else _folded(terms, coef),
+            Preformatted(_privacy_line(page.privacy)),
+            *[Paragraph(f"Note: {note}") for note in page.notes],
+        )
+    )
+
+
+def _folded(terms: Sequence[str], numbers: Sequence[str], width: int = 80) -> Preformatted:
+    """Names over numbers, folded over several lines as R does."""
+    sizes = [max(len(t), len(v)) for t, v in zip(terms, numbers, strict=True)]
+    cells = [(t.rjust(k), v.rjust(k)) for t, v, k in zip(terms, numbers, sizes, strict=True)]
+    lines: list[str] = []
+    names, values = "", ""
+    for name, value in cells:
+        if names and len(names) + len(name) + 2 > width:
+            lines += [names, values]
+            names, values = "", ""
+        names += ("  " if names else "") + name
+        values += ("  " if values else "") + value
+    return Preformatted("\n".join([*lines, names, values]))
+
+
+def _privacy_line(privacy: PrivacyStatement) -> str:
+    seeded = f"; {SEEDED}" if privacy.seeded else ""
+    return f"Privacy: {privacy.line()}{seeded}"
+
+
+def coefficient_table(coefficients: Coefficients) -> Table:
+    """R's coefficient table with the share of each variance that is due to privacy."""
+    c = coefficients
+    p = [None if math.isnan(v) else float(v) for v in c.p_value]
+    text = format_coefficients([float(v) for v in c.coef], gaps(c.std_error), gaps(c.statistic), p)
+    assert text.statistic is not None
+    assert text.p_value is not None
+    share = ["NA" if math.isnan(v) else f"{100 * v:.0f}%" for v in c.privacy_share]
+    columns = [
+        Column("", c.terms, align="l", csv_name="term"),
+        Column("Estimate", text.estimate, [float(v) for v in c.coef], csv_name="estimate"),
+        Column("Std. Error", text.std_error, gaps(c.std_error), csv_name="std_error"),
+        Column("z value", text.statistic, gaps(c.statistic), csv_name="statistic"),
+        Column("Pr(>|z|)", text.p_value, p, csv_name="p_value"),
+    ]
+    starred = any(v is not None and v < 0.1 for v in p)
+    if starred:
+        columns.append(Column("", stars(p), align="l", in_csv=False))
+    columns.append(Column("privacy", share, gaps(c.privacy_share), csv_name="privacy_share"))
+    notes = (LEGEND,) if starred else ()
+    return Table.from_columns(columns, title=None, notes=notes, main=True)
+
+
+def gaps(values: Iterable[float]) -> list[float | None]:
+    """Numbers of which those that are not known are missing, so that they print as NA."""
+    return [None if math.isnan(v) else float(v) for v in values]
+
+
+def model_summary(page: ModelPage, said: tuple[tuple[str, str], ...], fit: Sequence[Part]) -> Page:
+    """R's summary of a fit, followed by the privacy, bounds and diagnostics blocks.
+
+    Parameters
+    ----------
+    page : ModelPage
+        What every model shows.
+    said : tuple of (key, value)
+        What stands between the call and the coefficients.
+    fit : sequence of parts
+        What stands below the coefficients.
+    """
+    parts: list[Part] = [
+        Heading("Call"),
+        Preformatted(page.call),
+        KeyValues(said),
+        Heading("Coefficients"),
+        coefficient_table(page.coefficients),
+        *fit,
+        *[Paragraph(f"Note: {note}") for note in page.notes],
+        Heading("Privacy"),
+        KeyValues(tuple(_privacy_items(page.privacy))),
+        mechanism_table(page.privacy),
+    ]
+    if page.bounds:
+        parts += [Heading("Error bounds"), bounds_table(page.bounds, page.method == "pmt")]
+    parts += [Heading("Diagnostics"), diagnostics_table(page.diagnostics)]
+    return Page(tuple(parts))
+
+
+def row_lines(page: ModelPage) -> list[str]:
+    """How many rows there were, and which share of them was not used."""
+    d = len(page.coefficients.coef)
+    left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
+    public = "" if page.m is None else f", {page.m} public{left_out}"
+    lines = [f"Rows: {page.n} private{public}; columns: {d}"]
+    if page.filled < page.n:
+        share = 100 * (1 - page.filled / page.n)
+        lines.append(
+            f"About {share:.2g}% of the private rows are not used: missing values or unknown levels"
+        )
+    return lines
+
+
+def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
+    noise = SEEDED if privacy.seeded else "cryptographic generator, exact discrete Gaussian"
+    return [("Total", privacy.line()), ("Unit", UNIT), ("Noise", noise)]
+
+
+def mechanism_table(privacy: PrivacyStatement) -> Table:
+    """What was released, with which noise."""
+    spent = privacy.spent
+    return Table.from_columns(
+        [
+            Column("Released", [s.released for s in spent], align="l"),
+            Column("numbers", [str(s.numbers) for s in spent]),
+            Column("sensitivity", [format_scalar(s.sensitivity, 3) for s in spent]),
+            Column("noise sd", [format_scalar(s.noise_sd, 3) for s in spent]),
+            Column("mu", [format_scalar(s.mu, 3) for s in spent]),
+        ]
+    )
+
+
+def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
+    """The bounds that are numbers about this fit; `bounds()` gives all of them.
+
+    The rate of the papers' estimator is shown with the papers' estimator only.
+    """
+    shown = [b for b in bounds if b.kind in ("bound", "simulated")]
+    shown += [b for b in bounds if b.kind == "rate" and theirs][:1]
+    notes = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
+    return Table.from_columns(
+        [
+            Column("Bound", [b.statement for b in shown], align="l"),
+            Column("value", [format_scalar(b.value, 3) for b in shown]),
+            Column(
+                "prob.",
+                ["" if b.probability is None else format_scalar(b.probability, 3) for b in shown],
+            ),
+            Column("kind", [b.kind for b in shown], align="l"),
+            Column("source", [b.source for b in shown], align="l"),
+        ],
+        notes=tuple(notes),
+    )
+
+
+def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
+    """Diagnostics with the noise of those that are private releases."""
+    return Table.from_columns(
+        [
+            Column("", [d.name for d in diagnostics], align="l"),
+            Column(
+                "value",
+                ["NA" if d.value is None else format_scalar(d.value, 3) for d in diagnostics],
+            ),
+            Column(
+                "noise sd",
+                ["" if d.noise_sd is None else format_scalar(d.noise_sd, 2) for d in diagnostics],
+            ),
+            Column("note", [d.note for d in diagnostics], align="l"),
+        ]
+    )
+
+
+def wald_page(models: Sequence[str], df: int, chi2: float, p_value: float, free: bool) -> Page:
+    """R's anova of two nested models, as a Wald test."""
+    from_one = "Both models come from one release: no further privacy spent."
+    lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
+    table = Table.from_columns(
+        [
+            Column("", ("1", "2"), align="l", csv_name="model"),
+            Column("Df", ("", str(df)), (None, df)),
+            Column("Chisq", ("", format_scalar(chi2, 5)), (None, chi2)),
+            Column("Pr(>Chisq)", ("", format_pval([p_value])[0]), (None, p_value)),
+            Column("", ("", stars([p_value])[0]), align="l", in_csv=False),
+        ],
+        title="Wald test of nested models",
+        main=True,
+    )
+    parts = [table, Paragraph(from_one)] if free else [table]
+    return Page((Preformatted(lines), *parts))
