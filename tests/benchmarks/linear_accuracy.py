@@ -14,28 +14,12 @@ import argparse
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from dpstats import dp_lm, public_moments
 from tests.benchmarks import competitors, settings
+from tests.benchmarks.settings import distance, formula_of, frame
 
 FORMULA = "y ~ 0 + " + " + ".join(f"x{j}" for j in range(10))
-
-
-def frame(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
-    """Rows as a table with columns x0, x1, ... and y."""
-    table = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
-    table["y"] = y
-    return table
-
-
-def formula_of(x: np.ndarray) -> str:
-    """All columns, no intercept, as in the papers."""
-    return "y ~ 0 + " + " + ".join(f"x{j}" for j in range(x.shape[1]))
-
-
-def distance(coef: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.linalg.norm(np.asarray(coef) - truth))
 
 
 def simulated(repeats: int, start: int) -> None:

@@ -5,12 +5,16 @@ from typing import Literal
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+from scipy.stats import chi2
 
 from . import competitors as c
 from . import settings
 
 HUGE = 1e14
 NO_TRUNCATION = 1e-300
+FAMILIES = "binomial", "poisson", "gamma"
 
 
 def error(estimate: settings.Array | None, beta: settings.Array) -> float:
@@ -61,6 +65,70 @@ def test_real_data_have_unit_columns_and_the_stated_split() -> None:
         everything = np.vstack([setting.x, setting.public_x])
         np.testing.assert_allclose(np.mean(everything**2, axis=0), 1)
     assert np.mean(np.append(setting.y, setting.public_y)) == pytest.approx(454.365009)
+
+
+def test_the_glm_population_is_as_ill_conditioned_as_stated() -> None:
+    moment = settings.glm_population()
+    values = np.linalg.eigvalsh(moment)
+    stated = [0.0553, 0.0646, 0.0852, 0.132, 0.260, 0.806, 1, 5.60]
+    np.testing.assert_allclose(values, stated, rtol=0.004)
+    assert np.mean(values) / values[0] == pytest.approx(18.1, abs=0.05)
+    assert values[-1] / values[0] == pytest.approx(101, abs=0.5)
+    x = settings.simulated_glm(1, 200_000, 10, "binomial").x
+    np.testing.assert_array_equal(x[:, 0], 1)
+    np.testing.assert_allclose(x.T @ x / len(x), moment, atol=0.02)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_simulated_glm_responses_follow_their_family(family: str) -> None:
+    setting = settings.simulated_glm(2, 100_000, 10, family)
+    fit = c.glm_fit(setting.x, setting.y, family)
+    errors = fit.coef - setting.beta
+    # Wald's statistic is chi-squared with 8 degrees of freedom: false alarm below 1e-6.
+    statistic = errors @ fit.information @ errors / fit.dispersion
+    assert statistic < chi2.isf(1e-6, 8)
+    dispersion = {"binomial": 1, "poisson": 1, "gamma": 1 / settings.GAMMA_SHAPE}
+    assert fit.dispersion == pytest.approx(dispersion[family], rel=0.05)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_glm_shift_changes_the_public_rows_only(family: str) -> None:
+    plain = settings.simulated_glm(3, 100, 20, family)
+    shifted = settings.simulated_glm(3, 100, 30, family, shifted=True)
+    np.testing.assert_array_equal(plain.x, shifted.x)
+    np.testing.assert_array_equal(plain.y, shifted.y)
+    np.testing.assert_array_equal(plain.beta, shifted.beta)
+    np.testing.assert_array_equal(shifted.public_x[:, 0], 1)
+    np.testing.assert_allclose(shifted.public_x[:20, 1:], 1.3 * plain.public_x[:, 1:])
+
+
+@pytest.mark.skipif(not settings.DATA.is_dir(), reason="needs the real data sets")
+@pytest.mark.parametrize(("dummies", "d"), [(True, 43), (False, 17)])
+def test_bank_has_unit_columns_and_the_stated_split(dummies: bool, d: int) -> None:
+    setting = settings.bank(settings.DATA, 1, dummies)
+    assert setting.x.shape == (45211 - 4521, d)
+    check_split(setting, 4521, "binomial")
+    assert np.mean(np.append(setting.y, setting.public_y)) == pytest.approx(0.116985, abs=1e-6)
+
+
+def test_randhie_has_unit_columns_and_the_stated_split() -> None:
+    setting = settings.randhie(1)
+    assert setting.x.shape == (20190 - 1010, 10)
+    check_split(setting, 1010, "poisson")
+    y = np.append(setting.y, setting.public_y)
+    assert np.mean(y) == pytest.approx(2.86, abs=0.005)
+    assert np.var(y) == pytest.approx(20.3, abs=0.05)
+
+
+def check_split(setting: settings.Setting, m: int, family: str) -> None:
+    """Unit columns, a constant first, ``m`` public rows, and the private rows' own fit."""
+    everything = np.vstack([setting.x, setting.public_x])
+    np.testing.assert_allclose(np.mean(everything**2, axis=0), 1)
+    np.testing.assert_array_equal(everything[:, 0], 1)
+    assert setting.public_x.shape == (m, setting.x.shape[1])
+    mean = c.family_of(family).link.inverse(setting.x @ setting.beta)
+    score = setting.x.T @ (setting.y - mean) / len(setting.y)
+    np.testing.assert_allclose(score, 0, atol=1e-9)
 
 
 # Privacy units
@@ -179,6 +247,185 @@ def test_pmt_uses_the_papers_noise_scales(monkeypatch: pytest.MonkeyPatch) -> No
     c.pmt(setting.x, setting.y, S, s2, mu_each=0.5, rng=rng)
     c.pmt(setting.x, setting.y, S, s2, rho_each=0.125, rng=rng)
     assert seen == pytest.approx([2 * 10 * level / (0.5 * 500)] * 2)
+
+
+# Generalised linear models without privacy
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_glm_fit_gives_the_covariance_of_statsmodels(family: str) -> None:
+    setting = settings.simulated_glm(0, 2000, 10, family)
+    fit = c.glm_fit(setting.x, setting.y, family)
+    reference = sm.GLM(setting.y, setting.x, family=c.family_of(family)).fit(scale="X2")
+    np.testing.assert_allclose(fit.coef, reference.params, atol=1e-6)
+    covariance = fit.dispersion * np.linalg.inv(fit.information)
+    np.testing.assert_allclose(covariance, reference.cov_params(), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_public_fit_is_near_maximum_likelihood_and_solves_its_equation(family: str) -> None:
+    many = settings.simulated_glm(1, 10, 50_000, family)
+    found = c.public_glm(many.public_x, many.public_y, family)
+    assert error(found, c.glm_fit(many.public_x, many.public_y, family).coef) < 0.005
+    few = settings.simulated_glm(1, 10, 40, family)
+    x, y = few.public_x, few.public_y
+    found = c.public_glm(x, y, family)
+    mean = c.family_of(family).link.inverse(x @ found)
+    residual = (y - mean) / mean if family == "gamma" else y - mean
+    np.testing.assert_allclose(x.T @ residual, x.T @ x @ found / 40, atol=1e-8)
+
+
+def test_public_fit_is_finite_when_the_rows_can_be_separated() -> None:
+    x = np.column_stack([np.ones(20), np.linspace(-1, 1, 20)])
+    found = c.public_glm(x, (x[:, 1] > 0).astype(float), "binomial")
+    assert 1 < found[1] < 20
+
+
+def test_public_fit_survives_a_first_step_that_overshoots() -> None:
+    # From 0 a full step goes to about 290, from where full steps come back by 1 each.
+    found = c.public_glm(np.ones((50, 1)), np.full(50, 300.0), "poisson")
+    assert found == pytest.approx([math.log(300)], abs=0.01)
+
+
+# The papers' algorithm for generalised linear models
+
+
+def bernoulli_curvature(linear: settings.Array) -> settings.Array:
+    return np.asarray(expit(linear) * expit(-linear))
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_newton_iterates_do_not_depend_on_the_whitening(family: str, ridge: float) -> None:
+    """Theorem 9, and Corollary 5.1 of the preprint."""
+    setting = settings.simulated_glm(0, 2000, 50, family)
+    x, y = setting.x, setting.y
+    n, d = x.shape
+    S = moments(setting)[0]
+    mean, weight = (np.exp, np.exp) if family == "poisson" else (expit, bernoulli_curvature)
+    found = c.pmt_glm(
+        x,
+        y,
+        S,
+        mu_each=1.0,
+        iterations=8,
+        ridge=ridge,
+        eta=NO_TRUNCATION,
+        rng=np.random.default_rng(0),
+        mean=mean,
+        weight=weight,
+        noise=False,
+        iterates=True,
+    )
+    beta = np.zeros(d)
+    for iterate in found:
+        hessian = (x.T * weight(x @ beta)) @ x / n + ridge * np.eye(d)
+        gradient = x.T @ (mean(x @ beta) - y) / n + ridge * beta
+        beta = beta - np.linalg.solve(hessian, gradient)
+        np.testing.assert_allclose(iterate, beta, rtol=0, atol=1e-8)
+    reached = error(found[-1], c.glm_fit(x, y, family).coef)
+    assert reached < 1e-8 if ridge == 0 else reached > 0.01
+
+
+def test_logistic_algorithm_is_maximum_likelihood_when_the_budget_is_huge() -> None:
+    setting = settings.simulated_glm(0, 2000, 50, "binomial")
+    found = c.pmt_glm(
+        setting.x,
+        setting.y,
+        moments(setting)[0],
+        mu_each=HUGE,
+        iterations=10,
+        rng=np.random.default_rng(0),
+        eta=NO_TRUNCATION,
+    )
+    assert error(found, c.glm_fit(setting.x, setting.y, "binomial").coef) < 1e-6
+
+
+def test_logistic_noise_has_the_papers_deviations(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = settings.simulated_glm(6, 500, 40, "binomial")
+    n, d, T, mu = 500, 8, 400, 0.5
+    seen: list[tuple[settings.Array, settings.Array]] = []
+
+    def stay(hessian: settings.Array, gradient: settings.Array) -> settings.Array:
+        """Solution 0: every step sees the same rows at the same point, under fresh noise."""
+        seen.append((hessian, gradient))
+        return np.zeros(d)
+
+    monkeypatch.setattr(c, "solve", stay)
+    for noise in False, True:
+        c.pmt_glm(
+            setting.x,
+            setting.y,
+            moments(setting)[0],
+            mu_each=mu,
+            iterations=T,
+            rng=np.random.default_rng(7),
+            noise=noise,
+        )
+    exact, noisy = seen[0], seen[T:]
+    level = 1 + math.log(2 * n / 0.05)
+    G = np.array([hessian - exact[0] for hessian, _ in noisy]) / (
+        math.sqrt(T) * d * level / (2 * mu * n)
+    )
+    g = np.array([gradient - exact[1] for _, gradient in noisy]) / (
+        2 * math.sqrt(T * d * level) / (mu * n)
+    )
+    np.testing.assert_allclose(G, G.transpose(0, 2, 1), atol=1e-9)
+    upper = np.triu_indices(d, 1)
+    for draws in (np.diagonal(G, axis1=1, axis2=2), G[:, upper[0], upper[1]], g):
+        # Three sums of squares, each outside its two limits with probability 2e-7.
+        low, high = chi2.ppf([1e-7, 1 - 1e-7], draws.size)
+        assert low < np.sum(draws**2) < high
+
+
+def test_replacing_one_row_moves_a_newton_step_by_at_most_the_stated_sensitivities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = settings.simulated_glm(5, 60, 40, "binomial")
+    S = moments(setting)[0]
+    n, d = 60, 8
+    # With one step and mu = 1 the deviations are the sensitivities themselves.
+    hessian_limit, gradient_limit = c.pmt_glm_scales(
+        n, d, mu_each=1.0, iterations=1, eta=0.05, c1=1.0, c2=0.25
+    )
+    rng = np.random.default_rng(1)
+    root = np.linalg.inv(c.inverse_root(S))
+    seen: list[tuple[settings.Array, settings.Array]] = []
+
+    def parts(
+        start: settings.Array, row: settings.Array, response: float
+    ) -> tuple[settings.Array, settings.Array]:
+        """Hessian and gradient at the whitened point ``start`` when row 7 is as given."""
+        x, y = setting.x.copy(), setting.y.copy()
+        x[7], y[7] = 1e3 * root @ row, response
+
+        def move(hessian: settings.Array, gradient: settings.Array) -> settings.Array:
+            seen.append((hessian, gradient))
+            return -start
+
+        monkeypatch.setattr(c, "solve", move)
+        c.pmt_glm(x, y, S, mu_each=1.0, iterations=2, rng=rng, noise=False)
+        return seen[-1]
+
+    largest_hessian = largest_gradient = 0.0
+    axes, upper = np.eye(d), np.triu_indices(d)
+    for trial in range(60):
+        if trial % 3 == 0:  # two orthogonal rows at weight 1/4: the Hessian's worst case
+            start, first, second = np.zeros(d), *axes[rng.permutation(d)[:2]]
+        elif trial % 3 == 1:  # both rows predicted wrongly with certainty: the gradient's
+            along, across = axes[rng.permutation(d)[:2]]
+            start, first, second = 1e4 * along, across + 0.01 * along, across - 0.01 * along
+        else:
+            start, first, second = rng.normal(size=(3, d))
+        before, after = parts(start, first, 0.0), parts(start, second, 1.0)
+        moved = float(np.linalg.norm((before[0] - after[0])[upper]))
+        largest_hessian = max(largest_hessian, moved)
+        largest_gradient = max(largest_gradient, float(np.linalg.norm(before[1] - after[1])))
+    # As in the linear model, the Hessian can only reach the papers' bound over sqrt(2).
+    assert largest_hessian <= hessian_limit / math.sqrt(2) * (1 + 1e-9)
+    assert largest_hessian > 0.99 * hessian_limit / math.sqrt(2)
+    assert largest_gradient <= gradient_limit * (1 + 1e-9)
+    assert largest_gradient > 0.99 * gradient_limit
 
 
 # TukeyEM

@@ -1,0 +1,245 @@
+"""Generalised linear models from private scores and information matrices.
+
+Notation as in `linear`: rows are whitened, z = W'x, coefficients are t = W^-1 b. At an anchor t a round
+releases the mean score s = (1/n) sum z r and the mean information A = (1/n) sum h z z', h the expected
+curvature of the log-likelihood by the linear predictor at unit dispersion. P = ridge W'W.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpstats.estimate.linear import Step
+from dpstats.estimate.matrices import (
+    Curvature,
+    Floats,
+    Whitening,
+    equilibrated_whitening,
+    shrink_second_moment,
+)
+
+_FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
+
+
+class Family(Protocol):
+    """What a family says of public rows, entry by entry."""
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]: ...
+
+    def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float: ...
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """Public rows as numbers: design (m, d), response, offset and prior weight (m,)."""
+
+    x: Floats
+    y: Floats
+    offset: Floats
+    weight: Floats
+
+    def working(self, family: Family, coef: Floats) -> tuple[Floats, Floats, Floats]:
+        """Weighted score, curvature and Pearson residual of every row at ``coef``."""
+        r, h, e = family.working(self.x @ coef + self.offset, self.y)
+        return r * self.weight, h * self.weight, e * np.sqrt(self.weight)
+
+    def information(self, family: Family, coef: Floats) -> Floats:
+        """(1/m) sum w h x x' at ``coef``."""
+        h = self.working(family, coef)[1]
+        matrix: Floats = (self.x * h[:, None]).T @ self.x / len(self.y)
+        return matrix
+
+
+def public_fit(family: Family, rows: PublicRows, whitening: Whitening, first: Floats) -> Floats:
+    """Fit of the public rows under a prior N(0, I) on whitened coefficients, from ``first``.
+
+    The prior is worth one public row and keeps the fit finite where the rows are separated. Newton steps
+    are halved until the penalised deviance falls.
+    """
+    z = rows.x @ whitening.back
+    eye = np.eye(z.shape[1])
+
+    def loss(t: Floats) -> float:
+        eta = z @ t + rows.offset
+        return family.deviance(eta, rows.y, rows.weight) / 2 + float(t @ t) / 2
+
+    t = whitening.root @ first
+    at = loss(t)
+    for _ in range(100):
+        r, h, _ = rows.working(family, whitening.back @ t)
+        step = np.linalg.solve((z * h[:, None]).T @ z + eye, z.T @ r - t)
+        length = 1.0
+        while not loss(t + length * step) <= at and length > 1e-9:
+            length /= 2
+        t, before = t + length * step, at
+        at = loss(t)
+        if not abs(before - at) > 1e-10 * (1 + abs(before)):
+            break
+    return whitening.back @ t
+
+
+def moments_fit(
+    moment: Floats, cross: Floats, intercept: int | None, first: Floats, slope: float
+) -> Floats:
+    """One Newton step from the null model ``first``, from public second moments alone.
+
+    At a constant mean m with slope m' = ``slope`` the score is S^-1 (cross - m x_mean)/m': moments with
+    the response are enough. ``first`` is the null model (its only entry is the intercept's), and without
+    an intercept nothing is known of the mean of the rows: then ``first`` stands.
+    """
+    if intercept is None:
+        return first
+    rest = cross - cross[intercept] * moment[intercept]
+    return np.asarray(first + np.linalg.solve(moment, rest) / slope)
+
+
+def information_whitening(information: Floats, moment: Floats, blend: float = 0.2) -> Whitening:
+    """Whitening by the public information matrix, a fifth of it by the second moment.
+
+    In coordinates where the information is the identity, noise that is alike in all directions is alike
+    in units of standard errors. The second moment, at the mean curvature, stands in for directions in
+    which the public fit is extreme and its curvature is lost.
+    """
+    mean = float(np.trace(np.linalg.solve(moment, information))) / len(moment)
+    return equilibrated_whitening((1 - blend) * information + blend * mean * moment)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A released information matrix, its noise sd per svec coordinate, and how far from it we are.
+
+    ``drift`` is the relative change of the curvature since: about the change of linear predictors.
+    """
+
+    matrix: Floats
+    sd: float
+    drift: float = 0.0
+
+
+def pool_information(seen: Sequence[Seen], expected: float) -> Curvature:
+    """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
+    level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
+    weight = np.array([1 / (s.sd**2 + (s.drift * level) ** 2) for s in seen])
+    weight /= weight.sum()
+    matrix = np.asarray(sum(w * s.matrix for w, s in zip(weight, seen, strict=True)))
+    sd = math.sqrt(sum((w * s.sd) ** 2 for w, s in zip(weight, seen, strict=True)))
+    return shrink_second_moment(matrix, sd, expected)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a step moves linear predictors, from public numbers.
+
+    Attributes
+    ----------
+    metric : (d, d) array
+        Second moment of whitened rows, public or released.
+    rows : (k, d) array or None
+        Whitened public rows, when there are some.
+    linear : bool
+        The link is the identity: no step is too long.
+    """
+
+    metric: Floats
+    rows: Floats | None
+    linear: bool
+
+    def typical(self, move: Floats) -> float:
+        """Root mean square change."""
+        return 0.0 if self.linear else math.sqrt(max(float(move @ self.metric @ move), 0.0))
+
+    def largest(self, move: Floats) -> float:
+        """Change that few rows exceed."""
+        if self.linear:
+            return 0.0
+        if self.rows is None:
+            return 2 * self.typical(move)
+        return float(np.quantile(np.abs(self.rows @ move), 0.998))
+
+
+@dataclass(frozen=True)
+class GlmStep:
+    """A Newton step, and what is known of the error of where it lands.
+
+    Attributes
+    ----------
+    step : Step
+    damped : bool
+        The full step would have left the region in which a quadratic is believed.
+    relative : float
+        Error of the matrix over the matrix: what a step leaves behind of its length.
+    error : float
+        Expected distance from the noiseless fit after the step, in whitened coordinates.
+    """
+
+    step: Step
+    damped: bool
+    relative: float
+    error: float
+
+
+def trusted_step(
+    curvature: Curvature,
+    penalty: Floats,
+    anchor: Floats,
+    score: Floats,
+    noise_sd: float,
+    slope: float,
+    reach: Reach,
+) -> GlmStep:
+    """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
+
+    A step that changes linear predictors by more than 3 is replaced by the longest Levenberg-Marquardt
+    step (M + P + damp metric) that does not.
+    """
+    d = len(anchor)
+    right = score / slope - penalty @ anchor
+    hessian = curvature.used + penalty
+    move = np.linalg.solve(hessian, right)
+    damped = reach.largest(move) > _FARTHEST
+    if damped:
+        unit = reach.metric * (np.trace(hessian) / np.trace(reach.metric))
+        move = _longest(lambda damp: np.linalg.solve(hessian + damp * unit, right), reach.largest)
+    inverse = np.linalg.inv(hessian)
+    relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
+    change = min(reach.typical(move), 2.0)
+    size = float(move @ move)
+    left_behind = (relative**2 + (0.5 * change) ** 2) * size + (size if damped else 0.0)
+    sd = noise_sd / slope
+    spread = sd**2 * float(np.trace(inverse @ inverse))
+    step = Step(anchor, move, sd, sd**2 + left_behind / d)
+    return GlmStep(step, damped, relative, math.sqrt(spread + left_behind))
+
+
+def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -> Floats:
+    """The step with the smallest damping that stays within reach, by bisection of its logarithm."""
+    low, high = 1e-6, 1e6
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        if size(move(middle)) > _FARTHEST:
+            low = middle
+        else:
+            high = middle
+    return move(high)
+
+
+def near_enough(
+    last: GlmStep, reach: Reach, noise_now: float, noise_last: float, dispersion: float, n: int
+) -> bool:
+    """Whether one more round, the last, would leave little behind.
+
+    The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
+    the curvature of it behind: less than 0.3 of what noise and sampling leave anyway.
+    """
+    if last.damped:
+        return False
+    d = len(last.step.move)
+    change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
+    left_behind = (last.relative + 0.5 * change) * last.error
+    rest = d * ((noise_last / noise_now * last.step.noise_sd) ** 2 + dispersion / n)
+    return left_behind < 0.3 * math.sqrt(rest)

@@ -1,0 +1,243 @@
+"""Families of generalised linear models: statsmodels' links, variances and deviances, entry by entry.
+
+A `Family` is a family with a link, and says of a row at the linear predictor eta what a fit needs. It
+is made afresh from the offered families and links, so that what is applied to private rows is what is
+written here, whatever object was passed in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from statsmodels.genmod import families as sm_families
+from statsmodels.genmod.families import links as sm_links
+
+from dpstats.errors import ArgumentError
+
+Floats = NDArray[np.floating[Any]]
+
+_LINKS = {
+    "logit": sm_links.Logit,
+    "probit": sm_links.Probit,
+    "cloglog": sm_links.CLogLog,
+    "log": sm_links.Log,
+    "identity": sm_links.Identity,
+}
+# linear predictors beyond these say nothing more in double precision: means would be 0, 1 or infinite
+_RANGE = {
+    "logit": (-30.0, 30.0),
+    "probit": (-7.0, 7.0),
+    "cloglog": (-30.0, 3.4),
+    "log": (-30.0, 100.0),
+    "identity": (-np.inf, np.inf),
+}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    model: type[Any]
+    links: tuple[str, ...]
+    dispersed: bool  # the dispersion is estimated
+    skewed: bool  # responses have a long right tail
+    lowest: float
+    highest: float
+    open_below: bool = False
+
+
+_KINDS = {
+    "binomial": _Kind(sm_families.Binomial, ("logit", "probit", "cloglog"), False, False, 0.0, 1.0),
+    "quasibinomial": _Kind(
+        sm_families.Binomial, ("logit", "probit", "cloglog"), True, False, 0.0, 1.0
+    ),
+    "poisson": _Kind(sm_families.Poisson, ("log",), False, True, 0.0, np.inf),
+    "quasipoisson": _Kind(sm_families.Poisson, ("log",), True, True, 0.0, np.inf),
+    "gamma": _Kind(sm_families.Gamma, ("log",), True, True, 0.0, np.inf, open_below=True),
+    "gaussian": _Kind(sm_families.Gaussian, ("identity",), True, False, -np.inf, np.inf),
+    "negative binomial": _Kind(sm_families.NegativeBinomial, ("log",), False, True, 0.0, np.inf),
+}
+_OFFERED = (
+    "binomial (links logit, probit, cloglog), poisson (log), gamma (log), gaussian (identity), "
+    "quasibinomial, quasipoisson, and statsmodels' NegativeBinomial(alpha=...) (log)"
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family with its link.
+
+    Attributes
+    ----------
+    name : str
+        "binomial", "quasibinomial", "poisson", "quasipoisson", "gamma", "gaussian" or
+        "negative binomial".
+    link : str
+        "logit", "probit", "cloglog", "log" or "identity".
+    alpha : float or None
+        Of the negative binomial: the variance is mean + alpha mean^2.
+    """
+
+    name: str
+    link: str
+    alpha: float | None = None
+
+    @property
+    def _kind(self) -> _Kind:
+        return _KINDS[self.name]
+
+    @property
+    def dispersed(self) -> bool:
+        """Whether the dispersion is estimated rather than taken to be 1."""
+        return self._kind.dispersed
+
+    @property
+    def skewed(self) -> bool:
+        """Whether responses have a long right tail."""
+        return self._kind.skewed
+
+    @property
+    def binary(self) -> bool:
+        """Whether responses lie in [0, 1]."""
+        return self._kind.highest == 1.0
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the link is the canonical one, for which r = y - mean and h = variance."""
+        pairs = {("binomial", "logit"), ("poisson", "log"), ("gaussian", "identity")}
+        return (self.name.removeprefix("quasi"), self.link) in pairs
+
+    def __str__(self) -> str:
+        known = "" if self.alpha is None else f"(alpha = {self.alpha:g})"
+        return f"{self.name}{known}"
+
+    def model(self) -> Any:
+        """The statsmodels family."""
+        link = _LINKS[self.link]()
+        more = {} if self.alpha is None else {"alpha": self.alpha}
+        return self._kind.model(link=link, **more)
+
+    def bounded(self, eta: Floats) -> Floats:
+        """Linear predictors within the range in which means are numbers."""
+        return np.clip(eta, *_RANGE[self.link])
+
+    def mean(self, eta: Floats) -> Floats:
+        """Mean of the response at the linear predictor."""
+        return np.asarray(_LINKS[self.link]().inverse(self.bounded(eta)))
+
+    def predictor(self, mean: float) -> float:
+        """Linear predictor of a mean; inside the range of means."""
+        return float(_LINKS[self.link]()(mean))
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Score, expected curvature and Pearson residual of rows, at unit dispersion.
+
+        Parameters
+        ----------
+        eta, y : (k,) arrays
+            Linear predictors and responses.
+
+        Returns
+        -------
+        score : (k,) array
+            (y - m) m' / V(m), the derivative of the (quasi) log-likelihood by eta.
+        curvature : (k,) array
+            m'^2 / V(m).
+        pearson : (k,) array
+            (y - m) / sqrt(V(m)).
+
+        Examples
+        --------
+        >>> Family("poisson", "log").working(np.array([0.0]), np.array([3.0]))
+        (array([2.]), array([1.]), array([2.]))
+        """
+        model = self.model()
+        eta = self.bounded(eta)
+        mean, slope = model.link.inverse(eta), model.link.inverse_deriv(eta)
+        variance = model.variance(mean)
+        rest = y - mean
+        return rest * (slope / variance), slope**2 / variance, rest / np.sqrt(variance)
+
+    def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float:
+        """Deviance of rows at linear predictors."""
+        weights = np.ones(len(y)) if weight is None else weight
+        return float(self.model().deviance(y, self.mean(eta), var_weights=weights))
+
+    def possible(self, y: Floats) -> NDArray[np.bool_]:
+        """Which responses the family knows."""
+        kind = self._kind
+        low = y > kind.lowest if kind.open_below else y >= kind.lowest
+        return np.asarray(low & (y <= kind.highest))
+
+    @property
+    def domain(self) -> str:
+        """What responses may be, in words."""
+        if self.binary:
+            return "numbers between 0 and 1"
+        if self._kind.open_below:
+            return "numbers above 0"
+        return "numbers" if self._kind.lowest < 0 else "numbers >= 0"
+
+
+def resolve_family(family: Any) -> Family:
+    """A family by name, as in R with a link, or a statsmodels family.
+
+    Examples
+    --------
+    >>> resolve_family("binomial(link='probit')")
+    Family(name='binomial', link='probit', alpha=None)
+    >>> import statsmodels.api as sm
+    >>> resolve_family(sm.families.NegativeBinomial(alpha=0.5)).alpha
+    0.5
+    """
+    if isinstance(family, Family):
+        return family
+    if isinstance(family, str):
+        return _by_name(family)
+    if family is sm_families.NegativeBinomial:
+        return _by_name("negative binomial")
+    if isinstance(family, type) and issubclass(family, sm_families.Family):
+        family = family()
+    for name, kind in _KINDS.items():
+        if type(family) is kind.model:
+            link = next((k for k, v in _LINKS.items() if type(family.link) is v), None)
+            return _checked(name, link or type(family.link).__name__, family)
+    raise ArgumentError(f"family must be one of {_OFFERED}; not {family!r}.")
+
+
+def _by_name(text: str) -> Family:
+    found = re.fullmatch(
+        r"\s*([\w .]+?)\s*(?:\(\s*(?:link\s*=\s*)?[\"']?(\w*)[\"']?\s*\))?\s*", text
+    )
+    name = found.group(1).lower().replace("_", " ").replace(".", " ") if found else text
+    if name.replace(" ", "") in ("negativebinomial", "negbin", "nb"):
+        raise ArgumentError(
+            "the negative binomial needs its alpha (variance = mean + alpha mean^2), a public number: "
+            "family=statsmodels.api.families.NegativeBinomial(alpha=0.5)."
+        )
+    name = {"normal": "gaussian", "logistic": "binomial", "bernoulli": "binomial"}.get(name, name)
+    if found is None or name not in _KINDS:
+        raise ArgumentError(f"family must be one of {_OFFERED}; not {text!r}.")
+    return _checked(name, found.group(2) or _KINDS[name].links[0], None)
+
+
+def _checked(name: str, link: str, model: Any) -> Family:
+    kind = _KINDS[name]
+    if link not in kind.links:
+        extra = (
+            " (statsmodels' Gamma() has the inverse link: write family='gamma')"
+            if name == "gamma" and model is not None
+            else ""
+        )
+        raise ArgumentError(
+            f"the {name} family is offered with the link{'s' * (len(kind.links) > 1)} "
+            f"{', '.join(kind.links)}; not {link}{extra}."
+        )
+    if name != "negative binomial":
+        return Family(name, link)
+    alpha = float(model.alpha)
+    if not (np.isfinite(alpha) and alpha > 0):
+        raise ArgumentError(f"alpha of the negative binomial must be a number > 0, not {alpha!r}.")
+    return Family(name, link, alpha)

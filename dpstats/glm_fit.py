@@ -1,0 +1,340 @@
+"""Private Newton steps from a public anchor: how a generalised linear fit spends its total.
+
+`anchored` takes an open `FamilySession` over the private rows, makes its releases there, and turns them
+into a `GlmFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares, steps and stopping
+depend on public and on released numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.bounds.linear import ReleasedSystem
+from dpstats.estimate.glm import (
+    GlmStep,
+    Reach,
+    Seen,
+    near_enough,
+    pool_information,
+    trusted_step,
+)
+from dpstats.estimate.glm_planning import GlmPlan, choose_information_radius, plan_glm_rounds
+from dpstats.estimate.linear import (
+    Estimate,
+    filled_share,
+    in_user_units,
+    matrix_noise_covariance,
+    pool_steps,
+    residual_variance,
+    without_errors,
+)
+from dpstats.estimate.matrices import (
+    Curvature,
+    Floats,
+)
+from dpstats.estimate.planning import (
+    BOUNDED,
+    ERRORS,
+    SKEWED,
+    Clip,
+    choose_clip,
+    choose_square_clip,
+)
+from dpstats.family import Family
+from dpstats.glm_start import Start, released_null
+from dpstats.mechanism.family_session import FamilySession, PearsonSummary, Window
+from dpstats.mechanism.scale import LogHistogram
+from dpstats.report.model import Diagnostic
+
+_WIDE: Window = (-64, 160)
+
+
+@dataclass(frozen=True)
+class GlmFit:
+    """What a method hands over: released and computed numbers, no rows.
+
+    Attributes
+    ----------
+    dispersion_source : str
+        "fixed", "private" or "public rows".
+    pearson, pearson_sd : float or None
+        Released Pearson dispersion and its noise.
+    steps : int
+        Private Newton steps.
+    """
+
+    estimate: Estimate
+    system: ReleasedSystem
+    dispersion_source: str
+    pearson: float | None
+    pearson_sd: float | None
+    steps: int
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
+
+
+def anchored(
+    session: FamilySession,
+    family: Family,
+    start: Start,
+    ridge: float,
+    iterations: int | None,
+    terms: Sequence[str],
+) -> GlmFit:
+    """Private Newton steps from a public anchor.
+
+    Each round measures the lengths of information rows and of scores at the present anchor, releases
+    the mean cut score and the mean information there, and takes a Newton step on the information pooled
+    over the rounds, damped where the step would leave the region in which a quadratic is believed. A
+    round is the last when, by released scales, it leaves next to nothing behind; it takes what is left
+    of the total, and shares it with the mean squared Pearson residual and the shares of cut and of
+    empty rows. The rounds' landing points are averaged by inverse variance.
+    """
+    n, mu = session.n, session.total.mu
+    d = len(start.coef)
+    spent = start.spent
+    coef = start.coef
+    if _needs_level(start, family, terms):
+        spent += 0.03
+        coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
+    back, root = start.whitening.back, start.whitening.root
+    first = root @ coef
+    shift = root @ start.coef  # the linear predictor that the rows already carry
+    plan = plan_glm_rounds(iterations, spent, not family.binary or family.dispersed)
+    penalty = ridge * back.T @ back
+    anchor = first
+    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    seen: list[Seen] = []
+    made: list[GlmStep] = []
+    guesses: tuple[float | None, float | None] = start.information, start.score
+    while True:
+        windows = _window(guesses[0]), _window(guesses[1])
+        histograms = session.length_histograms(plan.lengths, anchor - shift, windows)
+        lengths = (_scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1]))
+        done = _is_last(plan, session.left, made, start.reach, n)
+        cost = _costs(plan, session.left, done)
+        radius = choose_information_radius(
+            lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(cost[0])
+        )
+        clip = choose_clip(
+            lengths[1], histograms[1].count_above, n, d, mu * math.sqrt(cost[1]), tails
+        )
+        rest: PearsonSummary | None = None
+        if done:
+            level = start.level if not seen else max(float(np.trace(seen[-1].matrix)) / d, 1e-300)
+            unit = replace(clip, unit=clip.unit / math.sqrt(level))
+            square = choose_square_clip(unit, n, mu * math.sqrt(max(cost[2], cost[3])))
+            information, score, rest = session.final_round(
+                cost, anchor - shift, radius, clip.score, square
+            )
+        else:
+            information, score = session.round(cost[:2], anchor - shift, radius, clip.score)
+        seen.append(Seen(information.value, information.noise_sd))
+        curvature = pool_information(seen, start.level)
+        step = trusted_step(
+            curvature, penalty, anchor, score.value, score.noise_sd, clip.slope, start.reach
+        )
+        made.append(step)
+        if rest is not None:
+            break
+        anchor = anchor + step.step.move
+        moved = 0.3 * start.reach.typical(step.step.move)
+        seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
+        guesses = lengths
+    return _finished(session, family, start, ridge, curvature, made, clip, rest)
+
+
+def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:
+    """Nothing is known of the size of responses whose mean is the exponential of the predictor."""
+    return family.link == "log" and not start.coef.any() and "Intercept" in terms
+
+
+def _scale(histogram: LogHistogram, guess: float | None) -> float:
+    return histogram.quantile(0.9) or guess or histogram.peak()
+
+
+def _window(guess: float | None) -> Window:
+    return _WIDE if guess is None else (math.frexp(guess)[1] - 24, 48)
+
+
+def _is_last(plan: GlmPlan, left: float, made: list[GlmStep], reach: Reach, n: int) -> bool:
+    """Whether this round is the last: from the plan and from released numbers only."""
+    if len(made) + 1 >= plan.most_rounds or left - plan.early - plan.lengths < plan.keep:
+        return True
+    if len(made) + 1 < plan.least_rounds:
+        return False
+    noise = math.sqrt(1 / plan.score), math.sqrt(1 / (left * (1 - plan.last_information)))
+    return near_enough(made[-1], reach, noise[0], noise[1], 1.0, n)
+
+
+def _costs(plan: GlmPlan, left: float, done: bool) -> tuple[float, float, float, float]:
+    """Shares of a round: information, score, squares, counts."""
+    if not done:
+        return plan.information, plan.score, 0.0, 0.0
+    rest = plan.last_information + plan.squares + plan.counts
+    return (
+        left * plan.last_information,
+        left * (1 - rest),
+        left * plan.squares,
+        left * plan.counts,
+    )
+
+
+def _finished(
+    session: FamilySession,
+    family: Family,
+    start: Start,
+    ridge: float,
+    curvature: Curvature,
+    made: list[GlmStep],
+    clip: Clip,
+    rest: PearsonSummary,
+) -> GlmFit:
+    """Coefficients, covariances and diagnostics from what was released."""
+    n = session.n
+    back = start.whitening.back
+    d = len(back)
+    penalty = ridge * back.T @ back
+    pooled = pool_steps([m.step for m in made])
+    hessian = curvature.used + penalty
+    inverse = np.linalg.inv(hessian)
+    noise = pooled.noise_sd**2 * np.eye(d)
+    noise = noise + matrix_noise_covariance(pooled.move, curvature.used_sd)
+    filled = filled_share(rest.empty_share, rest.share_sd)
+    pearson = None
+    if rest.mean_square is not None:
+        pearson = residual_variance(
+            rest.mean_square,
+            filled,
+            curvature.used,
+            pooled.coef - made[-1].step.anchor,
+            inverse @ noise @ inverse,
+            n,
+            floor=1e-3 * rest.mean_square_sd,
+        )
+    dispersion = pearson if family.dispersed else 1.0
+    estimate = in_user_units(
+        pooled.coef,
+        hessian,
+        curvature.used,
+        noise,
+        dispersion,
+        clip.efficiency / clip.slope**2,
+        start.whitening,
+        curvature.used_sd,
+        n,
+        ridge,
+        filled,
+    )
+    if not curvature.resolved or made[-1].damped:
+        estimate = without_errors(estimate)
+    last = made[-1].step
+    system = ReleasedSystem(
+        curvature.released,
+        curvature.used,
+        curvature.released_sd,
+        True,
+        penalty,
+        last.move,
+        last.noise_sd,
+        back,
+    )
+    rounds = tuple(
+        Diagnostic(
+            f"step {k + 1}",
+            math.sqrt(float(m.step.move @ curvature.used @ m.step.move) * n / d),
+            m.step.noise_sd * math.sqrt(n * float(np.trace(inverse)) / d),
+            "length of the Newton step and its noise, in standard errors per coefficient"
+            + (" (damped)" if m.damped else ""),
+        )
+        for k, m in enumerate(made)
+    )
+    diagnostics = (
+        Diagnostic(
+            "truncated rows",
+            min(max(rest.cut_share, 0.0), 1.0),
+            rest.share_sd,
+            "share whose score or information was cut in the last round",
+        ),
+        Diagnostic(
+            "empty rows",
+            min(max(rest.empty_share, 0.0), 1.0),
+            rest.share_sd,
+            "share that is missing, or has an unknown level or an impossible response",
+        ),
+        *condition_line(curvature.released),
+        *rounds,
+    )
+    pearson_sd = None if pearson is None else rest.mean_square_sd
+    return GlmFit(
+        estimate,
+        system,
+        "private" if family.dispersed else "fixed",
+        pearson,
+        pearson_sd,
+        len(made),
+        diagnostics,
+        _warnings(curvature, made[-1].damped, ridge)
+        + _tail_note(clip, rest.cut_share, n)
+        + _overdispersed(family, pearson, pearson_sd),
+    )
+
+
+def condition_line(released: Floats) -> tuple[Diagnostic, ...]:
+    values = np.linalg.eigvalsh(released)
+    condition = float(values.mean() / values[0]) if values[0] > 0 else None
+    return (Diagnostic("condition", condition, None, "average, of the released information"),)
+
+
+def _warnings(curvature: Curvature, damped: bool, ridge: float) -> tuple[str, ...]:
+    out = []
+    if not curvature.positive_definite:
+        out.append(
+            "The released information is NOT positive definite: the privacy noise is as large as the "
+            "information in some direction."
+        )
+    if not curvature.resolved:
+        out.append(
+            "Standard errors are not given: in some direction the noise of the released information "
+            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
+            "public columns are in the units of the private ones."
+        )
+    if damped:
+        out.append(
+            "The last Newton step was still too long to be believed, as when a column separates the "
+            "responses: the fit has not settled and standard errors are not given. A ridge, more public "
+            "rows with responses, or more iterations help."
+        )
+    if ridge > 0:
+        out.append(
+            "Ridge estimates are shrunk towards zero, the intercept too: standard errors describe "
+            "their spread, not that bias."
+        )
+    return tuple(out)
+
+
+def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
+    """Said when scores were seen beyond the cut that could move a coordinate by its standard error."""
+    if clip.lost < 1 / math.sqrt(n):
+        return ()
+    return (
+        f"Scores have a long tail: about {100 * min(max(cut, 0.0), 1.0):.2g}% of the rows were "
+        "truncated, which moves the estimates. Columns with a long tail should be transformed "
+        "(logarithm, square root, groups).",
+    )
+
+
+def _overdispersed(family: Family, pearson: float | None, sd: float | None) -> tuple[str, ...]:
+    if family.dispersed or pearson is None or sd is None or pearson - 3 * sd < 1.2:
+        return ()
+    other = (
+        "family='quasipoisson'" if family.name == "poisson" else "a quasi family or another alpha"
+    )
+    return (
+        f"The Pearson dispersion is about {pearson:.2g}, but standard errors take it to be 1 and are "
+        f"too small: use {other}.",
+    )

@@ -1,0 +1,136 @@
+"""Where a generalised linear fit begins: the public fit, the null model, or a released whitening."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.estimate.glm import (
+    PublicRows,
+    Reach,
+    information_whitening,
+    moments_fit,
+    public_fit,
+)
+from dpstats.estimate.matrices import Floats, Whitening, equilibrated_whitening, floored
+from dpstats.family import Family
+from dpstats.frame import PublicMoments
+from dpstats.mechanism.family_session import FamilySession
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit begins, and what is known of the rows there; everything public or released.
+
+    Attributes
+    ----------
+    whitening : Whitening
+    coef : (d,) array
+        First anchor, in the user's coordinates.
+    reach : Reach
+    information, score : float or None
+        Expected 90 % quantile of the lengths of information rows and of scores.
+    level : float
+        Expected mean eigenvalue of the whitened information.
+    spent : float
+        Share of the total spent on the start.
+    """
+
+    whitening: Whitening
+    coef: Floats
+    reach: Reach
+    information: float | None
+    score: float | None
+    level: float
+    spent: float = 0.0
+
+
+def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
+    """The public fit where public rows have responses; else the null model, or zero."""
+    d = len(moments.terms)
+    plain = equilibrated_whitening(moments.gram)
+    first = null_model(family, moments)
+    linear = family.link == "identity"
+    if rows is not None:
+        coef = public_fit(family, rows, plain, first)
+        information = rows.information(family, coef)
+        whitening = information_whitening(information, moments.gram)
+        z = rows.x @ whitening.back
+        r, h, _ = rows.working(family, coef)
+        norm = np.linalg.norm(z, axis=1)
+        metric = whitening.back.T @ moments.gram @ whitening.back
+        score = float(np.quantile(norm * np.abs(r), 0.9)) or None
+        lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
+        return Start(whitening, coef, Reach(metric, z, linear), lengths, score, 1.0)
+    coef = first
+    if moments.cross is not None:
+        at, slope = _null_slope(family, moments)
+        if at is not None:
+            coef = moments_fit(moments.gram, moments.cross, _constant(moments), first, slope)
+            coef = first + _shortened(coef - first, moments.gram, linear)
+    _, h, _ = family.working(np.zeros(1), np.ones(1))
+    return Start(plain, coef, Reach(np.eye(d), None, linear), None, None, float(h[0]))
+
+
+def _constant(moments: PublicMoments) -> int | None:
+    named = "Intercept" in moments.terms and moments.design.weights is None
+    return moments.terms.index("Intercept") if named else None
+
+
+def null_model(family: Family, moments: PublicMoments) -> Floats:
+    """Coefficients of the model with a constant alone, from public moments; zero when not known."""
+    coef = np.zeros(len(moments.terms))
+    at, _ = _null_slope(family, moments)
+    if at is not None:
+        coef[moments.terms.index("Intercept")] = at
+    return coef
+
+
+def _null_slope(family: Family, moments: PublicMoments) -> tuple[float | None, float]:
+    """Linear predictor of the public mean response and the slope of the mean there."""
+    k = _constant(moments)
+    if k is None or moments.cross is None or moments.design.offsets:
+        return None, 1.0
+    mean = float(moments.cross[k])
+    m = moments.m or 100
+    if family.binary:
+        mean = (mean * m + 0.5) / (m + 1)
+    elif family.link == "log":
+        mean = max(mean, 0.5 / m)
+    eta = family.predictor(mean)
+    r, h, _ = family.working(np.array([eta]), np.array([mean + 1.0]))
+    return eta, float(h[0] / r[0])
+
+
+def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
+    """A step that changes linear predictors by 2 at most, in root mean square."""
+    size = math.sqrt(max(float(move @ moment @ move), 0.0))
+    return move if linear or size <= 2 else move * (2 / size)
+
+
+def released_null(session: FamilySession, family: Family, share: float, d: int, k: int) -> Floats:
+    """The null model of a log link from a private histogram of the responses."""
+    histogram = session.response_histogram(share, -40, 80)
+    coef = np.zeros(d)
+    mean = histogram.mean(session.n)
+    if mean is not None:
+        coef[k] = family.predictor(mean)
+    return coef
+
+
+def declared_start(session: FamilySession, family: Family, columns: Floats) -> Start:
+    """A whitening released from private rows within declared limits, and zero to begin with.
+
+    ``columns`` are the largest absolute values of the design's columns; rows beyond are cut.
+    """
+    share, d = 0.15, len(columns)
+    released = session.moments(share, math.sqrt(d))
+    floor = released.noise_sd * math.sqrt(2 * d)
+    moment = floored(released.value, floor) * np.outer(columns, columns)
+    whitening = equilibrated_whitening(moment)
+    session.whiten(whitening.back, np.zeros(d))
+    _, h, _ = family.working(np.zeros(1), np.ones(1))
+    reach = Reach(np.eye(d), None, family.link == "identity")
+    return Start(whitening, np.zeros(d), reach, None, None, float(h[0]), share)

@@ -1,0 +1,181 @@
+"""The releases of a generalised linear model: information and score at an anchor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.mechanism.family_rows import Family, FamilyRows, FamilySums
+from dpstats.mechanism.gaussian import Release, release_vector
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.scale import LogHistogram
+from dpstats.mechanism.session import Session
+from dpstats.mechanism.slabs import Floats, RowSource
+
+Window = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PearsonSummary:
+    """Mean squared Pearson residual, if asked for, and shares of cut and empty rows, with noise."""
+
+    mean_square: float | None
+    mean_square_sd: float
+    cut_share: float
+    empty_share: float
+    share_sd: float
+
+
+class FamilySession(Session[FamilyRows]):
+    """Spends a total on releases from the rows of a generalised linear model.
+
+    Parameters
+    ----------
+    source : RowSource
+        The encoded private table.
+    family : Family
+    whitening : (d, d) array
+        Public matrix applied to every row.
+    shift : (d,) array
+        Public coefficients whose linear predictor is added to every offset.
+    truncation : float or None
+        Public radius to which whitened rows are cut before the family sees them (the papers').
+    total : Privacy
+        What the call may spend.
+    noise : Noise
+        Secure or seeded.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        family: Family,
+        whitening: Floats,
+        shift: Floats,
+        truncation: float | None,
+        total: Privacy,
+        noise: Noise,
+    ) -> None:
+        super().__init__(FamilyRows(source, family, whitening, shift, truncation), total, noise)
+        self._source, self._family = source, family
+
+    def whiten(self, whitening: Floats, shift: Floats) -> None:
+        """Read the rows through another public or released matrix from now on."""
+        self._rows.close()
+        self._rows = FamilyRows(self._source, self._family, whitening, shift)
+
+    def length_histograms(
+        self, share: float, anchor: Floats, windows: tuple[Window, Window]
+    ) -> tuple[LogHistogram, LogHistogram]:
+        """Where the lengths of information rows and of scores at ``anchor`` lie.
+
+        Replacing a row lowers and raises a count in each of the two: one vector of counts with l2
+        sensitivity 2, split evenly.
+        """
+        costs = [self._spend(share / 2) for _ in windows]
+        counts = self._rows.length_counts(anchor, windows)
+        names = "histogram of information lengths", "histogram of score lengths"
+        first, second = (
+            self._histogram(name, count, *window, cost)
+            for name, count, window, cost in zip(names, counts, windows, costs, strict=True)
+        )
+        return first, second
+
+    def response_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
+        """Where the absolute responses lie."""
+        cost = self._spend(share)
+        counts = self._rows.response_counts(lowest, octaves)
+        return self._histogram("histogram of responses", counts, lowest, octaves, cost)
+
+    def moments(self, share: float, radius: float) -> Release:
+        """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
+        cost = self._spend(share)
+        total = self._rows.moments(radius)
+        return self._moments("second moments of the design", total, radius, cost)
+
+    def round(
+        self,
+        shares: tuple[float, float],
+        anchor: Floats,
+        radius: float,
+        clip: float,
+        *,
+        papers: bool = False,
+    ) -> tuple[Release, Release]:
+        """Mean information q q' and mean score s at ``anchor``, cut to ``radius`` and ``clip``.
+
+        Sensitivities of the sums: sqrt(2) radius^2 (`Session._moments`) and 2 clip, the distance of
+        two vectors no longer than ``clip``.
+        """
+        costs = [self._spend(share) for share in shares]
+        sums = self._rows.sums(anchor, radius, clip, 1.0)
+        return self._release_round(sums, costs, radius, clip, papers)
+
+    def final_round(
+        self,
+        shares: tuple[float, float, float, float],
+        anchor: Floats,
+        radius: float,
+        clip: float,
+        pearson_clip: float,
+    ) -> tuple[Release, Release, PearsonSummary]:
+        """The last `round` with the mean squared Pearson residual and the shares of cut and empty rows.
+
+        ``shares`` go to the information, the score, the squares (0: none) and the two counts together.
+        Sensitivities of the latter: pearson_clip^2 for the sum of squares (each lies in
+        [0, pearson_clip^2]), sqrt(2) for the two counts.
+        """
+        information_cost, score_cost, counts_cost = (self._spend(shares[k]) for k in (0, 1, 3))
+        squares_cost = self._spend(shares[2]) if shares[2] else None
+        sums = self._rows.sums(anchor, radius, clip, pearson_clip)
+        information, score = self._release_round(
+            sums, [information_cost, score_cost], radius, clip, False
+        )
+        steps, n = self._rows.grid.steps, self.n
+        squares = None
+        if squares_cost is not None:
+            squares = self._record(
+                release_vector(
+                    "mean squared Pearson residual",
+                    sums.pearson,
+                    float(steps**2),
+                    (pearson_clip / steps) ** 2 / n,
+                    squares_cost,
+                    self._noise,
+                )
+            )
+        counts = self._counts(
+            "shares of truncated and of empty rows",
+            np.concatenate([sums.cut, sums.empty]),
+            counts_cost,
+            per=n,
+        )
+        rest = PearsonSummary(
+            None if squares is None else float(squares.value[0]),
+            0.0 if squares is None else squares.noise_sd,
+            float(counts.value[0]),
+            float(counts.value[1]),
+            counts.noise_sd,
+        )
+        return information, score, rest
+
+    def _release_round(
+        self, sums: FamilySums, costs: list[Privacy], radius: float, clip: float, papers: bool
+    ) -> tuple[Release, Release]:
+        steps = self._rows.grid.steps
+        information = self._moments(
+            "information at the anchor", sums.information, radius, costs[0], papers=papers
+        )
+        score = self._record(
+            release_vector(
+                "mean score",
+                sums.score,
+                2.0 * steps,
+                clip / steps / self.n,
+                costs[1],
+                self._noise,
+            )
+        )
+        return information, score
