@@ -8,7 +8,7 @@ depend on public and on released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,11 +18,18 @@ from dpstats.estimate.glm import (
     GlmStep,
     Reach,
     Seen,
+    binary_tail,
     near_enough,
     pool_information,
     trusted_step,
 )
-from dpstats.estimate.glm_planning import GlmPlan, choose_information_radius, plan_glm_rounds
+from dpstats.estimate.glm_planning import (
+    GlmPlan,
+    RoundShares,
+    choose_information_radius,
+    coarse_enough,
+    plan_glm_rounds,
+)
 from dpstats.estimate.linear import (
     Estimate,
     filled_share,
@@ -111,18 +118,19 @@ def anchored(
     seen: list[Seen] = []
     made: list[GlmStep] = []
     guesses: tuple[float | None, float | None] = start.information, start.score
+    price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
     while True:
         windows = _window(guesses[0]), _window(guesses[1])
-        histograms = session.length_histograms(plan.lengths, anchor - shift, windows)
+        done = _is_last(plan, session.left, price, made, start.reach, n)
+        lengths_share = plan.near.lengths if done else price.lengths
+        histograms = session.length_histograms(lengths_share, anchor - shift, windows)
         lengths = (_scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1]))
-        done = _is_last(plan, session.left, made, start.reach, n)
-        cost = _costs(plan, session.left, done)
+        cost = _costs(plan, session.left, price, done)
         radius = choose_information_radius(
             lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(cost[0])
         )
-        clip = choose_clip(
-            lengths[1], histograms[1].count_above, n, d, mu * math.sqrt(cost[1]), tails
-        )
+        above = _above(histograms[1], family, start, back @ anchor, n)
+        clip = choose_clip(lengths[1], above, n, d, mu * math.sqrt(cost[1]), tails)
         rest: PearsonSummary | None = None
         if done:
             level = start.level if not seen else max(float(np.trace(seen[-1].matrix)) / d, 1e-300)
@@ -145,7 +153,18 @@ def anchored(
         moved = 0.3 * start.reach.typical(step.step.move)
         seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
         guesses = lengths
+        price = plan.far if step.far else plan.near
     return _finished(session, family, start, ridge, curvature, made, clip, rest)
+
+
+def _above(
+    histogram: LogHistogram, family: Family, start: Start, coef: Floats, n: int
+) -> Callable[[Floats], Floats]:
+    """How many scores exceed a threshold: as seen, and as a binary model expects of public rows."""
+    if start.rows is None or not family.binary:
+        return histogram.count_above
+    tail = binary_tail(family, start.rows, start.whitening, coef)
+    return lambda threshold: np.maximum(histogram.count_above(threshold), n * tail(threshold))
 
 
 def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:
@@ -161,20 +180,30 @@ def _window(guess: float | None) -> Window:
     return _WIDE if guess is None else (math.frexp(guess)[1] - 24, 48)
 
 
-def _is_last(plan: GlmPlan, left: float, made: list[GlmStep], reach: Reach, n: int) -> bool:
+def _is_last(
+    plan: GlmPlan,
+    left: float,
+    price: RoundShares,
+    made: list[GlmStep],
+    reach: Reach,
+    n: int,
+) -> bool:
     """Whether this round is the last: from the plan and from released numbers only."""
-    if len(made) + 1 >= plan.most_rounds or left - plan.early - plan.lengths < plan.keep:
+    if len(made) + 1 >= plan.most_rounds or left - price.total - plan.near.lengths < plan.keep:
         return True
     if len(made) + 1 < plan.least_rounds:
         return False
-    noise = math.sqrt(1 / plan.score), math.sqrt(1 / (left * (1 - plan.last_information)))
-    return near_enough(made[-1], reach, noise[0], noise[1], 1.0, n)
+    share = (left - plan.near.lengths) * (1 - plan.last_information)
+    noise_sd = made[-1].step.noise_sd * math.sqrt(price.score / share)
+    return near_enough(made[-1], reach, noise_sd, n)
 
 
-def _costs(plan: GlmPlan, left: float, done: bool) -> tuple[float, float, float, float]:
+def _costs(
+    plan: GlmPlan, left: float, price: RoundShares, done: bool
+) -> tuple[float, float, float, float]:
     """Shares of a round: information, score, squares, counts."""
     if not done:
-        return plan.information, plan.score, 0.0, 0.0
+        return price.information, price.score, 0.0, 0.0
     rest = plan.last_information + plan.squares + plan.counts
     return (
         left * plan.last_information,

@@ -32,6 +32,7 @@ class Start:
     reach : Reach
     information, score : float or None
         Expected 90 % quantile of the lengths of information rows and of scores.
+    rows : PublicRows or None
     level : float
         Expected mean eigenvalue of the whitened information.
     spent : float
@@ -44,6 +45,7 @@ class Start:
     information: float | None
     score: float | None
     level: float
+    rows: PublicRows | None = None
     spent: float = 0.0
 
 
@@ -63,7 +65,7 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         metric = whitening.back.T @ moments.gram @ whitening.back
         score = float(np.quantile(norm * np.abs(r), 0.9)) or None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
-        return Start(whitening, coef, Reach(metric, z, linear), lengths, score, 1.0)
+        return Start(whitening, coef, Reach(metric, z, linear), lengths, score, 1.0, rows)
     coef = first
     if moments.cross is not None:
         at, slope = _null_slope(family, moments)
@@ -133,4 +135,4 @@ def declared_start(session: FamilySession, family: Family, columns: Floats) -> S
     session.whiten(whitening.back, np.zeros(d))
     _, h, _ = family.working(np.zeros(1), np.ones(1))
     reach = Reach(np.eye(d), None, family.link == "identity")
-    return Start(whitening, np.zeros(d), reach, None, None, float(h[0]), share)
+    return Start(whitening, np.zeros(d), reach, None, None, float(h[0]), None, share)

@@ -55,6 +55,31 @@ class PublicRows:
         return matrix
 
 
+def binary_tail(
+    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
+) -> Callable[[Floats], Floats]:
+    """Expected share of scores longer than a threshold, for responses that are 0 or 1.
+
+    Under the model at ``coef`` a public row has response 1 with its mean, and the two scores that it can
+    have are known: no public response is needed. Rare responses have long scores, too few to be seen
+    in a noisy histogram and too many to be cut.
+    """
+    length = np.linalg.norm(rows.x @ whitening.back, axis=1)
+    eta = rows.x @ coef + rows.offset
+    found = [family.working(eta, np.full_like(eta, y))[0] * rows.weight for y in (0.0, 1.0)]
+    chance = found[0] / (found[0] - found[1])  # scores have mean zero: P(1) r1 + P(0) r0 = 0
+    sizes = np.concatenate([length * np.abs(r) for r in found])
+    shares = np.concatenate([1 - chance, chance]) / len(eta)
+    order = np.argsort(sizes)
+    sizes = sizes[order]
+    above = np.append(np.cumsum(shares[order][::-1])[::-1], 0.0)
+
+    def tail(threshold: Floats) -> Floats:
+        return np.asarray(above[np.searchsorted(sizes, threshold)])
+
+    return tail
+
+
 def public_fit(family: Family, rows: PublicRows, whitening: Whitening, first: Floats) -> Floats:
     """Fit of the public rows under a prior N(0, I) on whitened coefficients, from ``first``.
 
@@ -175,12 +200,20 @@ class GlmStep:
         Error of the matrix over the matrix: what a step leaves behind of its length.
     error : float
         Expected distance from the noiseless fit after the step, in whitened coordinates.
+    bend : float
+        What the change of the curvature along the step contributes to it.
     """
 
     step: Step
     damped: bool
     relative: float
     error: float
+    bend: float
+
+    @property
+    def far(self) -> bool:
+        """Whether the change of the curvature matters more than all noise."""
+        return self.error < math.sqrt(2) * self.bend
 
 
 def trusted_step(
@@ -209,11 +242,12 @@ def trusted_step(
     relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
-    left_behind = (relative**2 + (0.5 * change) ** 2) * size + (size if damped else 0.0)
+    bend = (0.5 * change) ** 2 * size + (size if damped else 0.0)
+    left_behind = relative**2 * size + bend
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
     step = Step(anchor, move, sd, sd**2 + left_behind / d)
-    return GlmStep(step, damped, relative, math.sqrt(spread + left_behind))
+    return GlmStep(step, damped, relative, math.sqrt(spread + left_behind), math.sqrt(bend))
 
 
 def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -> Floats:
@@ -228,18 +262,17 @@ def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -
     return move(high)
 
 
-def near_enough(
-    last: GlmStep, reach: Reach, noise_now: float, noise_last: float, dispersion: float, n: int
-) -> bool:
+def near_enough(last: GlmStep, reach: Reach, noise_sd: float, n: int) -> bool:
     """Whether one more round, the last, would leave little behind.
 
     The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
-    the curvature of it behind: less than 0.3 of what noise and sampling leave anyway.
+    the curvature of it behind: less than 0.3 of what sampling and the last round's noise (``noise_sd``
+    per coordinate) leave anyway.
     """
     if last.damped:
         return False
     d = len(last.step.move)
     change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
     left_behind = (last.relative + 0.5 * change) * last.error
-    rest = d * ((noise_last / noise_now * last.step.noise_sd) ** 2 + dispersion / n)
+    rest = d * (noise_sd**2 + 1 / n)
     return left_behind < 0.3 * math.sqrt(rest)

@@ -12,6 +12,24 @@ from dpstats.estimate.matrices import Floats
 
 
 @dataclass(frozen=True)
+class RoundShares:
+    """Shares of a round: its two histograms of lengths, its information, its score."""
+
+    lengths: float
+    information: float
+    score: float
+
+    @property
+    def total(self) -> float:
+        """Share of the whole round."""
+        return self.lengths + self.information + self.score
+
+    def scaled(self, factor: float) -> RoundShares:
+        """The same round at another price."""
+        return RoundShares(factor * self.lengths, factor * self.information, factor * self.score)
+
+
+@dataclass(frozen=True)
 class GlmPlan:
     """Shares of the total's mu^2; the last score takes all that is left.
 
@@ -19,10 +37,8 @@ class GlmPlan:
     ----------
     start : float
         What is released before the first round (a response histogram, moments), 0 if nothing.
-    lengths : float
-        The two histograms of a round.
-    information, score : float
-        Of a round before the last one.
+    far, near : RoundShares
+        Of a round before the last one: while what a step leaves behind exceeds its noise, and after.
     last_information, squares, counts : float
         Of the last round, as fractions of what it has left.
     least_rounds, most_rounds : int
@@ -31,20 +47,14 @@ class GlmPlan:
     """
 
     start: float
-    lengths: float
-    information: float
-    score: float
+    far: RoundShares
+    near: RoundShares
     last_information: float
     squares: float
     counts: float
     least_rounds: int
     most_rounds: int
     keep: float
-
-    @property
-    def early(self) -> float:
-        """Share of a round before the last one."""
-        return self.lengths + self.information + self.score
 
 
 def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmPlan:
@@ -53,19 +63,26 @@ def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmP
     Examples
     --------
     >>> plan_glm_rounds(None, 0.0, True).most_rounds
-    6
-    >>> round(plan_glm_rounds(11, 0.0, True).early, 3)
+    8
+    >>> round(plan_glm_rounds(11, 0.0, True).far.total, 3)
     0.065
     """
-    early = (0.05, 0.05, 0.08)
-    least, most, keep = 2, 6, 0.3
+    far, near = RoundShares(0.02, 0.02, 0.03), RoundShares(0.05, 0.05, 0.08)
+    least, most, keep = 2, 8, 0.3
     if iterations is not None:
         least = most = iterations
-        room = (1 - start - keep - early[0]) / max(iterations - 1, 1)
-        shrunk = min(1.0, room / sum(early))
-        early = (early[0] * shrunk, early[1] * shrunk, early[2] * shrunk)
+        room = (1 - start - keep - near.lengths) / max(iterations - 1, 1)
+        far = near = near.scaled(min(1.0, room / near.total))
         keep = 0.0
-    return GlmPlan(start, *early, 0.12, 0.05 if squares else 0.0, 0.02, least, most, keep)
+    return GlmPlan(start, far, near, 0.12, 0.05 if squares else 0.0, 0.02, least, most, keep)
+
+
+def coarse_enough(n: int, d: int, mu: float, shares: RoundShares) -> bool:
+    """Whether a round at these shares would see more than noise: 1.5 standard errors per coefficient.
+
+    The cut is taken at 2.5 root mean squares, so that the noise is 5 sqrt(d) / (mu n) per coordinate.
+    """
+    return 5 * math.sqrt(d / n) / (mu * math.sqrt(shares.score)) < 1.5
 
 
 def choose_information_radius(
