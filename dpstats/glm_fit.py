@@ -99,66 +99,67 @@ def anchored(
     over the rounds, damped where the step would leave the region in which a quadratic is believed. A
     round is the last when, by released scales, it leaves next to nothing behind; it takes what is left
     of the total, and shares it with the mean squared Pearson residual and the shares of cut and of
-    empty rows. The rounds' landing points are averaged by inverse variance.
+    empty rows.
     """
-    n, mu = session.n, session.total.mu
-    d = len(start.coef)
-    spent = start.spent
-    coef = start.coef
+    n, d, mu = session.n, len(terms), session.total.mu
+    back, root = start.whitening.back, start.whitening.root
+    coef, spent = start.coef, start.spent
     if _needs_level(start, family, terms):
         spent += 0.03
         coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
-    back, root = start.whitening.back, start.whitening.root
-    first = root @ coef
-    shift = root @ start.coef  # the linear predictor that the rows already carry
     plan = plan_glm_rounds(iterations, spent, not family.binary or family.dispersed)
-    penalty = ridge * back.T @ back
-    anchor = first
-    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
-    seen: list[Seen] = []
-    made: list[GlmStep] = []
-    guesses: tuple[float | None, float | None] = start.information, start.score
     price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
+    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    guesses: tuple[float | None, float | None] = start.information, start.score
+    made: list[GlmStep] = []
+    seen: list[Seen] = []
+    rest: PearsonSummary | None = None
+    lines: list[Diagnostic] = []
+    carried = root @ start.coef  # the rows carry its linear predictor
+    anchor = root @ coef
+    penalty = ridge * back.T @ back
     while True:
-        windows = _window(guesses[0]), _window(guesses[1])
         done = _is_last(plan, session.left, price, made, start.reach, n)
+        windows = _window(guesses[0]), _window(guesses[1])
         lengths_share = plan.near.lengths if done else price.lengths
-        histograms = session.length_histograms(lengths_share, anchor - shift, windows)
-        lengths = (_scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1]))
+        histograms = session.length_histograms(lengths_share, anchor - carried, windows)
+        guesses = lengths = _scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1])
         cost = _costs(plan, session.left, price, done)
         radius = choose_information_radius(
             lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(cost[0])
         )
         above = _above(histograms[1], family, start, back @ anchor, n)
         clip = choose_clip(lengths[1], above, n, d, mu * math.sqrt(cost[1]), tails)
-        rest: PearsonSummary | None = None
         if done:
-            level = start.level if not seen else max(float(np.trace(seen[-1].matrix)) / d, 1e-300)
-            unit = replace(clip, unit=clip.unit / math.sqrt(level))
+            level = abs(float(np.trace(seen[-1].matrix))) / d if seen else start.level
+            unit = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
             square = choose_square_clip(unit, n, mu * math.sqrt(max(cost[2], cost[3])))
             information, score, rest = session.final_round(
-                cost, anchor - shift, radius, clip.score, square
+                cost, anchor - carried, radius, clip.score, square
             )
         else:
-            information, score = session.round(cost[:2], anchor - shift, radius, clip.score)
+            information, score = session.round(cost[:2], anchor - carried, radius, clip.score)
         seen.append(Seen(information.value, information.noise_sd))
         curvature = pool_information(seen, start.level)
         step = trusted_step(
             curvature, penalty, anchor, score.value, score.noise_sd, clip.slope, start.reach
         )
         made.append(step)
+        lines.append(_step_line(len(made), step, curvature, n))
         if rest is not None:
-            break
+            return _finished(family, start, ridge, curvature, made, clip, rest, lines, n)
         anchor = anchor + step.step.move
         moved = 0.3 * start.reach.typical(step.step.move)
         seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
-        guesses = lengths
         price = plan.far if step.far else plan.near
-    return _finished(session, family, start, ridge, curvature, made, clip, rest)
 
 
 def _above(
-    histogram: LogHistogram, family: Family, start: Start, coef: Floats, n: int
+    histogram: LogHistogram,
+    family: Family,
+    start: Start,
+    coef: Floats,
+    n: int,
 ) -> Callable[[Floats], Floats]:
     """How many scores exceed a threshold: as seen, and as a binary model expects of public rows."""
     if start.rows is None or not family.binary:
@@ -170,6 +171,19 @@ def _above(
 def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:
     """Nothing is known of the size of responses whose mean is the exponential of the predictor."""
     return family.link == "log" and not start.coef.any() and "Intercept" in terms
+
+
+def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnostic:
+    move = step.step.move
+    d = len(move)
+    inverse = np.linalg.inv(curvature.used)
+    return Diagnostic(
+        f"step {k}",
+        math.sqrt(float(move @ curvature.used @ move) * n / d),
+        step.step.noise_sd * math.sqrt(n * float(np.trace(inverse)) / d),
+        "length and noise of the Newton step, in standard errors per coefficient"
+        + (" (damped)" if step.damped else ""),
+    )
 
 
 def _scale(histogram: LogHistogram, guess: float | None) -> float:
@@ -214,7 +228,6 @@ def _costs(
 
 
 def _finished(
-    session: FamilySession,
     family: Family,
     start: Start,
     ridge: float,
@@ -222,17 +235,23 @@ def _finished(
     made: list[GlmStep],
     clip: Clip,
     rest: PearsonSummary,
+    lines: list[Diagnostic],
+    n: int,
 ) -> GlmFit:
-    """Coefficients, covariances and diagnostics from what was released."""
-    n = session.n
+    """Coefficients, covariances and diagnostics from what was released.
+
+    The last round is averaged, by inverse variance, with those of the others that had arrived.
+    """
     back = start.whitening.back
     d = len(back)
     penalty = ridge * back.T @ back
-    pooled = pool_steps([m.step for m in made])
+    pooled = pool_steps([m.step for m in made[:-1] if m.arrived] + [made[-1].step])
     hessian = curvature.used + penalty
     inverse = np.linalg.inv(hessian)
     noise = pooled.noise_sd**2 * np.eye(d)
     noise = noise + matrix_noise_covariance(pooled.move, curvature.used_sd)
+    rest_of_way = made[-1].remainder * hessian @ made[-1].step.move
+    noise = noise + np.outer(rest_of_way, rest_of_way)
     filled = filled_share(rest.empty_share, rest.share_sd)
     pearson = None
     if rest.mean_square is not None:
@@ -259,7 +278,7 @@ def _finished(
         ridge,
         filled,
     )
-    if not curvature.resolved or made[-1].damped:
+    if not curvature.resolved:
         estimate = without_errors(estimate)
     last = made[-1].step
     system = ReleasedSystem(
@@ -271,16 +290,6 @@ def _finished(
         last.move,
         last.noise_sd,
         back,
-    )
-    rounds = tuple(
-        Diagnostic(
-            f"step {k + 1}",
-            math.sqrt(float(m.step.move @ curvature.used @ m.step.move) * n / d),
-            m.step.noise_sd * math.sqrt(n * float(np.trace(inverse)) / d),
-            "length of the Newton step and its noise, in standard errors per coefficient"
-            + (" (damped)" if m.damped else ""),
-        )
-        for k, m in enumerate(made)
     )
     diagnostics = (
         Diagnostic(
@@ -296,7 +305,7 @@ def _finished(
             "share that is missing, or has an unknown level or an impossible response",
         ),
         *condition_line(curvature.released),
-        *rounds,
+        *lines,
     )
     pearson_sd = None if pearson is None else rest.mean_square_sd
     return GlmFit(
@@ -335,8 +344,8 @@ def _warnings(curvature: Curvature, damped: bool, ridge: float) -> tuple[str, ..
     if damped:
         out.append(
             "The last Newton step was still too long to be believed, as when a column separates the "
-            "responses: the fit has not settled and standard errors are not given. A ridge, more public "
-            "rows with responses, or more iterations help."
+            "responses: the fit has not settled, and standard errors hold the whole length of that "
+            "step. A ridge, more public rows with responses, or more iterations help."
         )
     if ridge > 0:
         out.append(

@@ -30,11 +30,11 @@ class Start:
     coef : (d,) array
         First anchor, in the user's coordinates.
     reach : Reach
-    information, score : float or None
-        Expected 90 % quantile of the lengths of information rows and of scores.
-    rows : PublicRows or None
     level : float
         Expected mean eigenvalue of the whitened information.
+    rows : PublicRows or None
+    information, score : float or None
+        Expected 90 % quantile of the lengths of information rows and of scores.
     spent : float
         Share of the total spent on the start.
     """
@@ -42,16 +42,20 @@ class Start:
     whitening: Whitening
     coef: Floats
     reach: Reach
-    information: float | None
-    score: float | None
     level: float
     rows: PublicRows | None = None
+    information: float | None = None
+    score: float | None = None
     spent: float = 0.0
+
+
+def _reach(whitening: Whitening, moment: Floats, rows: PublicRows | None, linear: bool) -> Reach:
+    metric = whitening.back.T @ moment @ whitening.back
+    return Reach(metric, None if rows is None else rows.x @ whitening.back, linear)
 
 
 def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
     """The public fit where public rows have responses; else the null model, or zero."""
-    d = len(moments.terms)
     plain = equilibrated_whitening(moments.gram)
     first = null_model(family, moments)
     linear = family.link == "identity"
@@ -59,13 +63,12 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         coef = public_fit(family, rows, plain, first)
         information = rows.information(family, coef)
         whitening = information_whitening(information, moments.gram)
-        z = rows.x @ whitening.back
         r, h, _ = rows.working(family, coef)
-        norm = np.linalg.norm(z, axis=1)
-        metric = whitening.back.T @ moments.gram @ whitening.back
+        norm = np.linalg.norm(rows.x @ whitening.back, axis=1)
         score = float(np.quantile(norm * np.abs(r), 0.9)) or None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
-        return Start(whitening, coef, Reach(metric, z, linear), lengths, score, 1.0, rows)
+        reach = _reach(whitening, moments.gram, rows, linear)
+        return Start(whitening, coef, reach, 1.0, rows, lengths, score)
     coef = first
     if moments.cross is not None:
         at, slope = _null_slope(family, moments)
@@ -73,7 +76,8 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
             coef = moments_fit(moments.gram, moments.cross, _constant(moments), first, slope)
             coef = first + _shortened(coef - first, moments.gram, linear)
     _, h, _ = family.working(np.zeros(1), np.ones(1))
-    return Start(plain, coef, Reach(np.eye(d), None, linear), None, None, float(h[0]))
+    reach = _reach(plain, moments.gram, None, linear)
+    return Start(plain, coef, reach, float(h[0]))
 
 
 def _constant(moments: PublicMoments) -> int | None:
@@ -134,5 +138,5 @@ def declared_start(session: FamilySession, family: Family, columns: Floats) -> S
     whitening = equilibrated_whitening(moment)
     session.whiten(whitening.back, np.zeros(d))
     _, h, _ = family.working(np.zeros(1), np.ones(1))
-    reach = Reach(np.eye(d), None, family.link == "identity")
-    return Start(whitening, np.zeros(d), reach, None, None, float(h[0]), None, share)
+    reach = _reach(whitening, moment, None, family.link == "identity")
+    return Start(whitening, np.zeros(d), reach, float(h[0]), spent=share)

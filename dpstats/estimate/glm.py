@@ -202,6 +202,10 @@ class GlmStep:
         Expected distance from the noiseless fit after the step, in whitened coordinates.
     bend : float
         What the change of the curvature along the step contributes to it.
+    noise : float
+        What the noise of the score contributes to it.
+    remainder : float
+        Share of the step's length that the change of the curvature may leave of the way.
     """
 
     step: Step
@@ -209,6 +213,13 @@ class GlmStep:
     relative: float
     error: float
     bend: float
+    noise: float
+    remainder: float
+
+    @property
+    def arrived(self) -> bool:
+        """Whether noise is all that is left of the way."""
+        return not self.damped and self.error**2 < 1.3 * self.noise**2
 
     @property
     def far(self) -> bool:
@@ -242,12 +253,15 @@ def trusted_step(
     relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
-    bend = (0.5 * change) ** 2 * size + (size if damped else 0.0)
+    remainder = math.hypot(0.5 * change, 1.0 if damped else 0.0)
+    bend = remainder**2 * size
     left_behind = relative**2 * size + bend
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
     step = Step(anchor, move, sd, sd**2 + left_behind / d)
-    return GlmStep(step, damped, relative, math.sqrt(spread + left_behind), math.sqrt(bend))
+    error = math.sqrt(spread + left_behind)
+    parts = math.sqrt(bend), math.sqrt(spread)
+    return GlmStep(step, damped, relative, error, *parts, remainder)
 
 
 def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -> Floats:
