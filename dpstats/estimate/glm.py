@@ -235,11 +235,13 @@ def trusted_step(
     noise_sd: float,
     slope: float,
     reach: Reach,
+    scoring: float,
 ) -> GlmStep:
     """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
 
     A step that changes linear predictors by more than 3 is replaced by the longest Levenberg-Marquardt
-    step (M + P + damp metric) that does not.
+    step (M + P + damp metric) that does not. ``scoring`` is the relative difference of expected and
+    observed information, 0 for canonical links.
     """
     d = len(anchor)
     right = score / slope - penalty @ anchor
@@ -255,6 +257,7 @@ def trusted_step(
     size = float(move @ move)
     remainder = math.hypot(0.5 * change, 1.0 if damped else 0.0)
     bend = remainder**2 * size
+    relative = math.hypot(relative, scoring)
     left_behind = relative**2 * size + bend
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
@@ -280,13 +283,13 @@ def near_enough(last: GlmStep, reach: Reach, noise_sd: float, n: int) -> bool:
     """Whether one more round, the last, would leave little behind.
 
     The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
-    the curvature of it behind: less than 0.3 of what sampling and the last round's noise (``noise_sd``
-    per coordinate) leave anyway.
+    the curvature of it behind, at worst. Another round takes 7 to 18 % of the budget from the last one:
+    it is worth it while more than the last one's noise (``noise_sd`` per coordinate) may be left behind;
+    or while the information, read at the anchor, may be off by more than that noise is to sampling.
     """
     if last.damped:
         return False
     d = len(last.step.move)
     change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
     left_behind = (last.relative + 0.5 * change) * last.error
-    rest = d * (noise_sd**2 + 1 / n)
-    return left_behind < 0.3 * math.sqrt(rest)
+    return left_behind < math.sqrt(d) * noise_sd and change < 3 * math.sqrt(n) * noise_sd

@@ -96,7 +96,8 @@ def choose_information_radius(
     (length^2 - R^2) over the longer rows, and may all lie in one direction. R balances the two squares.
     """
     radius = quantile90 * np.geomspace(0.6, 16.0, 120)
-    share = np.minimum.accumulate(np.clip(above(radius) / n, 0.0, 1.0))
+    counted = above(radius / 1.25)  # bins are up to a quarter wide: count those that may be longer
+    share = np.minimum.accumulate(np.clip(counted / n, 0.0, 1.0))
     noise = math.sqrt(d + 1) * radius**2 / (n * mu)
     best = int(np.argmin(noise**2 + _lost(radius, share) ** 2))
     return float(radius[best])

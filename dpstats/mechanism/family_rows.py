@@ -10,8 +10,8 @@ public or released numbers only, so that replacing a row changes one term of eve
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
    r and h, its root e;
 3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h;
-4. rounding of s to the grid C/steps and of q to the grid R_h/steps, both bounds shrunk by half a grid
-   diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too.
+4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
+   half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too.
 
 A row that is not finite after step 1, or whose response the family does not know (a negative count),
 is replaced by zeros. What a family returns is trusted to depend on the row alone and on nothing else:
@@ -182,7 +182,7 @@ class FamilyRows(Slabs[_Slab]):
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
         def work(slab: _Slab) -> tuple[Floats]:
-            whole, _ = self._rounded(slab, np.ones(len(slab.y)), radius)
+            whole, _ = self._rounded(slab, np.ones(len(slab.y)), radius, self.grid.steps)
             return (whole @ whole.T,)
 
         return self._sums(work, (self.d, self.d))[0]
@@ -195,16 +195,16 @@ class FamilyRows(Slabs[_Slab]):
         empty when z = 0.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for the matrix
-        (`Session._moments`), 2 steps for the score (two vectors of length at most steps), steps^2
-        for the squares (each lies in [0, steps^2]); 1 for each count.
+        (`Session._moments`), 2 fine steps for the score (two vectors of length at most ``fine``),
+        steps^2 for the squares (each lies in [0, steps^2]); 1 for each count.
         """
         steps = self.grid.steps
 
         def work(slab: _Slab) -> tuple[Floats, ...]:
             r, h, e = self._working(slab, anchor)
-            q, long = self._rounded(slab, np.sqrt(h), radius)
+            q, long = self._rounded(slab, np.sqrt(h), radius, steps)
             matrix = q @ q.T
-            s, far = self._rounded(slab, r, clip)
+            s, far = self._rounded(slab, r, clip, self.grid.fine)
             empty = slab.norm == 0
             share = np.minimum(np.abs(e) / pearson_clip, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
@@ -219,10 +219,9 @@ class FamilyRows(Slabs[_Slab]):
         return FamilySums(*self._sums(work, (self.d, self.d), (self.d,), (1,), (1,), (1,)))
 
     def _rounded(
-        self, slab: _Slab, factor: Floats, bound: float
+        self, slab: _Slab, factor: Floats, bound: float, steps: int
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """z times ``factor``, cut to the length ``bound``, in whole steps; and which rows were cut."""
-        steps = self.grid.steps
         step = bound / steps
         inner = (bound - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
         length = slab.norm * np.abs(factor)

@@ -164,7 +164,7 @@ class FamilySession(Session[FamilyRows]):
     def _release_round(
         self, sums: FamilySums, costs: list[Privacy], radius: float, clip: float, papers: bool
     ) -> tuple[Release, Release]:
-        steps = self._rows.grid.steps
+        fine = self._rows.grid.fine
         information = self._moments(
             "information at the anchor", sums.information, radius, costs[0], papers=papers
         )
@@ -172,8 +172,8 @@ class FamilySession(Session[FamilyRows]):
             release_vector(
                 "mean score",
                 sums.score,
-                2.0 * steps,
-                clip / steps / self.n,
+                2.0 * fine,
+                clip / fine / self.n,
                 costs[1],
                 self._noise,
             )

@@ -28,10 +28,18 @@ _SMALL_TABLE = 2**17
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps per radius and rows per slab with ``rows * steps^2 <= 2^52``."""
+    """Steps per radius and rows per slab with ``rows * steps^2 <= 2^52``, for sums of products.
+
+    Sums of rows themselves may be taken on a finer grid, `fine` steps per radius.
+    """
 
     rows: int
     steps: int
+
+    @property
+    def fine(self) -> int:
+        """Steps per radius with ``rows * fine = 2^52``."""
+        return int(2**52 // self.rows)
 
     @classmethod
     def for_rows(cls, n: int) -> Grid:
