@@ -325,7 +325,7 @@ def _finished(
         len(made),
         diagnostics,
         _warnings(curvature, made[-1].damped, ridge)
-        + _tail_note(clip, rest.cut_share, n)
+        + (_tail_note(clip, rest.cut_share, n) if curvature.resolved else ())
         + _overdispersed(family, pearson, pearson_sd),
     )
 

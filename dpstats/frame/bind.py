@@ -47,9 +47,16 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
     if expr.op == "column" and columns[expr.value].kind != "number":
         kind, levels = columns[expr.value].kind, columns[expr.value].levels
         if levels is None or len(levels) != 2:
+            shown = [str(level) for level in levels or ()]
             raise FormulaError(
-                f"the response `{piece.text}` is a category with {len(levels or ())} levels; the "
-                "left-hand side must be one numeric response, or have two levels."
+                f"the response `{piece.text}` is a category with {len(shown)} level(s) in the public "
+                "data; the left-hand side must be one numeric response, or have two levels"
+                + (
+                    f": if rows may say something other than '{shown[0]}', declare the levels, the "
+                    f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
+                    if len(shown) == 1
+                    else "."
+                )
             )
     elif expr.op in COMPARISONS:
         kind, levels = "bool", (False, True)

@@ -151,17 +151,15 @@ def model_summary(page: ModelPage, said: tuple[tuple[str, str], ...], fit: Seque
     return Page(tuple(parts))
 
 
-def row_lines(page: ModelPage) -> list[str]:
-    """How many rows there were, and which share of them was not used."""
+def row_lines(page: ModelPage, why: str = "missing values or unknown levels") -> list[str]:
+    """How many rows there were, and which share of them was not used and why."""
     d = len(page.coefficients.coef)
     left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
     public = "" if page.m is None else f", {page.m} public{left_out}"
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
     if page.filled < page.n:
         share = 100 * (1 - page.filled / page.n)
-        lines.append(
-            f"About {share:.2g}% of the private rows are not used: missing values or unknown levels"
-        )
+        lines.append(f"About {share:.2g}% of the private rows are not used: {why}")
     return lines
 
 
