@@ -108,7 +108,7 @@ def anchored(
         spent += 0.03
         coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
     plan = plan_glm_rounds(iterations, spent, not family.binary or family.dispersed)
-    scoring = 0.0 if family.canonical else 2 * math.sqrt(d / n)
+    scoring = 0.0 if family.canonical else 4 * math.sqrt(d / n)
     price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
     guesses: tuple[float | None, float | None] = start.information, start.score

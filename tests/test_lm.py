@@ -253,7 +253,7 @@ def test_sub_models_paths_and_tests_spend_nothing() -> None:
         assert last == pytest.approx(found.coef().to_numpy(), abs=0.05)
     lasso = found.path("lasso").coef
     assert (lasso.iloc[0, 2:] == 0).all()
-    with pytest.raises(DPStatsError, match="dp_lm again"):
+    with pytest.raises(DPStatsError, match="Fit it again"):
         found.update("~ . + log(x2)")
     with pytest.raises(ArgumentError, match="the same"):
         anova(found, found)

@@ -201,7 +201,7 @@ class GlmStep:
     error : float
         Expected distance from the noiseless fit after the step, in whitened coordinates.
     bend : float
-        What the change of the curvature along the step contributes to it.
+        What the change of the curvature along the step, and expected information, contribute to it.
     noise : float
         What the noise of the score contributes to it.
     remainder : float
@@ -256,9 +256,9 @@ def trusted_step(
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
     remainder = math.hypot(0.5 * change, 1.0 if damped else 0.0)
-    bend = remainder**2 * size
-    relative = math.hypot(relative, scoring)
+    bend = (remainder**2 + scoring**2) * size
     left_behind = relative**2 * size + bend
+    relative = math.hypot(relative, scoring)
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
     step = Step(anchor, move, sd, sd**2 + left_behind / d)

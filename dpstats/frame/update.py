@@ -137,6 +137,6 @@ def _code(piece: Piece | None) -> str | None:
 def _another_call(design: Design, change: str, what: str) -> FormulaError:
     return FormulaError(
         f"'{change}' needs {what}, which this fit does not hold (its columns: "
-        f"{', '.join(design.terms)}). Call dp_lm again with the new formula, at its own privacy "
+        f"{', '.join(design.terms)}). Fit it again with the new formula, at its own privacy "
         "cost."
     )
