@@ -272,7 +272,13 @@ def _finished(
             n,
             floor=1e-3 * rest.mean_square_sd,
         )
-    dispersion = pearson if family.dispersed else 1.0
+    dispersion = pearson if family.dispersed and pearson is not None else 1.0
+    unit = math.sqrt(dispersion)  # lines so far are in standard errors at unit dispersion
+    lines = [
+        replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
+        for line in lines
+        if line.value is not None and line.noise_sd is not None
+    ]
     estimate = in_user_units(
         pooled.coef,
         hessian,

@@ -60,17 +60,35 @@ def algorithm_3(s: Setting, mu: float, seed: int) -> Estimates:
 
 def simulated(repeats: int, start: int) -> None:
     """Logistic, d = 8, n = 10^4, m = 100: distances to the MLE, and to the truth over the MLE's."""
-    cases: list[tuple[str, float, bool, bool]] = [
-        ("100 public rows, mu = 1", 1.0, False, True),
-        ("100 public rows, mu = 3", 3.0, False, True),
-        ("shifted public data, mu = 1", 1.0, True, True),
-        ("moments of x only, mu = 1", 1.0, False, False),
+    n, m = 10_000, 100
+
+    def ill(seed: int) -> Setting:
+        return settings.simulated_glm(seed, n, m, "binomial")
+
+    def shifted(seed: int) -> Setting:
+        return settings.simulated_glm(seed, n, m, "binomial", shifted=True)
+
+    def papers(seed: int) -> Setting:
+        return settings.simulated_logistic(seed, n, m)
+
+    def centred(seed: int) -> Setting:
+        return settings.simulated_logistic(seed, n, m, centred=True)
+
+    cases: list[tuple[str, Callable[[int], Setting], float, bool]] = [
+        ("the papers' rows, mu = 1", papers, 1.0, True),
+        ("the papers' rows, mu = 3", papers, 3.0, True),
+        ("the papers' rows, centred, mu = 1", centred, 1.0, True),
+        ("the papers' rows, centred, mu = 3", centred, 3.0, True),
+        ("ill-conditioned, mu = 1", ill, 1.0, True),
+        ("ill-conditioned, mu = 3", ill, 3.0, True),
+        ("ill-conditioned, shifted public data, mu = 1", shifted, 1.0, True),
+        ("ill-conditioned, moments of x only, mu = 1", ill, 1.0, False),
     ]
-    for name, mu, shifted, response in cases:
+    for name, draw, mu, response in cases:
         near: dict[str, list[float]] = {}
         total: dict[str, list[float]] = {}
         for seed in range(start, start + repeats):
-            s = settings.simulated_glm(seed, 10_000, 100, "binomial", shifted=shifted)
+            s = draw(seed)
             mle = competitors.glm_fit(s.x, s.y, "binomial").coef
             for method, found in [("MLE", mle), *simulated_estimates(s, mu, seed, response)]:
                 near.setdefault(method, []).append(distance(found, mle))
