@@ -75,7 +75,7 @@ class GlmFit:
     """
 
     estimate: Estimate
-    system: ReleasedSystem
+    system: ReleasedSystem | None
     dispersion_source: str
     pearson: float | None
     pearson_sd: float | None
@@ -295,16 +295,18 @@ def _finished(
     if not curvature.resolved:
         estimate = without_errors(estimate)
     last = made[-1].step
-    system = ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        last.move,
-        last.noise_sd,
-        back,
-    )
+    system = None
+    if not made[-1].damped:  # the bounds are of full Newton steps
+        system = ReleasedSystem(
+            curvature.released,
+            curvature.used,
+            curvature.released_sd,
+            True,
+            penalty,
+            last.move,
+            last.noise_sd,
+            back,
+        )
     diagnostics = (
         Diagnostic(
             "truncated rows",

@@ -404,7 +404,7 @@ def test_hard_data_give_finite_answers_and_no_warnings(name: str, method: str) -
         assert np.isfinite(found.coef()).all()
         assert str(found.summary())
         assert found._repr_html_()
-        assert len(found.bounds())
+        found.bounds()
 
 
 @pytest.mark.parametrize("name", ["separated", "all zero", "no counts"])
