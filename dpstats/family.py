@@ -192,8 +192,8 @@ def resolve_family(family: Any) -> Family:
     >>> resolve_family(sm.families.NegativeBinomial(alpha=0.5)).alpha
     0.5
     """
-    if isinstance(family, Family):
-        return family
+    if type(family) is Family and family.name in _KINDS:
+        return _checked(family.name, family.link, family)
     if isinstance(family, str):
         return _by_name(family)
     if family is sm_families.NegativeBinomial:
@@ -237,7 +237,8 @@ def _checked(name: str, link: str, model: Any) -> Family:
         )
     if name != "negative binomial":
         return Family(name, link)
-    alpha = float(model.alpha)
-    if not (np.isfinite(alpha) and alpha > 0):
+    alpha = model.alpha
+    number = isinstance(alpha, int | float | np.integer | np.floating)
+    if not (number and np.isfinite(alpha) and alpha > 0):
         raise ArgumentError(f"alpha of the negative binomial must be a number > 0, not {alpha!r}.")
-    return Family(name, link, alpha)
+    return Family(name, link, float(alpha))

@@ -244,6 +244,7 @@ def _public_rows(moments: PublicMoments | None, public: Any, family: Family) -> 
     weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
     used = (x != 0).any(axis=1)
     found = PublicRows(x[used], y[used], offset[used], weight[used])
+    _check_size_of(float(np.abs(found.y).max(initial=0.0)))
     wrong = ~family.possible(found.y)
     if wrong.any():
         raise PublicDataError(
@@ -258,6 +259,13 @@ def _public_rows(moments: PublicMoments | None, public: Any, family: Family) -> 
     return found
 
 
+def _check_size_of(largest: float) -> None:
+    if largest > 1e40 or 0 < largest < 1e-40:
+        raise PublicDataError(
+            f"public responses are of the size {largest:.1g}: rescale the response to a common unit."
+        )
+
+
 def _check_public_mean(moments: PublicMoments | None, family: Family) -> None:
     """A public mean response that the family does not know is found before a budget is spent."""
     if moments is None or moments.cross is None or "Intercept" not in moments.terms:
@@ -265,6 +273,7 @@ def _check_public_mean(moments: PublicMoments | None, family: Family) -> None:
     if moments.design.weights is not None or moments.design.offsets:
         return
     mean = float(moments.cross[moments.terms.index("Intercept")])
+    _check_size_of(abs(mean))
     if not family.possible(np.array([mean]))[0]:
         raise PublicDataError(
             f"the {family} family needs responses that are {family.domain}; their public mean is "

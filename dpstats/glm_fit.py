@@ -55,6 +55,7 @@ from dpstats.family import Family
 from dpstats.glm_start import Start, released_null
 from dpstats.mechanism.family_session import FamilySession, PearsonSummary, Window
 from dpstats.mechanism.scale import LogHistogram
+from dpstats.mechanism.session import sane
 from dpstats.report.model import Diagnostic
 
 _WIDE: Window = (-64, 160)
@@ -195,7 +196,7 @@ def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnosti
 
 
 def _scale(histogram: LogHistogram, guess: float | None) -> float:
-    return histogram.quantile(0.9) or guess or histogram.peak()
+    return sane(histogram.quantile(0.9) or guess or histogram.peak())
 
 
 def _window(guess: float | None) -> Window:

@@ -80,6 +80,17 @@ def test_a_subclass_or_a_changed_object_brings_no_code_of_its_own() -> None:
 
     with pytest.raises(ArgumentError, match="family must be one of"):
         resolve_family(Leaky())
+
+    class Mine(Family):
+        def working(self, eta: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+            return y[0] + 0 * eta, y[0] + 0 * eta, y[0] + 0 * eta
+
+    with pytest.raises(ArgumentError, match="family must be one of"):
+        resolve_family(Mine("poisson", "log"))
+    with pytest.raises(ArgumentError, match="link"):
+        resolve_family(Family("poisson", "logit"))
+    with pytest.raises(ArgumentError, match="number > 0"):
+        resolve_family(Family("negative binomial", "log", -1.0))
     changed = _F.Poisson()
     changed.variance = lambda mean: mean.sum()
     assert resolve_family(changed) == Family("poisson", "log")

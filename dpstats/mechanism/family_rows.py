@@ -10,6 +10,8 @@ public or released numbers only, so that replacing a row changes one term of eve
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
    r and h, its root e;
 3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h;
+   Bounds lie between 2^-200 and 2^200 (`session.sane`), so that steps and products of them are normal
+   floats;
 4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
    half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too.
 
@@ -223,14 +225,14 @@ class FamilyRows(Slabs[_Slab]):
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """z times ``factor``, cut to the length ``bound``, in whole steps; and which rows were cut."""
         step = bound / steps
-        inner = (bound - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
-        length = slab.norm * np.abs(factor)
-        # a length that overflows is cut by its direction's size alone
-        over = length > inner
-        scale = np.where(over, np.sign(factor) * (inner / slab.norm), factor) / step
+        inner = (steps - (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
+        with_step = factor / step
+        over = slab.norm * np.abs(with_step) > inner
+        # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
+        scale = np.where(over, np.sign(factor) * (inner / slab.norm), with_step)
         scale = np.where(slab.norm > 0, scale, 0.0)
         whole = np.empty_like(slab.z)
-        for a in range(0, len(length), CHUNK_ROWS):  # temporaries stay in the processor's cache
+        for a in range(0, len(scale), CHUNK_ROWS):  # temporaries stay in the processor's cache
             part = slice(a, a + CHUNK_ROWS)
             np.multiply(slab.z[:, part], scale[part], out=whole[:, part])
             np.rint(whole[:, part], out=whole[:, part])

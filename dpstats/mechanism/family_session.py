@@ -11,7 +11,7 @@ from dpstats.mechanism.gaussian import Release, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.session import Session
+from dpstats.mechanism.session import Session, sane
 from dpstats.mechanism.slabs import Floats, RowSource
 
 Window = tuple[int, int]
@@ -91,7 +91,7 @@ class FamilySession(Session[FamilyRows]):
 
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
-        cost = self._spend(share)
+        cost, radius = self._spend(share), sane(radius)
         total = self._rows.moments(radius)
         return self._moments("second moments of the design", total, radius, cost)
 
@@ -110,6 +110,7 @@ class FamilySession(Session[FamilyRows]):
         two vectors no longer than ``clip``.
         """
         costs = [self._spend(share) for share in shares]
+        radius, clip = sane(radius), sane(clip)
         sums = self._rows.sums(anchor, radius, clip, 1.0)
         return self._release_round(sums, costs, radius, clip, papers)
 
@@ -129,6 +130,7 @@ class FamilySession(Session[FamilyRows]):
         """
         information_cost, score_cost, counts_cost = (self._spend(shares[k]) for k in (0, 1, 3))
         squares_cost = self._spend(shares[2]) if shares[2] else None
+        radius, clip, pearson_clip = sane(radius), sane(clip), sane(pearson_clip)
         sums = self._rows.sums(anchor, radius, clip, pearson_clip)
         information, score = self._release_round(
             sums, [information_cost, score_cost], radius, clip, False

@@ -30,7 +30,8 @@ _SMALL_TABLE = 2**17
 class Grid:
     """Steps per radius and rows per slab with ``rows * steps^2 <= 2^52``, for sums of products.
 
-    Sums of rows themselves may be taken on a finer grid, `fine` steps per radius.
+    Sums of rows themselves may be taken on a finer grid, `fine` steps per radius: their noise is then
+    far above the lattice however large the budget, and still fits 64-bit integers however small.
     """
 
     rows: int
@@ -38,8 +39,8 @@ class Grid:
 
     @property
     def fine(self) -> int:
-        """Steps per radius with ``rows * fine = 2^52``."""
-        return int(2**52 // self.rows)
+        """Steps per radius with ``rows * fine <= 2^52``."""
+        return 2**36
 
     @classmethod
     def for_rows(cls, n: int) -> Grid:

@@ -11,7 +11,7 @@ from dpstats.mechanism.linear_rows import LinearRows
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.session import Session
+from dpstats.mechanism.session import Session, sane
 from dpstats.mechanism.slabs import Floats, Integers, RowSource
 
 
@@ -79,7 +79,7 @@ class LinearSession(Session[LinearRows]):
 
         Sensitivity and the papers' variant: see `Session._moments`.
         """
-        cost = self._spend(share)
+        cost, radius = self._spend(share), sane(radius)
         self._rows.cut(radius)
         return self._moments(what, self._rows.gram(), radius, cost, papers=papers)
 
@@ -88,7 +88,7 @@ class LinearSession(Session[LinearRows]):
 
         Sensitivity of the sum: two vectors of length at most R B differ by at most 2 R B.
         """
-        cost = self._spend(share)
+        cost, response_clip = self._spend(share), sane(response_clip)
         steps = self._rows.grid.steps
         unit = (self._rows.radius / steps) * (response_clip / steps)
         return self._record(
@@ -116,6 +116,7 @@ class LinearSession(Session[LinearRows]):
         Sensitivity of the sum: two vectors of length at most ``clip`` differ by at most 2 clip.
         """
         cost = self._spend(share)
+        clip, residual_clip = sane(clip), sane(residual_clip)
         sums = self._rows.score_sums(anchor, clip, residual_clip, residual_clip)
         return self._release_score(sums.score, cost, clip, residual_clip)
 
@@ -134,6 +135,7 @@ class LinearSession(Session[LinearRows]):
         [0, square_clip^2]), sqrt(2) for the two counts.
         """
         costs = [self._spend(share) for share in shares]
+        clip, residual_clip, square_clip = sane(clip), sane(residual_clip), sane(square_clip)
         sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
         score = self._release_score(sums.score, costs[0], clip, residual_clip)
         steps, n = self._rows.grid.steps, self.n

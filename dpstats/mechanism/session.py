@@ -23,6 +23,14 @@ from dpstats.mechanism.slabs import Integers, Slabs
 _Rows = TypeVar("_Rows", bound=Slabs[Any])
 
 
+def sane(bound: float) -> float:
+    """A radius or clip within [2^-200, 2^200], where no step or product of steps under- or overflows.
+
+    Bounds are public or released numbers; one beyond these sizes is an accident of noise.
+    """
+    return min(max(bound, 2.0**-200), 2.0**200) if bound == bound else 1.0
+
+
 class Session(Generic[_Rows]):
     """Spends a total on releases from one table of private rows.
 

@@ -72,11 +72,13 @@ def _releases(
     st.sampled_from(sorted(_FAMILIES)),
     _row,
     _row,
-    st.sampled_from([1e-6, 0.7, 3.0, 1e5]),
+    st.sampled_from([1e-18, 1e-6, 0.7, 3.0, 1e5]),
     st.booleans(),
 )
 @example("poisson", ([1e-160] * 3, 1e300, 1.0), ([1e-160] * 3, 0.0, 1.0), 0.7, True)
 @example("gaussian", ([50.0, 0, 0], 1e300, 1.0), ([50.0, 0, 0], -1e300, 1e200), 0.7, False)
+@example("gaussian", ([3.8e305, 0, 0], 3.8e305, 1.0), ([3.8e305, 0, 0], -3.8e305, 1.0), 1e-18, True)
+@example("poisson", ([4e305, 1e305, 0], 1.0, 1.0), ([0.0, 0, 0], 1.0, 1.0), 1e-16, True)
 @example("binomial", ([9.0, 0, 0], 1.0, 1.0), ([9.0, 0, 0], 0.0, 1.0), 0.7, True)
 def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
     name: str,
@@ -89,6 +91,29 @@ def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
     one, two = (_releases(family, row, bound, cached) for row in (first, second))
     for a, b in zip(one, two, strict=True):
         assert a.sensitivity == b.sensitivity
+        assert np.isfinite(a.value).all()
+        assert np.linalg.norm(a.value - b.value) <= a.sensitivity * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bound", [0.0, 5e-324, math.nan, math.inf, 1e300])
+def test_bounds_that_noise_has_thrown_off_are_brought_back(bound: float) -> None:
+    found = []
+    for x in (1e300, 0.0):
+        source = Arrays(np.array([[1.0], [x]]), np.array([1.0, 1.0]))
+        with FamilySession(
+            source,
+            _FAMILIES["gaussian"],
+            np.eye(1),
+            np.zeros(1),
+            None,
+            Privacy(1.0),
+            NonPrivateSilence(),
+        ) as session:
+            session.moments(0.1, bound)
+            session.round((0.1, 0.1), np.zeros(1), bound, bound)
+            session.final_round((0.1, 0.1, 0.1, 0.1), np.zeros(1), bound, bound, bound)
+            found.append(session.releases)
+    for a, b in zip(*found, strict=True):
         assert np.isfinite(a.value).all()
         assert np.linalg.norm(a.value - b.value) <= a.sensitivity * (1 + 1e-9)
 
