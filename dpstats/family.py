@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from statsmodels.genmod import families as sm_families
 from statsmodels.genmod.families import links as sm_links
 
@@ -159,6 +160,26 @@ class Family:
         variance = model.variance(mean)
         rest = y - mean
         return rest * (slope / variance), slope**2 / variance, rest / np.sqrt(variance)
+
+    def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None:
+        """Responses that a row may have, each with its probability; None for continuous families.
+
+        Counts are told by 24 quantiles, closer together towards the upper end.
+        """
+        mean = self.mean(eta)
+        if self.binary:
+            return [(np.zeros_like(mean), 1 - mean), (np.ones_like(mean), mean)]
+        law: Any
+        if self._kind.model is sm_families.Poisson:
+            law = stats.poisson(mean)
+        elif self.alpha is not None:
+            law = stats.nbinom(1 / self.alpha, 1 / (1 + self.alpha * mean))
+        else:
+            return None
+        above = np.concatenate([np.linspace(1.0, 0.1, 13)[:-1], 0.1 * 2.0 ** -np.arange(13.0)])
+        middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
+        weight = np.append(above[:-1] - above[1:], above[-1])
+        return [(law.isf(p), np.full_like(mean, w)) for p, w in zip(middle, weight, strict=True)]
 
     def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float:
         """Deviance of rows at linear predictors."""

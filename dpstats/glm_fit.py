@@ -8,7 +8,7 @@ depend on public and on released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpstats.estimate.glm import (
     GlmStep,
     Reach,
     Seen,
-    binary_tail,
+    expected_loss,
     near_enough,
     pool_information,
     trusted_step,
@@ -112,6 +112,8 @@ def anchored(
     scoring = 0.0 if family.canonical else 4 * math.sqrt(d / n)
     price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
+        tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
     guesses: tuple[float | None, float | None] = start.information, start.score
     made: list[GlmStep] = []
     seen: list[Seen] = []
@@ -130,8 +132,19 @@ def anchored(
         radius = choose_information_radius(
             lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(cost[0])
         )
-        above = _above(histograms[1], family, start, back @ anchor, n)
-        clip = choose_clip(lengths[1], above, n, d, mu * math.sqrt(cost[1]), tails)
+        loss = None
+        if start.rows is not None:
+            loss = expected_loss(family, start.rows, start.whitening, back @ anchor)
+        clip = choose_clip(
+            lengths[1],
+            histograms[1].count_above,
+            n,
+            d,
+            mu * math.sqrt(cost[1]),
+            tails,
+            histograms[1].seen_above,
+            loss,
+        )
         if done:
             level = abs(float(np.trace(seen[-1].matrix))) / d if seen else start.level
             unit = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
@@ -161,20 +174,6 @@ def anchored(
         moved = 0.3 * start.reach.typical(step.step.move)
         seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
         price = plan.far if step.far else plan.near
-
-
-def _above(
-    histogram: LogHistogram,
-    family: Family,
-    start: Start,
-    coef: Floats,
-    n: int,
-) -> Callable[[Floats], Floats]:
-    """How many scores exceed a threshold: as seen, and as a binary model expects of public rows."""
-    if start.rows is None or not family.binary:
-        return histogram.count_above
-    tail = binary_tail(family, start.rows, start.whitening, coef)
-    return lambda threshold: np.maximum(histogram.count_above(threshold), n * tail(threshold))
 
 
 def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:

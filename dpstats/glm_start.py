@@ -60,9 +60,9 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
     first = null_model(family, moments)
     linear = family.link == "identity"
     if rows is not None:
-        coef = public_fit(family, rows, plain, first)
+        coef = public_fit(family, rows, plain, first, linear)
         information = rows.information(family, coef)
-        whitening = information_whitening(information, moments.gram)
+        whitening = information_whitening(information, moments.gram, rows.unseen())
         r, h, _ = rows.working(family, coef)
         norm = np.linalg.norm(rows.x @ whitening.back, axis=1)
         score = float(np.quantile(norm * np.abs(r), 0.9)) or None

@@ -23,6 +23,7 @@ from dpstats.estimate.matrices import (
     shrink_second_moment,
 )
 
+_ENOUGH_ROWS = 2000
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 
 
@@ -32,6 +33,8 @@ class Family(Protocol):
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]: ...
 
     def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float: ...
+
+    def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
 
 
 @dataclass(frozen=True)
@@ -54,50 +57,72 @@ class PublicRows:
         matrix: Floats = (self.x * h[:, None]).T @ self.x / len(self.y)
         return matrix
 
+    def unseen(self) -> Floats:
+        """Second moment of three more rows of every level that few public rows have.
 
-def binary_tail(
+        It may be several times as frequent among the private ones: without these, its rows would be far
+        longer than all others once whitened, and be cut. Columns that are zero in four rows of five
+        are taken for such levels.
+        """
+        largest = (self.x**2 * self.weight[:, None]).max(axis=0)
+        sparse = (self.x != 0).mean(axis=0) < 0.2
+        return np.diag(np.where(sparse, 3 * largest / len(self.y), 0.0))
+
+    def spread(self) -> Floats:
+        """How far each column reaches from its mean, at most ten standard deviations; 0 if constant."""
+        centred = np.abs(self.x - self.x.mean(axis=0))
+        return np.asarray(np.minimum(centred.max(axis=0), 10 * self.x.std(axis=0)))
+
+
+def expected_loss(
     family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
-) -> Callable[[Floats], Floats]:
-    """Expected share of scores longer than a threshold, for responses that are 0 or 1.
+) -> Callable[[Floats], Floats] | None:
+    """What cutting scores to a length is expected to take off the mean score, as a length itself.
 
-    Under the model at ``coef`` a public row has response 1 with its mean, and the two scores that it can
-    have are known: no public response is needed. Rare responses have long scores, too few to be seen
-    in a noisy histogram and too many to be cut.
+    Under the model at ``coef`` the scores that a public row can have are known with their
+    probabilities, and no public response is needed; None where the family does not say what responses
+    may be. Rare outcomes, and rows of rare levels, have long scores: too few to be seen in a noisy
+    histogram, too many to be cut. Where long scores balance each other, nothing is lost.
     """
-    length = np.linalg.norm(rows.x @ whitening.back, axis=1)
-    eta = rows.x @ coef + rows.offset
-    found = [family.working(eta, np.full_like(eta, y))[0] * rows.weight for y in (0.0, 1.0)]
-    chance = found[0] / (found[0] - found[1])  # scores have mean zero: P(1) r1 + P(0) r0 = 0
-    sizes = np.concatenate([length * np.abs(r) for r in found])
-    shares = np.concatenate([1 - chance, chance]) / len(eta)
-    order = np.argsort(sizes)
-    sizes = sizes[order]
-    above = np.append(np.cumsum(shares[order][::-1])[::-1], 0.0)
+    some = slice(_ENOUGH_ROWS)
+    z = rows.x[some] @ whitening.back
+    eta = rows.x[some] @ coef + rows.offset[some]
+    outcomes = family.outcomes(eta)
+    if outcomes is None:
+        return None
+    working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
+    scores = np.concatenate([z * r[:, None] for r in working])
+    share = np.concatenate([p for _, p in outcomes]) / len(eta)
+    size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
+    grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
+    kept = np.maximum(1 - grid[:, None] / size, 0.0) * share
+    lost = np.linalg.norm(kept @ scores, axis=1)
+    return lambda length: np.asarray(np.interp(length, grid, lost))
 
-    def tail(threshold: Floats) -> Floats:
-        return np.asarray(above[np.searchsorted(sizes, threshold)])
 
-    return tail
+def public_fit(
+    family: Family, rows: PublicRows, whitening: Whitening, first: Floats, linear: bool
+) -> Floats:
+    """Fit of the public rows under a weak prior, from ``first``.
 
-
-def public_fit(family: Family, rows: PublicRows, whitening: Whitening, first: Floats) -> Floats:
-    """Fit of the public rows under a prior N(0, I) on whitened coefficients, from ``first``.
-
-    The prior is worth one public row and keeps the fit finite where the rows are separated. Newton steps
-    are halved until the penalised deviance falls.
+    The prior is N(0, I) on whitened coefficients, worth one public row; and, but for identity links,
+    N(0, 2.5^2) on what each column can change the linear predictor by, which keeps the fit finite and
+    near where rows are separated, as those of a rare level are (Gelman et al. 2008). Newton steps are
+    halved until the penalised deviance falls.
     """
     z = rows.x @ whitening.back
-    eye = np.eye(z.shape[1])
+    reach = np.zeros(z.shape[1]) if linear else rows.spread() / 2.5
+    prior = np.eye(z.shape[1]) + whitening.back.T @ (reach[:, None] ** 2 * whitening.back)
 
     def loss(t: Floats) -> float:
         eta = z @ t + rows.offset
-        return family.deviance(eta, rows.y, rows.weight) / 2 + float(t @ t) / 2
+        return family.deviance(eta, rows.y, rows.weight) / 2 + float(t @ prior @ t) / 2
 
     t = whitening.root @ first
     at = loss(t)
     for _ in range(100):
         r, h, _ = rows.working(family, whitening.back @ t)
-        step = np.linalg.solve((z * h[:, None]).T @ z + eye, z.T @ r - t)
+        step = np.linalg.solve((z * h[:, None]).T @ z + prior, z.T @ r - prior @ t)
         length = 1.0
         while not loss(t + length * step) <= at and length > 1e-9:
             length /= 2
@@ -123,15 +148,19 @@ def moments_fit(
     return np.asarray(first + np.linalg.solve(moment, rest) / slope)
 
 
-def information_whitening(information: Floats, moment: Floats, blend: float = 0.2) -> Whitening:
+def information_whitening(
+    information: Floats, moment: Floats, unseen: Floats, blend: float = 0.2
+) -> Whitening:
     """Whitening by the public information matrix, a fifth of it by the second moment.
 
     In coordinates where the information is the identity, noise that is alike in all directions is alike
     in units of standard errors. The second moment, at the mean curvature, stands in for directions in
-    which the public fit is extreme and its curvature is lost.
+    which the public fit is extreme and its curvature is lost. ``unseen`` is added to both
+    (`PublicRows.unseen`).
     """
     mean = float(np.trace(np.linalg.solve(moment, information))) / len(moment)
-    return equilibrated_whitening((1 - blend) * information + blend * mean * moment)
+    second = mean * (blend * moment + unseen)
+    return equilibrated_whitening((1 - blend) * information + second)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,8 @@ def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
     return variance, slope, beyond
 
 
-_MULTIPLES = np.geomspace(1.2, 40.0, 200)
+# up to 40 in steps of 1.8 %, and on to 4000: rare outcomes have scores that far beyond the others
+_MULTIPLES = np.concatenate([np.geomspace(1.2, 40.0, 200), np.geomspace(40.0, 4000.0, 161)[1:]])
 _HUBER = _huber(_MULTIPLES)
 
 
@@ -148,6 +149,8 @@ def choose_clip(
     d: int,
     mu: float,
     tails: Tails = ERRORS,
+    sure: Callable[[Floats], Floats] | None = None,
+    loss: Callable[[Floats], Floats] | None = None,
 ) -> Clip:
     """Cut for a score round of cost ``mu`` from what is known of the lengths |z e|.
 
@@ -161,6 +164,12 @@ def choose_clip(
         right tail moves the fit.
     tails : Tails
         What is believed of tails that were not seen.
+    sure : callable, optional
+        The same as ``above``, less sharp but beyond doubt: also counts that stand apart from the body,
+        as the scores of rare outcomes do.
+    loss : callable, optional
+        Length of what a cut is expected to take off the mean score; half of it is taken to fall on one
+        coordinate.
 
     Examples
     --------
@@ -178,12 +187,17 @@ def choose_clip(
     )  # a tail goes on from the body without a gap: what stands apart is noise
     share[~body] = np.minimum.accumulate(share[~body])
     share[body] = share[~body][0]
+    if sure is not None:
+        share = np.maximum(share, np.clip(sure(lengths) / n - normal, 0.0, 0.5 * (1 - normal)))
     pieces = (share[1:] + share[:-1]) / 2 * np.diff(_MULTIPLES)
     excess = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
-    error, _ = _score_error(n, d, mu, tails.skew * excess, tails)
+    residual_unit = unit / math.sqrt(d)
+    seen = tails.skew * excess
+    if loss is not None:
+        seen = np.maximum(seen, loss(lengths) / 2 / residual_unit)
+    error, _ = _score_error(n, d, mu, seen, tails)
     best = int(np.argmin(error))
     c = float(_MULTIPLES[best])
-    residual_unit = unit / math.sqrt(d)
     return Clip(
         multiple=c,
         unit=residual_unit,

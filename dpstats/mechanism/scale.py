@@ -97,6 +97,13 @@ class LogHistogram:
         found = total[stop] - total[start] - 1.5 * np.sqrt(stop - start) * self.noise_sd
         return np.asarray(np.maximum(found, 0.0))
 
+    def seen_above(self, threshold: Floats) -> Floats:
+        """How many of the values that are `_seen` lie above each threshold, however far."""
+        first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
+        held = np.where(self._seen(), self.counts, 0.0)
+        total = np.concatenate([[0.0], np.cumsum(held)])
+        return np.asarray(np.maximum(total[-1] - total[first], 0.0))
+
     def peak(self) -> float:
         """Upper edge of the fullest bin, for when nothing stands out and nothing else is known."""
         return float(self.edges()[int(np.argmax(self.counts)) + 1])

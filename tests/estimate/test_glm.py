@@ -8,7 +8,7 @@ from dpstats.estimate.glm import (
     PublicRows,
     Reach,
     Seen,
-    binary_tail,
+    expected_loss,
     information_whitening,
     moments_fit,
     near_enough,
@@ -35,18 +35,19 @@ _MOMENT = _X.T @ _X / 300
 
 def test_the_public_fit_is_the_fit_under_its_prior() -> None:
     whitening = equilibrated_whitening(_MOMENT)
-    found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3))
+    found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3), False)
     score, _, _ = _ROWS.working(_LOGIT, found)
-    gradient = whitening.back.T @ (_X.T @ score) - whitening.root @ found
+    reach = np.diag((_ROWS.spread() / 2.5) ** 2)
+    gradient = whitening.back.T @ (_X.T @ score - reach @ found) - whitening.root @ found
     assert np.abs(gradient).max() < 1e-4
     mle = sm.GLM(_Y, _X, family=sm.families.Binomial()).fit().params
-    assert found == pytest.approx(mle, rel=0.05, abs=0.02)
+    assert found == pytest.approx(mle, rel=0.1, abs=0.02)
 
 
 @pytest.mark.parametrize("y", [np.zeros(300), (_X[:, 1] > 0).astype(float)])
 def test_the_public_fit_is_finite_where_responses_are_separated(y: np.ndarray) -> None:
     rows = PublicRows(_X, y, np.zeros(300), np.ones(300))
-    found = public_fit(_LOGIT, rows, equilibrated_whitening(_MOMENT), np.zeros(3))
+    found = public_fit(_LOGIT, rows, equilibrated_whitening(_MOMENT), np.zeros(3), False)
     assert np.abs(found).max() < 30
 
 
@@ -62,7 +63,7 @@ def test_a_step_from_moments_is_the_newton_step_from_the_null_model() -> None:
 
 def test_whitened_information_is_near_the_identity() -> None:
     information = _ROWS.information(_LOGIT, np.array([0.2, 1.0, -0.5]))
-    whitening = information_whitening(information, _MOMENT, blend=0.0)
+    whitening = information_whitening(information, _MOMENT, 0 * _MOMENT, blend=0.0)
     assert whitening.back.T @ information @ whitening.back == pytest.approx(np.eye(3), abs=1e-9)
 
 
@@ -111,18 +112,27 @@ def test_information_is_pooled_by_noise_and_drift() -> None:
     assert old.used == pytest.approx(two, abs=1e-6)
 
 
-def test_the_expected_tail_of_binary_scores_is_that_of_simulated_responses() -> None:
+def test_the_expected_loss_is_that_of_simulated_responses() -> None:
     coef = np.array([-2.0, 1.0, 0.5])
     whitening = equilibrated_whitening(_MOMENT)
-    tail = binary_tail(_LOGIT, _ROWS, whitening, coef)
+    loss = expected_loss(_LOGIT, _ROWS, whitening, coef)
+    assert loss is not None
     mean = 1 / (1 + np.exp(-_X @ coef))
-    length = np.linalg.norm(_X @ whitening.back, axis=1)
-    thresholds = np.array([0.0, 0.3, 1.0, 2.0, 50.0])
-    expected = [
-        float((mean * (length * (1 - mean) >= t) + (1 - mean) * (length * mean >= t)).mean())
-        for t in thresholds
-    ]
-    assert tail(thresholds) == pytest.approx(np.array(expected))
+    z = _X @ whitening.back
+    for length in (0.5, 1.0, 2.0):
+        total = np.zeros(3)
+        for y, chance in ((0.0, 1 - mean), (1.0, mean)):
+            score = z * (y - mean)[:, None]
+            size = np.linalg.norm(score, axis=1)
+            total += (score * (np.maximum(1 - length / size, 0) * chance)[:, None]).mean(axis=0)
+        expected = float(np.linalg.norm(total))
+        assert float(loss(np.array(length))) == pytest.approx(expected, rel=0.1, abs=2e-3)
+    assert float(loss(np.array(1e6))) == 0.0
+
+
+def test_nothing_is_expected_of_continuous_families() -> None:
+    whitening = equilibrated_whitening(_MOMENT)
+    assert expected_loss(resolve_family("gamma"), _ROWS, whitening, np.zeros(3)) is None
 
 
 def test_plans_spend_no_more_than_there_is() -> None:
