@@ -49,9 +49,10 @@ class Start:
     spent: float = 0.0
 
 
-def _reach(whitening: Whitening, moment: Floats, rows: PublicRows | None, linear: bool) -> Reach:
+def _reach(family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None) -> Reach:
     metric = whitening.back.T @ moment @ whitening.back
-    return Reach(metric, None if rows is None else rows.x @ whitening.back, linear)
+    whitened = None if rows is None else rows.x @ whitening.back
+    return Reach(metric, whitened, family.link == "identity", 1.0 if family.skewed else 0.5)
 
 
 def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
@@ -67,7 +68,7 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         norm = np.linalg.norm(rows.x @ whitening.back, axis=1)
         score = float(np.quantile(norm * np.abs(r), 0.9)) or None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
-        reach = _reach(whitening, moments.gram, rows, linear)
+        reach = _reach(family, whitening, moments.gram, rows)
         return Start(whitening, coef, reach, 1.0, rows, lengths, score)
     coef = first
     if moments.cross is not None:
@@ -76,7 +77,7 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
             coef = moments_fit(moments.gram, moments.cross, _constant(moments), first, slope)
             coef = first + _shortened(coef - first, moments.gram, linear)
     _, h, _ = family.working(np.zeros(1), np.ones(1))
-    reach = _reach(plain, moments.gram, None, linear)
+    reach = _reach(family, plain, moments.gram, None)
     return Start(plain, coef, reach, float(h[0]))
 
 
@@ -138,5 +139,5 @@ def declared_start(session: FamilySession, family: Family, columns: Floats) -> S
     whitening = equilibrated_whitening(moment)
     session.whiten(whitening.back, np.zeros(d))
     _, h, _ = family.working(np.zeros(1), np.ones(1))
-    reach = _reach(whitening, moment, None, family.link == "identity")
+    reach = _reach(family, whitening, moment, None)
     return Start(whitening, np.zeros(d), reach, float(h[0]), spent=share)

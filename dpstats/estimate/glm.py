@@ -197,11 +197,15 @@ class Reach:
         Whitened public rows, when there are some.
     linear : bool
         The link is the identity: no step is too long.
+    bend : float
+        Share of a step, per unit of change in linear predictors, that a Newton step may leave behind:
+        1/2 for curvatures that change like the predictor, more where they grow exponentially with it.
     """
 
     metric: Floats
     rows: Floats | None
     linear: bool
+    bend: float = 0.5
 
     def typical(self, move: Floats) -> float:
         """Root mean square change."""
@@ -284,7 +288,7 @@ def trusted_step(
     relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
-    remainder = math.hypot(0.5 * change, 1.0 if damped else 0.0)
+    remainder = math.hypot(reach.bend * change, 1.0 if damped else 0.0)
     bend = (remainder**2 + scoring**2) * size
     left_behind = relative**2 * size + bend
     relative = math.hypot(relative, scoring)
@@ -320,5 +324,5 @@ def near_enough(last: GlmStep, reach: Reach, noise_sd: float, n: int) -> bool:
         return False
     d = len(last.step.move)
     change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
-    left_behind = (last.relative + 0.5 * change) * last.error
+    left_behind = (last.relative + reach.bend * change) * last.error
     return left_behind < math.sqrt(d) * noise_sd and change < 3 * math.sqrt(n) * noise_sd

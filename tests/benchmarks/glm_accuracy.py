@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.glm_accuracy --part simulated --repeats 40
     python -m tests.benchmarks.glm_accuracy --part coverage --repeats 400
+    python -m tests.benchmarks.glm_accuracy --part rare --repeats 20
     python -m tests.benchmarks.glm_accuracy --part real --repeats 20 --data ../shared/data
 
 Estimates are compared with the maximum likelihood fit of the same private rows, median over seeds.
@@ -187,9 +188,34 @@ def real_estimates(s: Setting, family: str, seed: int) -> Estimates:
     yield "public fit", competitors.public_glm(s.public_x, s.public_y, family)
 
 
+def rare(repeats: int, start: int) -> None:
+    """Rare outcomes and rare levels, mu = 1: distance to the MLE in its standard errors, and coverage."""
+    cases = [
+        ("1.3 % of outcomes, n = 50 000, m = 1000", 50_000, 1000, -4.3, 0.3),
+        ("0.5 % of outcomes, n = 50 000, m = 1000", 50_000, 1000, -5.3, 0.3),
+        ("a level of 1 % of the rows, n = 30 000, m = 500", 30_000, 500, -1.4, 0.01),
+    ]
+    for name, n, m, base, level in cases:
+        near, hits, width = [], [], []
+        for seed in range(start, start + repeats):
+            s = settings.rare(seed, n, m, base, level)
+            best = competitors.glm_fit(s.x, s.y, "binomial")
+            error = np.sqrt(np.diag(np.linalg.inv(best.information)))
+            fit = private_fit(s, "binomial", 1.0, seed + 7)
+            found, se = fit.coef().to_numpy(), fit.se().to_numpy()
+            near.append(np.abs(found - best.coef) / error)
+            hits.append(np.abs(found - s.beta) < 1.959964 * se)
+            width.append(np.median(se / error))
+        print(
+            f"{name}: distance to the MLE {np.round(np.median(near, axis=0), 2)} standard errors, "
+            f"coverage {np.mean(hits, axis=0).round(3)}, width / MLE {np.median(width):.3f}",
+            flush=True,
+        )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=["simulated", "coverage", "real"])
+    parser.add_argument("--part", choices=["simulated", "coverage", "rare", "real"])
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--start", type=int, default=0, help="first seed")
     settings.add_data_option(parser)
@@ -198,5 +224,7 @@ if __name__ == "__main__":
         simulated(asked.repeats, asked.start)
     if asked.part in (None, "coverage"):
         coverage(asked.repeats, asked.start)
+    if asked.part in (None, "rare"):
+        rare(asked.repeats, asked.start)
     if asked.part in (None, "real"):
         real(asked.repeats, asked.start, asked.data)

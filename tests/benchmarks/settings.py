@@ -223,6 +223,22 @@ def simulated_logistic(seed: int, n: int, m: int, centred: bool = False, d: int 
     return Setting(*rows(for_private, n), *rows(for_public, m), beta)
 
 
+def rare(seed: int, n: int, m: int, base: float, level: float) -> Setting:
+    """Logistic rows (1, z, b): z normal, b 1 in a share ``level`` of the rows; log odds ``base``.
+
+    Coefficients are (base, 0.5, -0.4): with ``base`` -4.3 the outcome has 1.3 %.
+    """
+    beta = np.array([base, 0.5, -0.4])
+
+    def rows(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
+        sparse = (rng.random(count) < level).astype(np.float64)
+        x = np.column_stack([np.ones(count), rng.standard_normal(count), sparse])
+        return x, glm_response(x @ beta, "binomial", rng)
+
+    private, public = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    return Setting(*rows(private, n), *rows(public, m), beta)
+
+
 # Real data ----------------------------------------------------------------------------------------
 
 
