@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -239,8 +240,12 @@ def _by_name(text: str) -> Family:
             "family=statsmodels.api.families.NegativeBinomial(alpha=0.5)."
         )
     name = {"normal": "gaussian", "logistic": "binomial", "bernoulli": "binomial"}.get(name, name)
+    if name in ("logit", "probit", "cloglog"):
+        return _checked("binomial", name, None)
     if found is None or name not in _KINDS:
-        raise ArgumentError(f"family must be one of {_OFFERED}; not {text!r}.")
+        near = get_close_matches(name, _KINDS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ArgumentError(f"family must be one of {_OFFERED}; not {text!r}{hint}")
     return _checked(name, found.group(2) or _KINDS[name].links[0], None)
 
 

@@ -213,7 +213,7 @@ def _check_iterations(iterations: int | None) -> None:
     if not (whole and 1 <= iterations <= _MOST_STEPS):
         raise ArgumentError(
             f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
-            f"{iterations!r}. Steps share the budget: 2 to 5 are usual."
+            f"{iterations!r}. Steps share the budget: 2 to 8 are usual."
         )
 
 

@@ -332,7 +332,8 @@ def _finished(
         pearson_sd,
         len(made),
         diagnostics,
-        _warnings(curvature, made[-1].damped, ridge)
+        _warnings(curvature, made[-1], ridge)
+        + _unused_note(rest)
         + (_tail_note(clip, rest.cut_share, n) if curvature.resolved else ())
         + _overdispersed(family, pearson, pearson_sd),
     )
@@ -344,7 +345,17 @@ def condition_line(released: Floats) -> tuple[Diagnostic, ...]:
     return (Diagnostic("condition", condition, None, "average, of the released information"),)
 
 
-def _warnings(curvature: Curvature, damped: bool, ridge: float) -> tuple[str, ...]:
+def _unused_note(rest: PearsonSummary) -> tuple[str, ...]:
+    """Said when a tenth of the rows or more surely does not count."""
+    if rest.empty_share - 3 * rest.share_sd < 0.1:
+        return ()
+    return (
+        f"About {100 * rest.empty_share:.2g}% of the private rows are not used: missing values, levels "
+        "that the public data do not know, or responses that the family does not know.",
+    )
+
+
+def _warnings(curvature: Curvature, last: GlmStep, ridge: float) -> tuple[str, ...]:
     out = []
     if not curvature.positive_definite:
         out.append(
@@ -357,11 +368,12 @@ def _warnings(curvature: Curvature, damped: bool, ridge: float) -> tuple[str, ..
             "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
             "public columns are in the units of the private ones."
         )
-    if damped:
+    if last.damped or (curvature.resolved and last.bend > 2 * last.noise):
         out.append(
-            "The last Newton step was still too long to be believed, as when a column separates the "
-            "responses: the fit has not settled, and standard errors hold the whole length of that "
-            "step. A ridge, more public rows with responses, or more iterations help."
+            "The fit has not settled: the last Newton step was long, as when a column separates the "
+            "responses, a level is very rare, or public columns are in other units than the private "
+            "ones. Standard errors hold what such a step may leave. A ridge, more public rows with "
+            "responses, or a larger budget help."
         )
     if ridge > 0:
         out.append(

@@ -83,7 +83,15 @@ class GlmModel(Model):
             pearson_sd=self.pearson_sd,
             wald=self._wald(),
             iterations=self.iterations,
+            response=self._response(),
         )
+
+    def _response(self) -> str | None:
+        """Which of two levels is modelled, where the response has levels."""
+        levels = self.design.response_levels
+        if not levels:
+            return None
+        return f"Response: {self.design.response} is {levels[1]!s}, rather than {levels[0]!s}"
 
     def summary(self) -> Page:
         """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
@@ -198,7 +206,8 @@ class GlmModel(Model):
         link, name = self.family.link, self.family.name.removeprefix("quasi")
         if link not in ("log", "logit"):
             raise ArgumentError(
-                f"coefficients on the {link} link are not logarithms of ratios; odds_ratios() is for "
-                "the logit and log links."
+                "odds_ratios() is for the logit and log links, whose coefficients are logarithms of "
+                f"odds and rate ratios; this fit has the {link} link."
+                + (" Here exp(coef()) are hazard ratios." if link == "cloglog" else "")
             )
         return _RATIOS.get((name, link), "rate_ratio")

@@ -32,7 +32,7 @@ from dpstats.bounds.linear import (
     whitened_second_moment,
 )
 
-LAST_STEP = "distance of the last Newton step to the same step without noise"
+LAST_STEP = "noise alone: distance of the last Newton step to the same without"
 _FIT = "distance to the non-private fit (method='pmt')"
 _FIT_WHITENED = "distance to the non-private fit, whitened (method='pmt')"
 

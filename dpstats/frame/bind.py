@@ -40,8 +40,8 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
     expr = piece.parse()
     if expr.op in (*BASES, "C", "offset"):
         raise FormulaError(
-            f"`{piece.text}` is not one numeric response; the left-hand side is a column or an "
-            "expression such as log(y)."
+            f"`{piece.text}` is not one numeric response; the left-hand side is a column (a number, a "
+            "bool, a category with two levels) or an expression such as log(y) or I(y == 'yes')."
         )
     kind, levels = "number", None
     if expr.op == "column" and columns[expr.value].kind != "number":
@@ -55,7 +55,8 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
                     f": if rows may say something other than '{shown[0]}', declare the levels, the "
                     f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
                     if len(shown) == 1
-                    else "."
+                    else f": {', '.join(shown[:6])}. Write I({expr.value} == '{(shown or ['a'])[0]}') "
+                    "for one of them against the rest, or drop levels that do not occur."
                 )
             )
     elif expr.op in COMPARISONS:

@@ -81,7 +81,10 @@ def tokens(formula: str) -> list[tuple[str, str, int]]:
             for token in tokenize(formula)
         ]
     except Exception as error:
-        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}") from None
+        hint = ""
+        if any(sign in formula for sign in ("==", "!=", "<", ">")):
+            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
+        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
 
 
 def parse_terms(
@@ -96,7 +99,10 @@ def parse_terms(
     try:
         result = Formula(formula, _parser=parser, _context=context)
     except Exception as error:
-        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}") from None
+        hint = ""
+        if any(sign in formula for sign in ("==", "!=", "<", ">")):
+            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
+        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
     if hasattr(result, "lhs"):
         return _terms(result.lhs), _terms(result.rhs)
     return None, _terms(result)

@@ -69,6 +69,9 @@ _INSTEAD = {
     "log1p": " (write log(1 + x))",
     "Q": " (put the name between backticks)",
     "abs": " (write sqrt(x ** 2))",
+    "cbind": " (write the share I(k / (k + f)), with weights= a column of trials k + f)",
+    **dict.fromkeys(("cut", "ifelse"), " (write comparisons such as I(x > 30))"),
+    "s": " (write bs(x, df=4) or cr(x, df=4, constraints='center'))",
 }
 ALLOWED = (
     "A factor is computed row by row from columns, numbers, + - * / // % **, comparisons, "
@@ -179,6 +182,8 @@ def parse_factor(text: str) -> Expr:
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, FormulaError):
             raise
+        if "as.factor(" in text:
+            raise FormulaError(f"`{text}`: write C(column) for a category.") from None
         raise FormulaError(f"`{text}` is not a valid expression ({error}). {ALLOWED}") from None
     if not tree.columns:
         raise FormulaError(f"`{text}` uses no column. {ALLOWED}")

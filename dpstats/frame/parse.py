@@ -115,7 +115,7 @@ def _parse(formula: str, available: Sequence[str]) -> Parsed:
         if len(left) != 1 or len(left[0]) != 1 or left[0][0].kind == "literal":
             raise FormulaError(
                 f"'{formula}': the left-hand side must be one numeric response, such as y or "
-                "log(y)."
+                "log(y); arithmetic is wrapped in I(), as in I(k / n)."
             )
         response = left[0][0]
     terms, offsets = [], []

@@ -43,6 +43,8 @@ class GlmPage(ModelPage):
         Chi-square of all terms but the intercept, from the release, and its degrees of freedom.
     iterations : int
         Private Newton steps.
+    response : str or None
+        Which of two levels is modelled.
     """
 
     family: str
@@ -53,6 +55,7 @@ class GlmPage(ModelPage):
     pearson_sd: float | None
     wald: tuple[float, int] | None
     iterations: int
+    response: str | None = None
 
 
 def summary_page(page: GlmPage) -> Page:
@@ -71,7 +74,8 @@ def _dispersion_line(page: GlmPage) -> str:
 
 
 def _fit_lines(page: GlmPage) -> list[str]:
-    lines = row_lines(page, "missing or impossible values")
+    lines = [] if page.response is None else [page.response]
+    lines += row_lines(page, "missing or impossible values")
     if page.dispersion_source == "fixed" and page.pearson is not None:
         noise = "" if page.pearson_sd is None else f"noise sd {format_scalar(page.pearson_sd, 2)}, "
         lines.append(f"Pearson dispersion: {format_scalar(page.pearson, 4)} ({noise}private)")

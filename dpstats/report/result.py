@@ -35,7 +35,12 @@ _NEEDS_ROWS = {
     "data": "rows",
     "augment": "per-row values",
 }
+_NOT_RELEASED = ("aic", "bic", "deviance", "null_deviance", "llf", "loglik", "logLik", "pseudo_r2")
 _OTHER_NAMES = {
+    "df_resid": "glance().df_residual",
+    "scale": "glance()",
+    "get_prediction": "predict(newdata, interval='confidence')",
+    "exposure": "offset(log(time)) in the formula",
     "params": "coef()",
     "bse": "se()",
     "conf_int": "confint()",
@@ -197,6 +202,11 @@ class Result:
                 f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
                 "themselves. Use predict(newdata) on rows that you may show, and diagnostics() for "
                 "what the fit says of itself."
+            )
+        if name in _NOT_RELEASED:
+            raise NotReleasedError(
+                f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
+                "own. Compare nested models by anova(fit, fit.update(...)), which spends nothing."
             )
         if _OTHER_NAMES.get(name):
             raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")

@@ -189,11 +189,11 @@ def real_estimates(s: Setting, family: str, seed: int) -> Estimates:
 
 
 def rare(repeats: int, start: int) -> None:
-    """Rare outcomes and rare levels, mu = 1: distance to the MLE in its standard errors, and coverage."""
+    """Rare outcomes and levels, mu = 1: distance to the MLE in its standard errors, coverage."""
     cases = [
         ("1.3 % of outcomes, n = 50 000, m = 1000", 50_000, 1000, -4.3, 0.3),
         ("0.5 % of outcomes, n = 50 000, m = 1000", 50_000, 1000, -5.3, 0.3),
-        ("a level of 1 % of the rows, n = 30 000, m = 500", 30_000, 500, -1.4, 0.01),
+        ("a level of 1 % of the rows, n = 30 000, m = 1000", 30_000, 1000, -1.4, 0.01),
     ]
     for name, n, m, base, level in cases:
         near, hits, width = [], [], []
