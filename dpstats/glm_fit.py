@@ -111,9 +111,6 @@ def anchored(
     plan = plan_glm_rounds(iterations, spent, not family.binary or family.dispersed)
     scoring = 0.0 if family.canonical else 4 * math.sqrt(d / n)
     price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
-    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
-    if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
-        tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
     guesses: tuple[float | None, float | None] = start.information, start.score
     made: list[GlmStep] = []
     seen: list[Seen] = []
@@ -129,31 +126,16 @@ def anchored(
         histograms = session.length_histograms(lengths_share, anchor - carried, windows)
         guesses = lengths = _scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1])
         cost = _costs(plan, session.left, price, done)
-        radius = choose_information_radius(
-            lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(cost[0])
-        )
-        loss = None
-        if start.rows is not None:
-            loss = expected_loss(family, start.rows, start.whitening, back @ anchor)
-        clip = choose_clip(
-            lengths[1],
-            histograms[1].count_above,
-            n,
-            d,
-            mu * math.sqrt(cost[1]),
-            tails,
-            histograms[1].seen_above,
-            loss,
-        )
+        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else start.level
+        costs = tuple(mu * math.sqrt(share) for share in cost)
+        cuts = _cuts(family, start, histograms, lengths, back @ anchor, level, costs, n)
+        clip, at = cuts.clip, anchor - carried
         if done:
-            level = abs(float(np.trace(seen[-1].matrix))) / d if seen else start.level
-            unit = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
-            square = choose_square_clip(unit, n, mu * math.sqrt(max(cost[2], cost[3])))
             information, score, rest = session.final_round(
-                cost, anchor - carried, radius, clip.score, square
+                cost, at, cuts.radius, clip.score, cuts.pearson
             )
         else:
-            information, score = session.round(cost[:2], anchor - carried, radius, clip.score)
+            information, score = session.round(cost[:2], at, cuts.radius, clip.score)
         seen.append(Seen(information.value, information.noise_sd))
         curvature = pool_information(seen, start.level)
         step = trusted_step(
@@ -174,6 +156,44 @@ def anchored(
         moved = 0.3 * start.reach.typical(step.step.move)
         seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
         price = plan.far if step.far else plan.near
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Where a round cuts: information rows, scores, Pearson residuals."""
+
+    radius: float
+    clip: Clip
+    pearson: float
+
+
+def _cuts(
+    family: Family,
+    start: Start,
+    histograms: tuple[LogHistogram, LogHistogram],
+    lengths: tuple[float, float],
+    coef: Floats,
+    level: float,
+    costs: tuple[float, ...],
+    n: int,
+) -> _Cuts:
+    """Cuts of a round at ``coef`` from the scales just released and from public rows.
+
+    ``costs`` are the mu of information, score, squares and counts; ``level`` is the mean eigenvalue of
+    the information, by which scores are longer than Pearson residuals.
+    """
+    d = len(coef)
+    radius = choose_information_radius(lengths[0], histograms[0].count_above, n, d, costs[0])
+    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    loss = None
+    if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
+        tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
+    else:
+        loss = expected_loss(family, start.rows, start.whitening, coef)
+    above, seen = histograms[1].count_above, histograms[1].seen_above
+    clip = choose_clip(lengths[1], above, n, d, costs[1], tails, seen, loss)
+    residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
+    return _Cuts(radius, clip, choose_square_clip(residual, n, max(costs[2:])))
 
 
 def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:
