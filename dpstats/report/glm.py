@@ -13,9 +13,9 @@ from dpstats.report.model import ModelPage, gaps, model_summary, row_lines
 from dpstats.report.table import Column, Page, Paragraph, Preformatted, Table
 
 GLM_METHODS = {
-    "anchored": "anchored score rounds on public moments",
+    "anchored": "private Newton steps from a public anchor",
     "pmt": "public-moment-guided truncation (Algorithms 3 and 4 of the papers)",
-    "ssp": "score rounds within declared limits",
+    "ssp": "private Newton steps within declared limits",
 }
 _DISPERSION = {
     "fixed": "taken to be {}",
