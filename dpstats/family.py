@@ -265,6 +265,8 @@ def _checked(name: str, link: str, model: Any) -> Family:
         return Family(name, link)
     alpha = model.alpha
     number = isinstance(alpha, int | float | np.integer | np.floating)
-    if not (number and np.isfinite(alpha) and alpha > 0):
-        raise ArgumentError(f"alpha of the negative binomial must be a number > 0, not {alpha!r}.")
+    if not (number and 1e-8 <= alpha <= 1e8):
+        raise ArgumentError(
+            f"alpha of the negative binomial must be a number > 0 (1e-8 to 1e8), not {alpha!r}."
+        )
     return Family(name, link, float(alpha))

@@ -178,10 +178,11 @@ class Seen:
 def pool_information(seen: Sequence[Seen], expected: float) -> Curvature:
     """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
     level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
-    weight = np.array([1 / (s.sd**2 + (s.drift * level) ** 2) for s in seen])
+    error = np.array([math.hypot(s.sd, min(s.drift, 1e6) * level) for s in seen])
+    weight = (error.min() / error) ** 2
     weight /= weight.sum()
     matrix = np.asarray(sum(w * s.matrix for w, s in zip(weight, seen, strict=True)))
-    sd = math.sqrt(sum((w * s.sd) ** 2 for w, s in zip(weight, seen, strict=True)))
+    sd = math.hypot(*(w * s.sd for w, s in zip(weight, seen, strict=True)))
     return shrink_second_moment(matrix, sd, expected)
 
 

@@ -138,8 +138,9 @@ def shrink_second_moment(released: Floats, sd: float, expected: float = 1.0) -> 
         level = expected
     departure = released - level * np.eye(d)
     coordinates = max(d * (d + 1) / 2 - 1, 1)
-    tau2 = max(float((departure**2).sum()) / coordinates - sd**2, 0.0) if d > 1 else sd**2 * 1e12
-    kept = tau2 / (tau2 + sd**2)
+    # in units of the noise, so that no square overflows
+    tau2 = max(float(((departure / sd) ** 2).sum()) / coordinates - 1, 0.0) if d > 1 else 1e12
+    kept = tau2 / (tau2 + 1) if tau2 < 1e300 else 1.0
     shrunk = level * np.eye(d) + kept * departure
     left = sd * math.sqrt(kept)
     smallest = float(np.linalg.eigvalsh(shrunk)[0])
