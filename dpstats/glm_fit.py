@@ -53,9 +53,9 @@ from dpstats.estimate.planning import (
 )
 from dpstats.family import Family
 from dpstats.glm_start import Start, released_null
-from dpstats.mechanism.family_session import FamilySession, PearsonSummary, Window
+from dpstats.mechanism.family_session import FamilySession, Window
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.session import sane
+from dpstats.mechanism.session import RowSummary, sane
 from dpstats.report.model import Diagnostic
 
 _WIDE: Window = (-64, 160)
@@ -114,7 +114,7 @@ def anchored(
     guesses: tuple[float | None, float | None] = start.information, start.score
     made: list[GlmStep] = []
     seen: list[Seen] = []
-    rest: PearsonSummary | None = None
+    rest: RowSummary | None = None
     lines: list[Diagnostic] = []
     carried = root @ start.coef  # the rows carry its linear predictor
     anchor = root @ coef
@@ -262,7 +262,7 @@ def _finished(
     curvature: Curvature,
     made: list[GlmStep],
     clip: Clip,
-    rest: PearsonSummary,
+    rest: RowSummary,
     lines: list[Diagnostic],
     n: int,
 ) -> GlmFit:
@@ -365,7 +365,7 @@ def condition_line(released: Floats) -> tuple[Diagnostic, ...]:
     return (Diagnostic("condition", condition, None, "average, of the released information"),)
 
 
-def _unused_note(rest: PearsonSummary) -> tuple[str, ...]:
+def _unused_note(rest: RowSummary) -> tuple[str, ...]:
     """Said when a tenth of the rows or more surely does not count."""
     if rest.empty_share - 3 * rest.share_sd < 0.1:
         return ()

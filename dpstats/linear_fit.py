@@ -119,6 +119,7 @@ def anchored(
     )
     inverse = np.linalg.inv(hessian)
     filled = filled_share(rest.empty_share, rest.share_sd)
+    assert rest.mean_square is not None
     sigma2 = residual_variance(
         rest.mean_square,
         filled,

@@ -36,7 +36,6 @@ from dpstats.mechanism.slabs import (
     Integers,
     RowSource,
     Slabs,
-    octave_bins,
 )
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
@@ -161,24 +160,17 @@ class FamilyRows(Slabs[_Slab]):
             For `octave_bins`, of |q| and of |s|.
         """
 
-        def work(slab: _Slab) -> tuple[Floats, ...]:
+        def lengths(slab: _Slab) -> tuple[Floats, Floats]:
             r, h, _ = self._working(slab, anchor)
-            lengths = slab.norm * np.sqrt(h), slab.norm * np.abs(r)
-            return tuple(
-                octave_bins(v, *window).astype(np.float64)
-                for v, window in zip(lengths, windows, strict=True)
-            )
+            return slab.norm * np.sqrt(h), slab.norm * np.abs(r)
 
-        first, second = self._sums(work, *((4 * octaves,) for _, octaves in windows))
+        first, second = self._histograms(lengths, *windows)
         return first, second
 
     def response_counts(self, lowest: int, octaves: int) -> Integers:
         """Histogram of |y|: replacing a row moves one count."""
 
-        def work(slab: _Slab) -> tuple[Floats]:
-            return (octave_bins(np.abs(slab.y), lowest, octaves).astype(np.float64),)
-
-        return self._sums(work, (4 * octaves,))[0]
+        return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
 
     def moments(self, radius: float) -> Integers:
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""

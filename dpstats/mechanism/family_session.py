@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from dpstats.mechanism.family_rows import Family, FamilyRows, FamilySums
 from dpstats.mechanism.gaussian import Release, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.session import Session, sane
+from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.mechanism.slabs import Floats, RowSource
 
 Window = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class PearsonSummary:
-    """Mean squared Pearson residual, if asked for, and shares of cut and empty rows, with noise."""
-
-    mean_square: float | None
-    mean_square_sd: float
-    cut_share: float
-    empty_share: float
-    share_sd: float
 
 
 class FamilySession(Session[FamilyRows]):
@@ -121,12 +106,11 @@ class FamilySession(Session[FamilyRows]):
         radius: float,
         clip: float,
         pearson_clip: float,
-    ) -> tuple[Release, Release, PearsonSummary]:
+    ) -> tuple[Release, Release, RowSummary]:
         """The last `round` with the mean squared Pearson residual and the shares of cut and empty rows.
 
         ``shares`` go to the information, the score, the squares (0: none) and the two counts together.
-        Sensitivities of the latter: pearson_clip^2 for the sum of squares (each lies in
-        [0, pearson_clip^2]), sqrt(2) for the two counts.
+        Sensitivities of the latter: `Session._summary`.
         """
         information_cost, score_cost, counts_cost = (self._spend(shares[k]) for k in (0, 1, 3))
         squares_cost = self._spend(shares[2]) if shares[2] else None
@@ -135,31 +119,11 @@ class FamilySession(Session[FamilyRows]):
         information, score = self._release_round(
             sums, [information_cost, score_cost], radius, clip, False
         )
-        steps, n = self._rows.grid.steps, self.n
-        squares = None
-        if squares_cost is not None:
-            squares = self._record(
-                release_vector(
-                    "mean squared Pearson residual",
-                    sums.pearson,
-                    float(steps**2),
-                    (pearson_clip / steps) ** 2 / n,
-                    squares_cost,
-                    self._noise,
-                )
-            )
-        counts = self._counts(
-            "shares of truncated and of empty rows",
-            np.concatenate([sums.cut, sums.empty]),
-            counts_cost,
-            per=n,
-        )
-        rest = PearsonSummary(
-            None if squares is None else float(squares.value[0]),
-            0.0 if squares is None else squares.noise_sd,
-            float(counts.value[0]),
-            float(counts.value[1]),
-            counts.noise_sd,
+        rest = self._summary(
+            "mean squared Pearson residual",
+            (sums.pearson, sums.cut, sums.empty),
+            pearson_clip,
+            (squares_cost, counts_cost),
         )
         return information, score, rest
 

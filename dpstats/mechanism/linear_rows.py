@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.slabs import CHUNK_ROWS, Block, Floats, RowSource, Slabs, octave_bins
+from dpstats.mechanism.slabs import CHUNK_ROWS, Block, Floats, RowSource, Slabs
 
 
 @dataclass
@@ -115,10 +115,10 @@ class LinearRows(Slabs[_Slab]):
     def norm_counts(self, lowest: int, octaves: int) -> NDArray[np.object_]:
         """Histogram of |z| before any cut. Replacing a row moves one count to another bin."""
 
-        def work(slab: _Slab) -> NDArray[np.int64]:
-            return octave_bins(np.ldexp(slab.norm, slab.exponent), lowest, octaves)
+        def lengths(slab: _Slab) -> tuple[Floats]:
+            return (np.ldexp(slab.norm, slab.exponent),)
 
-        return sum(self._over(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
+        return self._histograms(lengths, (lowest, octaves))[0]
 
     # -- cut and round ----------------------------------------------------------------------------
 
@@ -193,12 +193,10 @@ class LinearRows(Slabs[_Slab]):
         """Histogram of |z e|, e the residual at ``anchor``: one count moves when a row changes."""
         step = self.radius / self.grid.steps
 
-        def work(slab: _Slab) -> NDArray[np.int64]:
-            return octave_bins(
-                slab.norm * step * np.abs(self._residual(slab, anchor)), lowest, octaves
-            )
+        def lengths(slab: _Slab) -> tuple[Floats]:
+            return (slab.norm * step * np.abs(self._residual(slab, anchor)),)
 
-        return sum(self._over(work), np.zeros(4 * octaves, dtype=np.int64)).astype(object)
+        return self._histograms(lengths, (lowest, octaves))[0]
 
     def score_sums(
         self, anchor: Floats, clip: float, residual_clip: float, square_clip: float

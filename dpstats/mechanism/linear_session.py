@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpstats.mechanism.gaussian import Release, release_vector
 from dpstats.mechanism.linear_rows import LinearRows
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.session import Session, sane
+from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.mechanism.slabs import Floats, Integers, RowSource
 
 
@@ -21,17 +19,6 @@ class Score:
 
     value: Floats
     noise_sd: float
-
-
-@dataclass(frozen=True)
-class ResidualSummary:
-    """Mean square of the residuals and the shares of cut and of empty rows, each with its noise."""
-
-    mean_square: float
-    mean_square_sd: float
-    cut_share: float
-    empty_share: float
-    share_sd: float
 
 
 class LinearSession(Session[LinearRows]):
@@ -127,37 +114,19 @@ class LinearSession(Session[LinearRows]):
         clip: float,
         residual_clip: float,
         square_clip: float,
-    ) -> tuple[Score, ResidualSummary]:
+    ) -> tuple[Score, RowSummary]:
         """The last score with the mean squared residual and the shares of cut and empty rows.
 
         ``shares`` go to the score, to the squares and to the two counts together. Sensitivities:
-        2 clip for the score, square_clip^2 for the sum of squares (each lies in
-        [0, square_clip^2]), sqrt(2) for the two counts.
+        2 clip for the score; for the others see `Session._summary`.
         """
         costs = [self._spend(share) for share in shares]
         clip, residual_clip, square_clip = sane(clip), sane(residual_clip), sane(square_clip)
         sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
         score = self._release_score(sums.score, costs[0], clip, residual_clip)
-        steps, n = self._rows.grid.steps, self.n
-        squares = self._record(
-            release_vector(
-                "mean squared residual",
-                sums.squares,
-                float(steps**2),
-                (square_clip / steps) ** 2 / n,
-                costs[1],
-                self._noise,
-            )
-        )
-        what = "shares of truncated and of empty rows"
-        counts = self._counts(what, np.concatenate([sums.cut, sums.empty]), costs[2], per=n)
-        return score, ResidualSummary(
-            float(squares.value[0]),
-            squares.noise_sd,
-            float(counts.value[0]),
-            float(counts.value[1]),
-            counts.noise_sd,
-        )
+        totals = sums.squares, sums.cut, sums.empty
+        rest = self._summary("mean squared residual", totals, square_clip, (costs[1], costs[2]))
+        return score, rest
 
     def _release_score(
         self, total: Integers, cost: Privacy, clip: float, residual_clip: float

@@ -12,7 +12,10 @@ bounded time; Smith and Thakurta 2022).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
 
 from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
@@ -29,6 +32,17 @@ def sane(bound: float) -> float:
     Bounds are public or released numbers; one beyond these sizes is an accident of noise.
     """
     return min(max(bound, 2.0**-200), 2.0**200) if bound == bound else 1.0
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """Mean squared residual, if asked for, and the shares of cut and of empty rows, with their noise."""
+
+    mean_square: float | None
+    mean_square_sd: float
+    cut_share: float
+    empty_share: float
+    share_sd: float
 
 
 class Session(Generic[_Rows]):
@@ -92,6 +106,33 @@ class Session(Generic[_Rows]):
         """Replacing a row lowers one count and raises another."""
         release = self._counts(what, counts, cost)
         return LogHistogram(release.value, release.noise_sd, lowest, octaves)
+
+    def _summary(
+        self,
+        what: str,
+        totals: tuple[Integers, Integers, Integers],
+        square_clip: float,
+        costs: tuple[Privacy | None, Privacy],
+    ) -> RowSummary:
+        """What the last round says of residuals and of rows.
+
+        ``totals`` are those of squares (in square_clip^2/steps^2), of cut and of empty rows, ``costs``
+        those of the squares (None: not released) and of the two counts together. Sensitivities:
+        square_clip^2 for the sum of squares (each lies in [0, square_clip^2]), sqrt(2) for the counts.
+        """
+        squares, cut, empty = totals
+        steps, n = self._rows.grid.steps, self.n
+        mean_square, mean_square_sd = None, 0.0
+        if costs[0] is not None:
+            unit = (square_clip / steps) ** 2 / n
+            release = self._record(
+                release_vector(what, squares, float(steps**2), unit, costs[0], self._noise)
+            )
+            mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
+        named = "shares of truncated and of empty rows"
+        counts = self._counts(named, np.concatenate([cut, empty]), costs[1], per=n)
+        shares = float(counts.value[0]), float(counts.value[1])
+        return RowSummary(mean_square, mean_square_sd, *shares, counts.noise_sd)
 
     def _moments(
         self,

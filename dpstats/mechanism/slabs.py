@@ -192,6 +192,19 @@ class Slabs(Generic[_S]):
             if self._cache_fits:
                 self._cached = kept
 
+    def _histograms(
+        self, lengths: Callable[[_S], tuple[Floats, ...]], *windows: tuple[int, int]
+    ) -> list[Integers]:
+        """A histogram of `octave_bins` for each of the lengths that a row has."""
+
+        def work(slab: _S) -> tuple[Floats, ...]:
+            return tuple(
+                octave_bins(values, *window).astype(np.float64)
+                for values, window in zip(lengths(slab), windows, strict=True)
+            )
+
+        return self._sums(work, *((4 * octaves,) for _, octaves in windows))
+
     def _sums(
         self, work: Callable[[_S], tuple[Floats, ...]], *shapes: tuple[int, ...]
     ) -> list[Integers]:
