@@ -106,6 +106,11 @@ class Family:
         return self._kind.highest == 1.0
 
     @property
+    def linear(self) -> bool:
+        """Whether the mean is the linear predictor itself."""
+        return self.link == "identity"
+
+    @property
     def canonical(self) -> bool:
         """Whether the link is the canonical one, for which r = y - mean and h = variance."""
         pairs = {("binomial", "logit"), ("poisson", "log"), ("gaussian", "identity")}
@@ -182,10 +187,9 @@ class Family:
         weight = np.append(above[:-1] - above[1:], above[-1])
         return [(law.isf(p), np.full_like(mean, w)) for p, w in zip(middle, weight, strict=True)]
 
-    def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float:
-        """Deviance of rows at linear predictors."""
-        weights = np.ones(len(y)) if weight is None else weight
-        return float(self.model().deviance(y, self.mean(eta), var_weights=weights))
+    def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float:
+        """Deviance of weighted rows at linear predictors."""
+        return float(self.model().deviance(y, self.mean(eta), var_weights=weight))
 
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Which responses the family knows."""

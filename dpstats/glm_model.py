@@ -63,7 +63,7 @@ class GlmModel(Model):
     )
 
     @property
-    def _fixed_dispersion(self) -> bool:  # type: ignore[override]
+    def _fixed_dispersion(self) -> bool:
         return not self.family.dispersed
 
     @property

@@ -60,13 +60,7 @@ def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) ->
     if rows is None:
         return None
     moment = rows.x.T @ rows.x / len(rows.y)
-    coef = public_fit(
-        family,
-        rows,
-        equilibrated_whitening(moment),
-        np.zeros(rows.x.shape[1]),
-        family.link == "identity",
-    )
+    coef = public_fit(family, rows, equilibrated_whitening(moment), np.zeros(rows.x.shape[1]))
     eta = rows.x @ coef + rows.offset
     low, high = float(eta.min()), float(eta.max())
     low, high = low - (high - low) / 4, high + (high - low) / 4
@@ -121,13 +115,7 @@ def pmt(
     if family.dispersed:
         source = "public rows"
         assert rows is not None
-        coef = public_fit(
-            family,
-            rows,
-            equilibrated_whitening(moments.gram),
-            np.zeros(d),
-            family.link == "identity",
-        )
+        coef = public_fit(family, rows, equilibrated_whitening(moments.gram), np.zeros(d))
         e = rows.working(family, coef)[2]
         dispersion = float(e @ e) / max(len(e) - d, 1)
     usable = floored(information.value, information.noise_sd / 2)  # for what follows; t is theirs

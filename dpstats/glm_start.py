@@ -52,16 +52,16 @@ class Start:
 def _reach(family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None) -> Reach:
     metric = whitening.back.T @ moment @ whitening.back
     whitened = None if rows is None else rows.x @ whitening.back
-    return Reach(metric, whitened, family.link == "identity", 1.0 if family.skewed else 0.5)
+    return Reach(metric, whitened, family.linear, 1.0 if family.skewed else 0.5)
 
 
 def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
-    """The public fit where public rows have responses; else the null model, or zero."""
+    """The public fit where public rows have responses; else a step from the null model, or zero."""
     plain = equilibrated_whitening(moments.gram)
-    first = null_model(family, moments)
-    linear = family.link == "identity"
+    null = _null_model(family, moments)
+    coef = np.zeros(len(moments.terms)) if null is None else null[0]
     if rows is not None:
-        coef = public_fit(family, rows, plain, first, linear)
+        coef = public_fit(family, rows, plain, coef)
         information = rows.information(family, coef)
         whitening = information_whitening(information, moments.gram, rows.unseen())
         r, h, _ = rows.working(family, coef)
@@ -70,15 +70,16 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
         reach = _reach(family, whitening, moments.gram, rows)
         return Start(whitening, coef, reach, 1.0, rows, lengths, score)
-    coef = first
-    if moments.cross is not None:
-        at, slope = _null_slope(family, moments)
-        if at is not None:
-            coef = moments_fit(moments.gram, moments.cross, _constant(moments), first, slope)
-            coef = first + _shortened(coef - first, moments.gram, linear)
+    if null is not None and moments.cross is not None:
+        step = moments_fit(moments.gram, moments.cross, _constant(moments), *null)
+        coef = coef + _shortened(step - coef, moments.gram, family.linear)
+    return Start(plain, coef, _reach(family, plain, moments.gram, None), _level_at_zero(family))
+
+
+def _level_at_zero(family: Family) -> float:
+    """Curvature of a row whose linear predictor is zero."""
     _, h, _ = family.working(np.zeros(1), np.ones(1))
-    reach = _reach(family, plain, moments.gram, None)
-    return Start(plain, coef, reach, float(h[0]))
+    return float(h[0])
 
 
 def _constant(moments: PublicMoments) -> int | None:
@@ -86,29 +87,21 @@ def _constant(moments: PublicMoments) -> int | None:
     return moments.terms.index("Intercept") if named else None
 
 
-def null_model(family: Family, moments: PublicMoments) -> Floats:
-    """Coefficients of the model with a constant alone, from public moments; zero when not known."""
-    coef = np.zeros(len(moments.terms))
-    at, _ = _null_slope(family, moments)
-    if at is not None:
-        coef[moments.terms.index("Intercept")] = at
-    return coef
-
-
-def _null_slope(family: Family, moments: PublicMoments) -> tuple[float | None, float]:
-    """Linear predictor of the public mean response and the slope of the mean there."""
+def _null_model(family: Family, moments: PublicMoments) -> tuple[Floats, float] | None:
+    """The model with a constant alone and the slope of its mean, if public moments tell the mean."""
     k = _constant(moments)
     if k is None or moments.cross is None or moments.design.offsets:
-        return None, 1.0
+        return None
     mean = float(moments.cross[k])
     m = moments.m or 100
     if family.binary:
         mean = (mean * m + 0.5) / (m + 1)
     elif family.link == "log":
         mean = max(mean, 0.5 / m)
-    eta = family.predictor(mean)
-    r, h, _ = family.working(np.array([eta]), np.array([mean + 1.0]))
-    return eta, float(h[0] / r[0])
+    coef = np.zeros(len(moments.terms))
+    coef[k] = family.predictor(mean)
+    r, h, _ = family.working(coef[[k]], np.array([mean + 1.0]))
+    return coef, float(h[0] / r[0])
 
 
 def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
@@ -138,6 +131,5 @@ def declared_start(session: FamilySession, family: Family, columns: Floats) -> S
     moment = floored(released.value, floor) * np.outer(columns, columns)
     whitening = equilibrated_whitening(moment)
     session.whiten(whitening.back, np.zeros(d))
-    _, h, _ = family.working(np.zeros(1), np.ones(1))
     reach = _reach(family, whitening, moment, None)
-    return Start(whitening, np.zeros(d), reach, float(h[0]), spent=share)
+    return Start(whitening, np.zeros(d), reach, _level_at_zero(family), spent=share)

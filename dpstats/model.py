@@ -128,7 +128,11 @@ class Model(Result):
         variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
         return x @ self.coefficients.coef + offset, variance, index
 
-    _fixed_dispersion = False
+    @property
+    def _fixed_dispersion(self) -> bool:
+        """Whether the dispersion is known, whatever the terms."""
+        return False
+
     _submodel_note = "Computed from the release of the larger model: no further privacy spent."
 
     def update(self, formula: str) -> Self:

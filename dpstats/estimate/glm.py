@@ -32,7 +32,10 @@ class Family(Protocol):
 
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]: ...
 
-    def deviance(self, eta: Floats, y: Floats, weight: Floats | None = None) -> float: ...
+    @property
+    def linear(self) -> bool: ...
+
+    def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float: ...
 
     def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
 
@@ -100,9 +103,7 @@ def expected_loss(
     return lambda length: np.asarray(np.interp(length, grid, lost))
 
 
-def public_fit(
-    family: Family, rows: PublicRows, whitening: Whitening, first: Floats, linear: bool
-) -> Floats:
+def public_fit(family: Family, rows: PublicRows, whitening: Whitening, first: Floats) -> Floats:
     """Fit of the public rows under a weak prior, from ``first``.
 
     The prior is N(0, I) on whitened coefficients, worth one public row; and, but for identity links,
@@ -111,7 +112,7 @@ def public_fit(
     halved until the penalised deviance falls.
     """
     z = rows.x @ whitening.back
-    reach = np.zeros(z.shape[1]) if linear else rows.spread() / 2.5
+    reach = np.zeros(z.shape[1]) if family.linear else rows.spread() / 2.5
     prior = np.eye(z.shape[1]) + whitening.back.T @ (reach[:, None] ** 2 * whitening.back)
 
     def loss(t: Floats) -> float:

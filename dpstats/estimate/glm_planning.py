@@ -35,8 +35,6 @@ class GlmPlan:
 
     Attributes
     ----------
-    start : float
-        What is released before the first round (a response histogram, moments), 0 if nothing.
     far, near : RoundShares
         Of a round before the last one: while what a step leaves behind exceeds its noise, and after.
     last_information, squares, counts : float
@@ -46,7 +44,6 @@ class GlmPlan:
         The last round is left at least this share.
     """
 
-    start: float
     far: RoundShares
     near: RoundShares
     last_information: float
@@ -58,7 +55,7 @@ class GlmPlan:
 
 
 def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmPlan:
-    """The plan of a fit; with ``iterations`` exactly as many rounds, each as dear as it can be.
+    """The plan of a fit that has spent ``start``; with ``iterations`` exactly as many rounds.
 
     Examples
     --------
@@ -74,7 +71,7 @@ def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmP
         room = (1 - start - keep - near.lengths) / max(iterations - 1, 1)
         far = near = near.scaled(min(1.0, room / near.total))
         keep = 0.0
-    return GlmPlan(start, far, near, 0.12, 0.05 if squares else 0.0, 0.02, least, most, keep)
+    return GlmPlan(far, near, 0.12, 0.05 if squares else 0.0, 0.02, least, most, keep)
 
 
 def coarse_enough(n: int, d: int, mu: float, shares: RoundShares) -> bool:

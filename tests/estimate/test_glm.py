@@ -35,7 +35,7 @@ _MOMENT = _X.T @ _X / 300
 
 def test_the_public_fit_is_the_fit_under_its_prior() -> None:
     whitening = equilibrated_whitening(_MOMENT)
-    found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3), False)
+    found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3))
     score, _, _ = _ROWS.working(_LOGIT, found)
     reach = np.diag((_ROWS.spread() / 2.5) ** 2)
     gradient = whitening.back.T @ (_X.T @ score - reach @ found) - whitening.root @ found
@@ -47,7 +47,7 @@ def test_the_public_fit_is_the_fit_under_its_prior() -> None:
 @pytest.mark.parametrize("y", [np.zeros(300), (_X[:, 1] > 0).astype(float)])
 def test_the_public_fit_is_finite_where_responses_are_separated(y: np.ndarray) -> None:
     rows = PublicRows(_X, y, np.zeros(300), np.ones(300))
-    found = public_fit(_LOGIT, rows, equilibrated_whitening(_MOMENT), np.zeros(3), False)
+    found = public_fit(_LOGIT, rows, equilibrated_whitening(_MOMENT), np.zeros(3))
     assert np.abs(found).max() < 30
 
 
@@ -140,7 +140,7 @@ def test_plans_spend_no_more_than_there_is() -> None:
         for start in (0.0, 0.03, 0.18):
             plan = plan_glm_rounds(iterations, start, True)
             rounds = plan.most_rounds if iterations else 1
-            early = (rounds - 1) * max(plan.far.total, plan.near.total) + plan.start
+            early = (rounds - 1) * max(plan.far.total, plan.near.total) + start
             assert early + plan.near.lengths < 0.75
             assert plan.last_information + plan.squares + plan.counts < 0.2
 
