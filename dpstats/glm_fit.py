@@ -52,6 +52,14 @@ from dpstats.estimate.planning import (
     choose_square_clip,
 )
 from dpstats.family import Family
+from dpstats.fit_report import (
+    as_share,
+    average_condition,
+    matrix_notes,
+    released_system,
+    ridge_note,
+    row_lines,
+)
 from dpstats.glm_start import Start, released_null
 from dpstats.mechanism.family_session import FamilySession, Window
 from dpstats.mechanism.scale import LogHistogram
@@ -317,30 +325,14 @@ def _finished(
     last = made[-1].step
     system = None
     if not made[-1].damped:  # the bounds are of full Newton steps
-        system = ReleasedSystem(
-            curvature.released,
-            curvature.used,
-            curvature.released_sd,
-            True,
-            penalty,
-            last.move,
-            last.noise_sd,
-            back,
-        )
+        system = released_system(curvature, penalty, last.move, last.noise_sd, back)
     diagnostics = (
-        Diagnostic(
-            "truncated rows",
-            min(max(rest.cut_share, 0.0), 1.0),
-            rest.share_sd,
+        *row_lines(
+            rest,
             "share whose score or information was cut in the last round",
-        ),
-        Diagnostic(
-            "empty rows",
-            min(max(rest.empty_share, 0.0), 1.0),
-            rest.share_sd,
             "share that is missing, or has an unknown level or an impossible response",
         ),
-        *condition_line(curvature.released),
+        condition_line(curvature.released),
         *lines,
     )
     pearson_sd = None if pearson is None else rest.mean_square_sd
@@ -359,10 +351,10 @@ def _finished(
     )
 
 
-def condition_line(released: Floats) -> tuple[Diagnostic, ...]:
-    values = np.linalg.eigvalsh(released)
-    condition = float(values.mean() / values[0]) if values[0] > 0 else None
-    return (Diagnostic("condition", condition, None, "average, of the released information"),)
+def condition_line(released: Floats) -> Diagnostic:
+    """Average condition number of the information."""
+    found = average_condition(released)
+    return Diagnostic("condition", found, None, "average, of the released information")
 
 
 def _unused_note(rest: RowSummary) -> tuple[str, ...]:
@@ -376,31 +368,16 @@ def _unused_note(rest: RowSummary) -> tuple[str, ...]:
 
 
 def _warnings(curvature: Curvature, last: GlmStep, ridge: float) -> tuple[str, ...]:
-    out = []
-    if not curvature.positive_definite:
-        out.append(
-            "The released information is NOT positive definite: the privacy noise is as large as the "
-            "information in some direction."
-        )
-    if not curvature.resolved:
-        out.append(
-            "Standard errors are not given: in some direction the noise of the released information "
-            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
-            "public columns are in the units of the private ones."
-        )
-    if last.damped or (curvature.resolved and last.bend > 2 * last.noise):
-        out.append(
+    resolved = curvature.resolved
+    notes = matrix_notes("information", "is", curvature.positive_definite, resolved)
+    if last.damped or (resolved and last.bend > 2 * last.noise):
+        notes += (
             "The fit has not settled: the last Newton step was long, as when a column separates the "
             "responses, a level is very rare, or public columns are in other units than the private "
             "ones. Standard errors hold what such a step may leave. A ridge, more public rows with "
-            "responses, or a larger budget help."
+            "responses, or a larger budget help.",
         )
-    if ridge > 0:
-        out.append(
-            "Ridge estimates are shrunk towards zero, the intercept too: standard errors describe "
-            "their spread, not that bias."
-        )
-    return tuple(out)
+    return notes + ridge_note(ridge)
 
 
 def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
@@ -408,7 +385,7 @@ def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
     if clip.lost < 1 / math.sqrt(n):
         return ()
     return (
-        f"Scores have a long tail: about {100 * min(max(cut, 0.0), 1.0):.2g}% of the rows were "
+        f"Scores have a long tail: about {100 * as_share(cut):.2g}% of the rows were "
         "truncated, which moves the estimates. Columns with a long tail should be transformed "
         "(logarithm, square root, groups).",
     )

@@ -165,6 +165,6 @@ def pmt(
         None,
         None,
         iterations,
-        (*condition_line(information.value), *rounds),
+        (condition_line(information.value), *rounds),
         notes,
     )

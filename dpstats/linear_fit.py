@@ -35,6 +35,14 @@ from dpstats.estimate.planning import (
     choose_square_clip,
     plan_linear,
 )
+from dpstats.fit_report import (
+    as_share,
+    average_condition,
+    matrix_notes,
+    released_system,
+    ridge_note,
+    row_lines,
+)
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.report.model import Diagnostic
@@ -144,28 +152,12 @@ def anchored(
     )
     if not curvature.resolved:
         estimate = without_errors(estimate)
-    system = ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        pooled.move,
-        pooled.noise_sd,
-        back,
-    )
+    system = released_system(curvature, penalty, pooled.move, pooled.noise_sd, back)
     conditions = _condition_lines(moments.gram, curvature.released, back)
     diagnostics = (
-        Diagnostic(
-            "truncated rows",
-            _share(rest.cut_share),
-            rest.share_sd,
+        *row_lines(
+            rest,
             "share whose row or score was cut in the last round",
-        ),
-        Diagnostic(
-            "empty rows",
-            _share(rest.empty_share),
-            rest.share_sd,
             "share that is missing or has an unknown level",
         ),
         *conditions,
@@ -371,42 +363,16 @@ def _filled_by_constant(moments: Floats, whitening: Whitening, sd: float, design
 
 def _condition_lines(public: Floats, released: Floats, back: Floats) -> tuple[Diagnostic, ...]:
     """Average condition number (1/d) sum lambda_i / lambda_min before and after whitening."""
-    before, after = (_average_condition(m) for m in (public, released))
+    before, after = (average_condition(m) for m in (public, released))
     return (
         Diagnostic("condition before", before, None, "average, public second moments"),
         Diagnostic("condition after", after, None, "average, released whitened moments"),
     )
 
 
-def _average_condition(matrix: Floats) -> float | None:
-    values = np.linalg.eigvalsh(matrix)
-    return float(values.mean() / values[0]) if values[0] > 0 else None
-
-
-def _share(value: float) -> float:
-    return min(max(value, 0.0), 1.0)
-
-
 def _warnings(positive: bool, resolved: bool, ridge: float) -> tuple[str, ...]:
     """What a reader must know before the digits."""
-    out = []
-    if not positive:
-        out.append(
-            "The released second moments are NOT positive definite: the privacy noise is as large as "
-            "the information in some direction."
-        )
-    if not resolved:
-        out.append(
-            "Standard errors are not given: in some direction the noise of the released second moments "
-            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
-            "public columns are in the units of the private ones."
-        )
-    if ridge > 0:
-        out.append(
-            "Ridge estimates are shrunk towards zero, the intercept too: standard errors describe "
-            "their spread, not that bias."
-        )
-    return tuple(out)
+    return matrix_notes("second moments", "are", positive, resolved) + ridge_note(ridge)
 
 
 def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
@@ -414,7 +380,7 @@ def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
     if clip.lost < 1 / math.sqrt(n):
         return ()
     return (
-        f"Residuals have a long tail: about {100 * _share(cut):.2g}% of the rows were truncated, which "
+        f"Residuals have a long tail: about {100 * as_share(cut):.2g}% of the rows were truncated, which "
         "moves the estimates if the errors are skewed. Transform the response, or use a family for "
         "such data.",
     )
