@@ -35,9 +35,8 @@ from dpstats.glm_start import declared_start, public_start
 from dpstats.mechanism.family_session import FamilySession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
-from dpstats.model import coefficients_of
+from dpstats.model import model_items
 from dpstats.report.glm import GLM_METHODS
-from dpstats.report.privacy import PrivacyStatement
 
 _PAPERS_STEPS = 5
 _MOST_STEPS = 50
@@ -169,9 +168,6 @@ def dp_glm(
             rows, model, start.whitening.back, start.coef, None, total, noise
         ) as session:
             fit = anchored(session, model, start, ridge, iterations, design.terms)
-    statement = PrivacyStatement.of(
-        total, session.releases, noise.seeded, 1e-5 if delta is None else float(delta)
-    )
     return GlmModel(
         call=call_text(
             "dp_glm",
@@ -180,17 +176,7 @@ def dp_glm(
             | {"method": method, "iterations": iterations, "ridge": ridge or None},
         ),
         method=method,
-        design=design,
-        coefficients=coefficients_of(design.terms, fit.estimate),
-        privacy=statement,
-        estimate=fit.estimate,
-        system=fit.system,
-        public=None if moments is None else moments.gram,
-        n=rows.n,
-        m=None if moments is None else moments.m,
-        dropped=0 if moments is None else moments.dropped,
         eta=eta,
-        details=fit.diagnostics,
         notes=fit.notes + ((SAME_TABLE,) if public is data else ()),
         family=model,
         dispersion_source=fit.dispersion_source,
@@ -198,6 +184,7 @@ def dp_glm(
         pearson_sd=fit.pearson_sd,
         iterations=fit.steps,
         limits=None if c_limits is None else (c_limits.c1, c_limits.c2),
+        **model_items(fit, design, moments, rows.n, session, delta),
     )
 
 

@@ -380,7 +380,7 @@ def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
     if clip.lost < 1 / math.sqrt(n):
         return ()
     return (
-        f"Residuals have a long tail: about {100 * as_share(cut):.2g}% of the rows were truncated, which "
-        "moves the estimates if the errors are skewed. Transform the response, or use a family for "
-        "such data.",
+        f"Residuals have a long tail: about {100 * as_share(cut):.2g}% of the rows were truncated, "
+        "which moves the estimates if the errors are skewed. Transform the response, or use a family "
+        "for such data.",
     )

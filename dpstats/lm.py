@@ -33,9 +33,8 @@ from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
-from dpstats.model import coefficients_of
+from dpstats.model import model_items
 from dpstats.report.linear import METHODS
-from dpstats.report.privacy import PrivacyStatement
 
 
 def dp_lm(
@@ -150,9 +149,6 @@ def dp_lm(
             shift = whitening.back @ (whitening.back.T @ moments.cross)
         with LinearSession(rows, whitening.back, shift, total, noise) as session:
             fit = (pmt if papers else anchored)(session, moments, whitening, ridge, eta)
-    statement = PrivacyStatement.of(
-        total, session.releases, noise.seeded, 1e-5 if delta is None else float(delta)
-    )
     return LinearModel(
         call=call_text(
             "dp_lm",
@@ -161,19 +157,10 @@ def dp_lm(
             | {"method": method, "ridge": ridge or None},
         ),
         method=method,
-        design=design,
-        coefficients=coefficients_of(design.terms, fit.estimate),
-        privacy=statement,
-        estimate=fit.estimate,
-        system=fit.system,
-        public=None if moments is None else moments.gram,
-        n=rows.n,
-        m=None if moments is None else moments.m,
-        dropped=0 if moments is None else moments.dropped,
         eta=eta,
         sigma_source=fit.sigma_source,
-        details=fit.diagnostics,
         notes=fit.notes + ((SAME_TABLE,) if public is data else ()),
+        **model_items(fit, design, moments, rows.n, session, delta),
     )
 
 

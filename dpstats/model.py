@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from dpstats.errors import ArgumentError, NotReleasedError, naming
 from dpstats.estimate.linear import Estimate
 from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
-from dpstats.frame import Design
+from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.session import Session
 from dpstats.report.model import Diagnostic, ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.result import Coefficients, Result
@@ -30,6 +31,41 @@ from dpstats.report.table import Page
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
     """Named coefficients with their two covariances."""
     return Coefficients(tuple(terms), estimate.coef, estimate.sampling, estimate.privacy)
+
+
+class Fit(Protocol):
+    """What a method hands over, whatever the model."""
+
+    @property
+    def estimate(self) -> Estimate: ...
+    @property
+    def system(self) -> ReleasedSystem | None: ...
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+
+
+def model_items(
+    fit: Fit,
+    design: Design,
+    moments: PublicMoments | None,
+    n: int,
+    session: Session[Any],
+    delta: float | None,
+) -> dict[str, Any]:
+    """What every model takes from a fit, its public data and the session that it has spent."""
+    shown = 1e-5 if delta is None else float(delta)
+    return {
+        "design": design,
+        "coefficients": coefficients_of(design.terms, fit.estimate),
+        "privacy": PrivacyStatement.of(session.total, session.releases, session.seeded, shown),
+        "estimate": fit.estimate,
+        "system": fit.system,
+        "public": None if moments is None else moments.gram,
+        "n": n,
+        "m": None if moments is None else moments.m,
+        "dropped": 0 if moments is None else moments.dropped,
+        "details": fit.diagnostics,
+    }
 
 
 @dataclass(frozen=True, repr=False, eq=False)

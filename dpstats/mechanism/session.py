@@ -69,6 +69,11 @@ class Session(Generic[_Rows]):
     def n(self) -> int:
         return self._rows.n
 
+    @property
+    def seeded(self) -> bool:
+        """Whether the noise came from a seed."""
+        return self._noise.seeded
+
     def __enter__(self) -> Self:
         return self
 
