@@ -7,7 +7,7 @@ import numpy as np
 from dpstats.bounds.linear import ReleasedSystem
 from dpstats.estimate.matrices import Curvature, Floats
 from dpstats.mechanism.session import RowSummary
-from dpstats.report.model import Diagnostic
+from dpstats.report.released import Diagnostic
 
 
 def released_system(

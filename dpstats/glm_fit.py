@@ -64,7 +64,7 @@ from dpstats.glm_start import Start, released_null
 from dpstats.mechanism.family_session import FamilySession, Window
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.session import RowSummary, sane
-from dpstats.report.model import Diagnostic
+from dpstats.report.released import Diagnostic
 
 _WIDE: Window = (-64, 160)
 

@@ -15,7 +15,7 @@ from dpstats.family import Family
 from dpstats.frame import PublicMoments
 from dpstats.glm_fit import GlmFit, condition_line
 from dpstats.mechanism.family_session import FamilySession
-from dpstats.report.model import Diagnostic
+from dpstats.report.released import Diagnostic
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from dpstats.fit_report import (
 )
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.linear_session import LinearSession
-from dpstats.report.model import Diagnostic
+from dpstats.report.released import Diagnostic
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
-from dpstats.report.model import Diagnostic, ModelPage, print_page, wald_page
+from dpstats.report.model import ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
 
@@ -118,39 +119,14 @@ class Model(Result):
         """The formula that was fitted."""
         return self.design.formula
 
-    @property
-    def nobs(self) -> int:
-        """Number of private rows, a public number."""
-        return self.n
-
     def _intercept(self) -> int | None:
         terms = self.coefficients.terms
         return terms.index("Intercept") if "Intercept" in terms else None
 
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
-        return {
-            "df_residual": [self.estimate.n - len(self.coefficients.coef)],
-            "nobs": [self.nobs],
-            "n_public": [self.m],
-            "mu": [self.privacy.mu],
-            "rho": [self.privacy.rho],
-            "epsilon": [self.privacy.epsilon(self.privacy.shown_delta)],
-            "delta": [self.privacy.shown_delta],
-            "method": [self.method],
-            "seeded": [self.privacy.seeded],
-        }
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Private shares of truncated and empty rows with their noise, conditioning, rounds."""
-        return pd.DataFrame(
-            {
-                "value": [d.value for d in self.details],
-                "noise_sd": [d.noise_sd for d in self.details],
-                "note": [d.note for d in self.details],
-            },
-            index=[d.name for d in self.details],
-        )
+        df = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
+        return df | super()._glance_items()
 
     def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:
         """Linear predictor with offset, its variance, and the index of ``newdata``."""

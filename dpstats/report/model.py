@@ -16,6 +16,7 @@ from dpstats.report.format import (
     stars,
 )
 from dpstats.report.privacy import SEEDED, UNIT, PrivacyStatement
+from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
 from dpstats.report.table import (
     Column,
@@ -27,16 +28,6 @@ from dpstats.report.table import (
     Preformatted,
     Table,
 )
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One line of diagnostics: a number, its noise if it is a private release, and a word on it."""
-
-    name: str
-    value: float | None
-    noise_sd: float | None
-    note: str
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ def print_page(page: ModelPage, as_table: bool = False) -> Page:
             Preformatted(page.call),
             Heading("Coefficients"),
             table if as_table else _folded(terms, coef),
-            Preformatted(_privacy_line(page.privacy)),
+            Preformatted(privacy_line(page.privacy)),
             *[Paragraph(f"Note: {note}") for note in page.notes],
         )
     )
@@ -88,7 +79,7 @@ def _folded(terms: Sequence[str], numbers: Sequence[str], width: int = 80) -> Pr
     return Preformatted("\n".join([*lines, names, values]))
 
 
-def _privacy_line(privacy: PrivacyStatement) -> str:
+def privacy_line(privacy: PrivacyStatement) -> str:
     seeded = f"; {SEEDED}" if privacy.seeded else ""
     return f"Privacy: {privacy.line()}{seeded}"
 
@@ -141,9 +132,7 @@ def model_summary(page: ModelPage, said: tuple[tuple[str, str], ...], fit: Seque
         coefficient_table(page.coefficients),
         *fit,
         *[Paragraph(f"Note: {note}") for note in page.notes],
-        Heading("Privacy"),
-        KeyValues(tuple(_privacy_items(page.privacy))),
-        mechanism_table(page.privacy),
+        *privacy_blocks(page.privacy),
     ]
     if page.bounds:
         parts += [Heading("Error bounds"), bounds_table(page.bounds, page.method == "pmt")]
@@ -161,6 +150,12 @@ def row_lines(page: ModelPage, why: str = "missing values or unknown levels") ->
         share = 100 * (1 - page.filled / page.n)
         lines.append(f"About {share:.2g}% of the private rows are not used: {why}")
     return lines
+
+
+def privacy_blocks(privacy: PrivacyStatement) -> tuple[Part, ...]:
+    """What was spent, on what, and with which noise."""
+    items = KeyValues(tuple(_privacy_items(privacy)))
+    return Heading("Privacy"), items, mechanism_table(privacy)
 
 
 def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:

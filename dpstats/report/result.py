@@ -8,53 +8,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, NotReleasedError
-from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.table import Page
+from dpstats.errors import ArgumentError
+from dpstats.report.released import Released
 
 Floats = NDArray[np.floating[Any]]
-
-_NEEDS_ROWS = {
-    "resid": "residuals",
-    "residuals": "residuals",
-    "resid_pearson": "residuals",
-    "rstandard": "residuals",
-    "fitted": "fitted values",
-    "fittedvalues": "fitted values",
-    "fitted_values": "fitted values",
-    "hatvalues": "leverages",
-    "model": "rows of the model frame",
-    "data": "rows",
-    "augment": "per-row values",
-}
-_NOT_RELEASED = ("aic", "bic", "deviance", "null_deviance", "llf", "loglik", "logLik", "pseudo_r2")
-_OTHER_NAMES = {
-    "df_resid": "glance().df_residual",
-    "scale": "glance()",
-    "get_prediction": "predict(newdata, interval='confidence')",
-    "exposure": "offset(log(time)) in the formula",
-    "params": "coef()",
-    "bse": "se()",
-    "conf_int": "confint()",
-    "cov_params": "vcov()",
-    "coefficients": "coef()",
-    "rsquared": "glance().r_squared",
-    "r_squared": "glance().r_squared",
-    "df_residual": "glance().df_residual",
-    "pvalues": "tidy().p_value",
-    "tvalues": "tidy().statistic",
-    "summary2": "summary()",
-    "terms": "coef().index",
-    "wald_test": "anova(fit, smaller)",
-}
 
 
 @dataclass(frozen=True)
@@ -107,11 +71,10 @@ def limit_names(level: float) -> tuple[str, str]:
     return f"{low:.4g}%", f"{100 - low:.4g}%"
 
 
-class Result:
-    """Base of the fitted models; subclasses provide the four attributes below."""
+class Result(Released):
+    """Base of the models with coefficients."""
 
     coefficients: Coefficients
-    privacy: PrivacyStatement
 
     def coef(self) -> pd.Series:
         """Coefficients, indexed by the columns of the design."""
@@ -154,32 +117,6 @@ class Result:
             }
         )
 
-    def glance(self) -> pd.DataFrame:
-        """One row that describes the fit as a whole."""
-        raise NotImplementedError
-
-    def summary(self) -> Page:
-        """The page of the fit; prints as text, shows as HTML, exports to Markdown, LaTeX, CSV."""
-        raise NotImplementedError
-
-    def _bounds(self) -> tuple[Bound, ...]:
-        raise NotImplementedError
-
-    def bounds(self) -> pd.DataFrame:
-        """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises."""
-        bounds = self._bounds()
-        return pd.DataFrame(
-            {
-                "statement": [b.statement for b in bounds],
-                "norm": [b.norm for b in bounds],
-                "value": [b.value for b in bounds],
-                "probability": [b.probability for b in bounds],
-                "kind": [b.kind for b in bounds],
-                "source": [b.source for b in bounds],
-                "premises": ["; ".join(str(p) for p in b.premises) for b in bounds],
-            }
-        )
-
     def to_json(self) -> str:
         """Estimates, covariances and privacy as JSON; no rows, because a result holds none."""
         c = self.coefficients
@@ -195,25 +132,6 @@ class Result:
                 "glance": {k: _plain(v) for k, v in self.glance().iloc[0].to_dict().items()},
             }
         )
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in _NEEDS_ROWS:
-            raise NotReleasedError(
-                f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
-                "themselves. Use predict(newdata) on rows that you may show, and diagnostics() for "
-                "what the fit says of itself."
-            )
-        if name in _NOT_RELEASED:
-            raise NotReleasedError(
-                f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
-                "own. Compare nested models by anova(fit, fit.update(...)), which spends nothing."
-            )
-        if _OTHER_NAMES.get(name):
-            raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __str__(self) -> str:
-        return repr(self)
 
 
 def _plain(value: Any) -> Any:

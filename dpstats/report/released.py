@@ -1,0 +1,147 @@
+"""What every result answers, whatever was fitted: bounds, diagnostics, and why there are no rows.
+
+A result is frozen and holds no row of the private data, so that it can be printed, pickled and passed
+on. What would need a row does not exist; asking for it says what to use instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from dpstats.bounds.bound import Bound
+from dpstats.errors import NotReleasedError
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.table import Page
+
+_NEEDS_ROWS = {
+    "resid": "residuals",
+    "residuals": "residuals",
+    "resid_pearson": "residuals",
+    "rstandard": "residuals",
+    "fitted": "fitted values",
+    "fittedvalues": "fitted values",
+    "fitted_values": "fitted values",
+    "hatvalues": "leverages",
+    "model": "rows of the model frame",
+    "data": "rows",
+    "augment": "per-row values",
+}
+_NOT_RELEASED = ("aic", "bic", "deviance", "null_deviance", "llf", "loglik", "logLik", "pseudo_r2")
+_OTHER_NAMES = {
+    "df_resid": "glance().df_residual",
+    "scale": "glance()",
+    "get_prediction": "predict(newdata, interval='confidence')",
+    "exposure": "offset(log(time)) in the formula",
+    "params": "coef()",
+    "bse": "se()",
+    "conf_int": "confint()",
+    "cov_params": "vcov()",
+    "coefficients": "coef()",
+    "rsquared": "glance().r_squared",
+    "r_squared": "glance().r_squared",
+    "df_residual": "glance().df_residual",
+    "pvalues": "tidy().p_value",
+    "tvalues": "tidy().statistic",
+    "summary2": "summary()",
+    "terms": "coef().index",
+    "wald_test": "anova(fit, smaller)",
+}
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One line of diagnostics: a number, its noise if it is a private release, and a word on it."""
+
+    name: str
+    value: float | None
+    noise_sd: float | None
+    note: str
+
+
+class Released:
+    """Base of all results; subclasses provide the attributes below."""
+
+    call: str
+    method: str
+    privacy: PrivacyStatement
+    n: int
+    m: int | None
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def nobs(self) -> int:
+        """Number of private rows, a public number."""
+        return self.n
+
+    def _glance_items(self) -> dict[str, list[Any]]:
+        """What every one-row description holds."""
+        return {
+            "nobs": [self.nobs],
+            "n_public": [self.m],
+            "mu": [self.privacy.mu],
+            "rho": [self.privacy.rho],
+            "epsilon": [self.privacy.epsilon(self.privacy.shown_delta)],
+            "delta": [self.privacy.shown_delta],
+            "method": [self.method],
+            "seeded": [self.privacy.seeded],
+        }
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the fit as a whole."""
+        raise NotImplementedError
+
+    def summary(self) -> Page:
+        """The page of the fit; prints as text, shows as HTML, exports to Markdown, LaTeX, CSV."""
+        raise NotImplementedError
+
+    def _bounds(self) -> tuple[Bound, ...]:
+        raise NotImplementedError
+
+    def bounds(self) -> pd.DataFrame:
+        """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises."""
+        bounds = self._bounds()
+        return pd.DataFrame(
+            {
+                "statement": [b.statement for b in bounds],
+                "norm": [b.norm for b in bounds],
+                "value": [b.value for b in bounds],
+                "probability": [b.probability for b in bounds],
+                "kind": [b.kind for b in bounds],
+                "source": [b.source for b in bounds],
+                "premises": ["; ".join(str(p) for p in b.premises) for b in bounds],
+            }
+        )
+
+    def diagnostics(self) -> pd.DataFrame:
+        """What the fit says of itself: released numbers with their noise, and public ones."""
+        return pd.DataFrame(
+            {
+                "value": [d.value for d in self.details],
+                "noise_sd": [d.noise_sd for d in self.details],
+                "note": [d.note for d in self.details],
+            },
+            index=[d.name for d in self.details],
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _NEEDS_ROWS:
+            raise NotReleasedError(
+                f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
+                "themselves. Use predict(newdata) on rows that you may show, and diagnostics() for "
+                "what the fit says of itself."
+            )
+        if name in _NOT_RELEASED:
+            raise NotReleasedError(
+                f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
+                "own. Compare nested models by anova(fit, fit.update(...)), which spends nothing."
+            )
+        if _OTHER_NAMES.get(name):
+            raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __str__(self) -> str:
+        return repr(self)
