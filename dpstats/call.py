@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, PublicMoments, Rows, public_moments
 
@@ -90,6 +91,19 @@ def resolve_public(
         return replace(public, design=public.design.with_response(formula, limits))
     public.design.require_formula(formula)
     return public
+
+
+def public_rows(design: Design, public: Any) -> PublicRows:
+    """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
+    with naming("the public data"):
+        blocks = list(design.rows(public).blocks())
+    x = np.concatenate([block.x for block in blocks])
+    y = np.concatenate([block.y for block in blocks])
+    zero, one = np.zeros(len(y)), np.ones(len(y))
+    offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
+    weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
+    used = (x != 0).any(axis=1)
+    return PublicRows(x[used], y[used], offset[used], weight[used])
 
 
 def check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) -> None:

@@ -21,6 +21,7 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    public_rows,
     resolve_public,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming
@@ -221,16 +222,7 @@ def _public_rows(moments: PublicMoments | None, public: Any, family: Family) -> 
     if moments is None or isinstance(public, PublicMoments):
         _check_public_mean(moments, family)
         return None
-    with naming("the public data"):
-        rows = moments.design.rows(public)
-        blocks = list(rows.blocks())
-    x = np.concatenate([block.x for block in blocks])
-    y = np.concatenate([block.y for block in blocks])
-    zero, one = np.zeros(len(y)), np.ones(len(y))
-    offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
-    weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
-    used = (x != 0).any(axis=1)
-    found = PublicRows(x[used], y[used], offset[used], weight[used])
+    found = public_rows(moments.design, public)
     _check_size_of(float(np.abs(found.y).max(initial=0.0)))
     wrong = ~family.possible(found.y)
     if wrong.any():
