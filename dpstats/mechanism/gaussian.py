@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.mechanism.noise import SMALLEST_SD, Noise
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
 
 Floats = NDArray[np.floating[Any]]
 
@@ -44,7 +44,7 @@ class Release:
     value: Floats
     sensitivity: float
     noise_sd: float
-    cost: Privacy
+    cost: Privacy | ApproximatePrivacy
     step: float
 
 
@@ -75,6 +75,7 @@ def release_vector(
     unit: float,
     privacy: Privacy,
     noise: Noise,
+    wider: NDArray[np.bool_] | None = None,
 ) -> Release:
     """Add the same noise to every coordinate of an integer vector.
 
@@ -86,6 +87,9 @@ def release_vector(
         Largest l2 change of ``total`` (in integers) when one row is replaced; the caller proves it.
     unit : float
         What one integer step is worth in the released value.
+    wider : array of bool, optional
+        Coordinates whose noise is sqrt(2) times as large; the sensitivity is then that of the vector
+        in which these are divided by sqrt(2).
 
     Notes
     -----
@@ -93,6 +97,8 @@ def release_vector(
     """
     sd, cost = _noise_scale(sensitivity, privacy)
     drawn = noise.integers(sd, total.size).astype(object).reshape(total.shape)
+    if wider is not None:
+        drawn[wider] = noise.integers(math.sqrt(2) * sd, int(wider.sum())).astype(object)
     value = _to_float(total + drawn, unit)
     return Release(what, value, sensitivity * unit, sd * unit, cost, unit)
 

@@ -1,4 +1,4 @@
-"""Integer Gaussian noise, secure or seeded.
+"""Integer Gaussian noise and coins, secure or seeded.
 
 The discrete Gaussian of parameter sigma puts mass proportional to exp(-k^2 / (2 sigma^2)) on every
 integer k. Added to integers that change by D_j in coordinate j between neighbours, with its own
@@ -16,6 +16,8 @@ release but those of budgets so large (mu in the thousands) that the floor is re
 
 from __future__ import annotations
 
+import secrets
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +41,10 @@ class Noise(Protocol):
         """Draw ``size`` independent discrete Gaussians with parameter ``sd``."""
         ...
 
+    def coin(self, probability: float) -> bool:
+        """True with exactly this probability."""
+        ...
+
 
 def check_sd(sd: float) -> float:
     """Refuse a noise scale for which the statements of this module would not hold."""
@@ -60,6 +66,11 @@ class SecureNoise:
         sampler = opendp.m.make_gaussian(*space, scale=check_sd(sd))
         return np.asarray(sampler([0] * size), dtype=np.int64)
 
+    def coin(self, probability: float) -> bool:
+        # a float is a whole number of 2^-k: that many of 2^k equally likely integers lie below it
+        part = Fraction(probability)
+        return secrets.randbelow(part.denominator) < part.numerator
+
 
 class SeededNoise:
     """The same law from numpy's generator: reproducible, for teaching and tests, never for release."""
@@ -72,6 +83,9 @@ class SeededNoise:
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
         # rounding a normal is the discrete law up to 1 / (24 sd^2), and sd >= 2^10
         return np.rint(self._generator.normal(0.0, check_sd(sd), size)).astype(np.int64)
+
+    def coin(self, probability: float) -> bool:
+        return bool(self._generator.random() < probability)
 
 
 def make_noise(seed: int | None) -> Noise:

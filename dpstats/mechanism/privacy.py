@@ -1,12 +1,18 @@
 """Privacy parameters and the exact conversions between them.
 
-Every mechanism of the package that carries one of these totals is Gaussian, so that
+Nearly every mechanism of the package is Gaussian, so that
 
 * mu-GDP (Gaussian differential privacy) and rho-zCDP are the same statement, rho = mu^2 / 2;
 * compositions add mu^2 (and rho), adaptively as well;
 * (epsilon, delta) follows from the exact trade-off curve of the Gaussian mechanism,
   delta(epsilon) = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2),
   never from a loose tail bound.
+
+Where noise is calibrated to the data set at hand (see `ptr`), the statement is "mu-GDP up to slack":
+off an event of at most that probability the mechanism is mu-GDP. It is slack-approximate rho-zCDP,
+delta(epsilon) is at most slack plus that of the Gaussian, and compositions add mu^2 and add slacks
+(a union bound over the events). A release whose guarantee is stated at one epsilon only is an
+`ApproximatePrivacy`.
 
 Neighbours are data sets in which one row is *replaced*; the number of rows is public.
 """
@@ -43,6 +49,8 @@ class Privacy:
     ----------
     mu : float
         Parameter of Gaussian differential privacy.
+    slack : float
+        Probability of the event off which the statement holds; 0 for Gaussian mechanisms.
 
     Examples
     --------
@@ -56,24 +64,27 @@ class Privacy:
     """
 
     mu: float
+    slack: float = 0.0
 
     @property
     def rho(self) -> float:
-        """Parameter of zero-concentrated differential privacy, mu^2 / 2."""
+        """Parameter of zero-concentrated differential privacy, mu^2 / 2 (slack-approximate)."""
         return self.mu**2 / 2
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta for which the total is (epsilon, delta)-private."""
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
-        return math.exp(_log_delta(self.mu, epsilon))
+        return min(self.slack + math.exp(_log_delta(self.mu, epsilon)), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon for which the total is (epsilon, delta)-private."""
         _check_delta(delta)
         if self.delta(0.0) <= delta:
             return 0.0
-        target = math.log(delta)
+        if delta <= self.slack:
+            return math.inf
+        target = math.log(delta - self.slack)
         high = 1.0
         while _log_delta(self.mu, high) > target:
             high *= 2
@@ -83,6 +94,52 @@ class Privacy:
     def share(self, part: float) -> Privacy:
         """The cost of a release that takes the fraction ``part`` of this total's mu^2."""
         return Privacy(self.mu * math.sqrt(part))
+
+
+@dataclass(frozen=True)
+class ApproximatePrivacy:
+    """(epsilon, delta)-privacy at one epsilon, by a mechanism that is not Gaussian.
+
+    At other epsilons nothing is used but that statement itself: above it delta stays; below it the
+    pair of laws that is worst among all (epsilon, delta)-private ones gives delta + (1 - delta)
+    (exp(at) - exp(epsilon)) / (1 + exp(at)) (Kairouz, Oh and Viswanath 2015).
+
+    Examples
+    --------
+    >>> single = ApproximatePrivacy(at=1.0, slack=1e-5)
+    >>> single.epsilon(1e-5), round(single.delta(0.5), 3)
+    (1.0, 0.288)
+    """
+
+    at: float
+    slack: float
+
+    @property
+    def mu(self) -> float:
+        """Not known: no Gaussian statement is made."""
+        return math.nan
+
+    @property
+    def rho(self) -> float:
+        """Not known: no zCDP statement is made."""
+        return math.nan
+
+    def delta(self, epsilon: float) -> float:
+        """A delta at this epsilon."""
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
+        if epsilon >= self.at:
+            return self.slack
+        rest = -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
+        return self.slack + (1 - self.slack) * rest
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon that follows at this delta."""
+        _check_delta(delta)
+        if delta < self.slack:
+            return math.inf
+        part = (delta - self.slack) / (1 - self.slack) * (1 + math.exp(-self.at))
+        return max(self.at + math.log1p(-part), 0.0) if part < 1 else 0.0
 
 
 def _check_delta(delta: float) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.slabs import Integers, Slabs
 
@@ -52,13 +52,13 @@ class Session(Generic[_Rows]):
     ----------
     rows : Slabs
         The private rows.
-    total : Privacy
-        What the call may spend.
+    total : Privacy or ApproximatePrivacy
+        What the call may spend; the latter only in one release.
     noise : Noise
         Secure or seeded.
     """
 
-    def __init__(self, rows: _Rows, total: Privacy, noise: Noise) -> None:
+    def __init__(self, rows: _Rows, total: Privacy | ApproximatePrivacy, noise: Noise) -> None:
         self.total = total
         self.left = 1.0
         self.releases: list[Release] = []
@@ -86,9 +86,18 @@ class Session(Generic[_Rows]):
     def _spend(self, share: float) -> Privacy:
         if not 0 < share <= self.left * (1 + 1e-12):
             raise ValueError("the shares of a call's releases exceed its total")
+        if not isinstance(self.total, Privacy):
+            raise ValueError("a total stated at one epsilon pays for one release")
         share = min(share, self.left)
         self.left -= share
         return self.total.share(share)
+
+    def _spend_all(self) -> Privacy | ApproximatePrivacy:
+        """The whole total, for the one release of a session."""
+        if self.left < 1:
+            raise ValueError("the shares of a call's releases exceed its total")
+        self.left = 0.0
+        return self.total
 
     def _record(self, release: Release) -> Release:
         self.releases.append(release)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 
 from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
 from dpstats.report.format import format_scalar
 
 UNIT = "one row replaced by another (n is public)"
@@ -32,7 +33,7 @@ class PrivacyStatement:
 
     Attributes
     ----------
-    total : Privacy
+    total : Privacy or ApproximatePrivacy
     spent : tuple of Spent
     seeded : bool
         Whether the noise came from a seed; such a result must not leave the machine.
@@ -46,14 +47,18 @@ class PrivacyStatement:
     (1.0, 0.5)
     """
 
-    total: Privacy
+    total: Privacy | ApproximatePrivacy
     spent: tuple[Spent, ...]
     seeded: bool
     shown_delta: float = 1e-5
 
     @classmethod
     def of(
-        cls, total: Privacy, releases: Iterable[Release], seeded: bool, shown_delta: float
+        cls,
+        total: Privacy | ApproximatePrivacy,
+        releases: Iterable[Release],
+        seeded: bool,
+        shown_delta: float,
     ) -> PrivacyStatement:
         spent = tuple(
             Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu) for r in releases
@@ -62,13 +67,18 @@ class PrivacyStatement:
 
     @property
     def mu(self) -> float:
-        """Parameter of Gaussian differential privacy."""
+        """Parameter of Gaussian differential privacy; NaN where no such statement is made."""
         return self.total.mu
 
     @property
     def rho(self) -> float:
         """Parameter of zero-concentrated differential privacy."""
         return self.total.rho
+
+    @property
+    def slack(self) -> float:
+        """Probability of the event off which mu and rho hold; 0 for Gaussian mechanisms."""
+        return self.total.slack
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at this delta."""
@@ -98,11 +108,17 @@ class PrivacyStatement:
         )
 
     def line(self) -> str:
-        """The total in its three units."""
-        return (
-            f"mu = {format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP), "
+        """The total in its three units, or at its one epsilon."""
+        at = (
             f"epsilon = {format_scalar(self.epsilon(self.shown_delta), 4)} "
             f"at delta = {format_scalar(self.shown_delta, 4)}"
+        )
+        if math.isnan(self.mu):
+            return f"{at} (for this release by itself)"
+        slack = f" up to delta0 = {format_scalar(self.slack, 3)}" if self.slack else ""
+        return (
+            f"mu = {format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP)"
+            f"{slack}, {at}"
         )
 
     def __repr__(self) -> str:

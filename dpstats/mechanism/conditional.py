@@ -1,0 +1,76 @@
+"""Releases whose noise belongs to the data set at hand: numbers on a lattice, and a test before them.
+
+An estimate such as a least-squares solution is not a sum of integers. It is computed from exact sums,
+in floats, and rounded to a lattice so fine that the rounding is far below its sensitivity; the noise is
+then added in integers, and what leaves is an integer multiple of the lattice's unit. What floats and
+rounding may add to a sensitivity is part of the sensitivity (`WIDENED`, and the proofs of the callers).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpstats.mechanism.gaussian import Floats, Release, release_vector
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.slabs import Integers
+
+WIDENED = 1 + 1e-6
+"""Factor on a sensitivity that covers the rounding to a lattice made for it."""
+
+
+def lattice_unit(sensitivity: float, size: int) -> float:
+    """A power of two so small that rounding ``size`` numbers moves them by 10^-6 of the sensitivity.
+
+    Each coordinate moves by at most half a unit, in each of two neighbours: sqrt(size) units
+    altogether, at most 10^-7 of the sensitivity.
+    """
+    return 2.0 ** math.floor(math.log2(1e-7 * sensitivity / math.sqrt(size)))
+
+
+def on_lattice(value: Floats, unit: float) -> Integers:
+    """Nearest multiples of ``unit``, a power of two, as exact integers; what is not finite is zero."""
+    with np.errstate(all="ignore"):
+        steps = np.rint(value / unit)
+    return np.array([int(k) if math.isfinite(k) else 0 for k in steps.ravel()], dtype=object)
+
+
+def ratio_on_lattice(above: int, below: int, unit: float) -> int:
+    """The nearest integer to (above / below) / unit, computed exactly."""
+    return round(Fraction(above, below) / Fraction(unit))
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a test let through: the release, whose value is None when the answer is "no reply"."""
+
+    release: Release
+    passed: bool
+
+
+def release_if_safe(
+    what: str,
+    total: Integers,
+    unit: float,
+    *,
+    probability: float,
+    noise_sd: float,
+    sensitivity: float,
+    cost: Privacy | ApproximatePrivacy,
+    noise: Noise,
+) -> Tested:
+    """Toss a coin; release ``total`` with noise of the given scale, or nothing.
+
+    The caller's plan (`ptr`) proves ``cost`` from the probabilities and sensitivities by level of
+    safety. Noise is drawn whatever the coin says, so that the time of a call does not depend on it more
+    than the answer does.
+    """
+    passed = noise.coin(probability)
+    drawn = release_vector(what, total, noise_sd / unit, unit, Privacy(1.0), noise)
+    value = drawn.value if passed else np.full_like(drawn.value, np.nan)
+    release = replace(drawn, value=value, sensitivity=sensitivity, cost=cost)
+    return Tested(release, passed)
