@@ -130,7 +130,7 @@ def dp_lm(
                 "public_moments of the design alone ('~ x1 + x2')."
             )
         design = moments.design
-    _check_response(design)
+    check_response(design)
     check_limits(design, method, limits)
     with naming("the private data"):
         rows = design.rows(data)
@@ -164,7 +164,7 @@ def dp_lm(
     )
 
 
-def _check_response(design: Design) -> None:
+def check_response(design: Design) -> None:
     if design.response is None:
         raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
     if design.response_kind == "category":

@@ -163,17 +163,16 @@ class LinearRows(Slabs[_Slab]):
         (total,) = self._sums(lambda slab: (slab.z @ slab.z.T,), (self.d, self.d))
         return total
 
-    def cross(self, response_clip: float) -> NDArray[np.object_]:
-        """Sum of z y with y as it was before the cut, itself cut to ``response_clip``.
+    def cross(self, response_clip: float, *, whole: bool = True) -> NDArray[np.object_]:
+        """Sum of z y with y cut to ``response_clip``: as it was before the cut, or scaled with z.
 
         Sensitivity: |z| <= steps and |y| <= steps as integers, so 2 steps^2.
         """
         steps = self.grid.steps
 
         def work(slab: _Slab) -> tuple[Floats]:
-            y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0)
-            whole = np.rint(np.clip(y / response_clip, -1.0, 1.0) * steps)
-            return (slab.z @ whole,)
+            y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
+            return (slab.z @ np.rint(np.clip(y / response_clip, -1.0, 1.0) * steps),)
 
         (total,) = self._sums(work, (self.d,))
         return total

@@ -14,6 +14,13 @@ METHODS = {
     "ssp": "sufficient statistics within declared limits",
 }
 
+EPTR_METHODS = {
+    "adaptive": "least squares with noise for a private bound on its design",
+    "ptr": "least squares behind a private test of its design",
+    "adassp": "noisy moments with a ridge (AdaSSP), from the public fit",
+    "paper": "ePTR-OLS (Algorithm 4 of the ePTR paper)",
+}
+
 
 @dataclass(frozen=True)
 class LinearPage(ModelPage):
@@ -27,7 +34,7 @@ class LinearPage(ModelPage):
 def summary_page(page: LinearPage) -> Page:
     """R's summary.lm, followed by the privacy, bounds and diagnostics blocks."""
     fit = Preformatted("\n".join(row_lines(page) + _fit_lines(page)))
-    return model_summary(page, (("Method", METHODS[page.method]),), [fit])
+    return model_summary(page, (("Method", (METHODS | EPTR_METHODS)[page.method]),), [fit])
 
 
 def _fit_lines(page: LinearPage) -> list[str]:

@@ -1,0 +1,79 @@
+"""A linear model fitted by efficient Propose-Test-Release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from dpstats.bounds.bound import Bound
+from dpstats.errors import NotReleasedError
+from dpstats.linear_model import LinearModel
+from dpstats.model import Path
+from dpstats.report.eptr import Answers, answers_table
+from dpstats.report.table import Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class EptrLinearModel(LinearModel):
+    """A private linear model whose noise belongs to the data set; answers as `LinearModel` does.
+
+    Attributes
+    ----------
+    released : bool
+        False when the test said "no reply": `coef` is then the public answer.
+    error : tuple of Bound
+        The decomposition of the error that the summary shows.
+    answers : Answers or None
+        Probability of an answer by level of safety, where there is a test.
+    moments_released : bool
+        Whether second moments were released, so that `update` and `path` are possible.
+
+    Examples
+    --------
+    >>> from dpstats import eptr_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = eptr_lm(
+    ...     "rate_marriage ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
+    ... )
+    >>> fit.released, list(fit.coef().index)
+    (True, ['Intercept', 'age', 'religious'])
+    """
+
+    released: bool
+    error: tuple[Bound, ...]
+    answers: Answers | None
+    moments_released: bool
+
+    def summary(self) -> Page:
+        """R's summary.lm, with the privacy spent, the error's parts and the test's probabilities."""
+        page = super().summary()
+        if self.answers is None:
+            return page
+        return Page((*page.parts, *answers_table(self.answers, self.released)))
+
+    def _r_squared(self) -> tuple[float, float] | None:
+        return super()._r_squared() if self.moments_released else None
+
+    def _bounds(self) -> tuple[Bound, ...]:
+        return self.error
+
+    def _require_moments(self, what: str) -> None:
+        if not self.moments_released:
+            raise NotReleasedError(
+                f"{what} needs second moments, and method='{self.method}' releases coefficients only: "
+                "use eptr_lm(..., method='adassp') or dp_lm."
+            )
+
+    def update(self, formula: str) -> Self:
+        """A sub-model, as `LinearModel.update`; where second moments were released."""
+        self._require_moments("update()")
+        return super().update(formula)
+
+    def path(
+        self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
+    ) -> Path:
+        """Coefficients along a penalty, as `LinearModel.path`; where second moments were released."""
+        self._require_moments("path()")
+        return super().path(penalty, lambdas, alpha)

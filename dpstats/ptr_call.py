@@ -1,0 +1,126 @@
+"""What the functions of efficient Propose-Test-Release share: their budgets and their notes.
+
+Three kinds of releases need three kinds of totals: plain Gaussian ones (any unit), those whose noise
+rests on a private lower bound ("bounded"; mu-GDP up to a slack), and those behind a test. Nothing here
+sees a private value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_privacy
+from dpstats.mechanism.ptr import gaussian_mu, gdp_split
+
+CALIBRATIONS = ("gdp", "dp")
+Kind = Literal["gaussian", "bounded", "tested", "paper"]
+_BOUND_SLACK = 0.2
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a call may spend: its total, and epsilon and delta where a test needs them."""
+
+    total: Privacy | ApproximatePrivacy
+    epsilon: float = math.nan
+    delta: float = math.nan
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian of this budget, for planning."""
+        if isinstance(self.total, Privacy):
+            return self.total.mu
+        return gaussian_mu(self.total.at, self.total.slack)
+
+
+def resolve_budget(
+    function: str, method: str, kind: Kind, calibration: str, given: Mapping[str, float | None]
+) -> Budget:
+    """The budget of a method.
+
+    Parameters
+    ----------
+    kind : {"gaussian", "bounded", "tested", "paper"}
+        Gaussian releases only, in any unit; noise for a private bound, mu-GDP up to a fifth of delta;
+        one release behind a test, by ``calibration``; the paper's test and release.
+    given : mapping
+        mu, rho, epsilon, delta as the user gave them.
+    """
+    if calibration not in CALIBRATIONS:
+        raise ArgumentError(
+            "calibration must be 'gdp' (composes with other releases) or 'dp' (sharpest for a single "
+            f"one), not {calibration!r}."
+        )
+    if kind == "gaussian":
+        return Budget(resolve_privacy(**given))
+    epsilon, delta = _epsilon_delta(function, method, given)
+    if kind == "bounded":
+        slack = _BOUND_SLACK * delta
+        return Budget(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
+    if kind == "tested" and calibration == "gdp":
+        return Budget(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
+    return Budget(ApproximatePrivacy(epsilon, delta), epsilon, delta)
+
+
+def _epsilon_delta(
+    function: str, method: str, given: Mapping[str, float | None]
+) -> tuple[float, float]:
+    if given.get("mu") is not None or given.get("rho") is not None:
+        raise PrivacyError(
+            f"{function}(method='{method}') needs epsilon= and delta=: its noise belongs to the data "
+            "set, which costs a small probability besides mu. The methods without a test take mu= "
+            "and rho=."
+        )
+    total = resolve_privacy(epsilon=given.get("epsilon"), delta=given.get("delta"))
+    epsilon, delta = given["epsilon"], given["delta"]
+    assert epsilon is not None
+    assert delta is not None
+    assert total.mu > 0
+    return float(epsilon), float(delta)
+
+
+def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
+    """Said when delta would allow a mechanism that publishes a row."""
+    if delta is None or delta < 1 / n:
+        return ()
+    return (
+        f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
+        "row is shown. Choose delta well below 1/n for real use.",
+    )
+
+
+def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
+    """The method that was asked for, or the default."""
+    method = default if method is None else method
+    if method not in methods:
+        raise ArgumentError(
+            f"{function}: method must be one of {', '.join(methods)}, not {method!r}."
+        )
+    return str(method)
+
+
+def require_bounds(
+    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
+) -> None:
+    """Bounds come from public rows or are declared; never from private rows."""
+    if limits is not None and not isinstance(limits, Mapping):
+        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
+    if public is None and not limits:
+        raise PublicDataError(
+            f"{function} needs bounds, and never takes them from private rows. Either pass a public "
+            f"sample, public=frame, or declare them without looking at the data: limits={needed}."
+        )
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero, or an error that names the argument."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if not number or isinstance(value, bool) or not math.isfinite(value) or value <= 0:
+        raise ArgumentError(f"{name} must be a finite number > 0, not {value!r}.")
+    return float(value)
