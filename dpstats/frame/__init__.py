@@ -5,8 +5,19 @@ of columns, public rows and declared limits may raise. A row that is missing, no
 unknown level becomes zero and changes no other row.
 """
 
+from dpstats.frame.classes import curve_formula, declare_classes, features_design, learn_classes
 from dpstats.frame.design import Design
 from dpstats.frame.moments import PublicMoments, public_moments
 from dpstats.frame.rows import Block, Rows
 
-__all__ = ["Block", "Design", "PublicMoments", "Rows", "public_moments"]
+__all__ = [
+    "Block",
+    "Design",
+    "PublicMoments",
+    "Rows",
+    "curve_formula",
+    "declare_classes",
+    "features_design",
+    "learn_classes",
+    "public_moments",
+]

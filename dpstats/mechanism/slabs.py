@@ -139,12 +139,12 @@ class Slabs(Generic[_S]):
             part = slice(a, a + CHUNK_ROWS)
             exact_product(x[part], self._whitening, product[:, part])
         z, fitted = product[:-1], product[-1]
-        norm = np.sqrt(_squared_lengths(z))
+        norm = np.sqrt(squared_lengths(z))
         exponent = np.zeros(len(x), dtype=np.int32)
         apart = np.flatnonzero(~(norm <= _LONG_ROW))
         if apart.size:
             product[:, apart], exponent[apart] = scaled_product(x[apart], self._whitening)
-            norm[apart] = np.sqrt(_squared_lengths(z[:, apart]))
+            norm[apart] = np.sqrt(squared_lengths(z[:, apart]))
             fitted[apart] = np.ldexp(fitted[apart], exponent[apart])
         return self._slab(z, exponent, norm, fitted, columns)
 
@@ -226,7 +226,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
     return silent
 
 
-def _squared_lengths(z: Floats) -> Floats:
+def squared_lengths(z: Floats) -> Floats:
     """Squared length of every column, added coordinate by coordinate in one fixed order."""
     total = np.zeros(z.shape[1])
     square = np.empty_like(total)

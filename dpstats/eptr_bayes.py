@@ -1,0 +1,184 @@
+"""A Gaussian Bayes classifier by efficient Propose-Test-Release, or by noisy sums.
+
+The way of a call: public rows (or declared limits) give the classes, scales, centres and cuts; a
+`ClassSession` releases sums, or means behind a test; priors and means follow. The privacy is proved in
+`dpstats.mechanism.class_session` and `dpstats.mechanism.ptr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
+from dpstats.bayes_model import BayesModel
+from dpstats.call import SAME_TABLE, call_text, check_numbers
+from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.frame import PublicMoments, declare_classes, learn_classes
+from dpstats.mechanism.class_session import ClassSession
+from dpstats.mechanism.noise import make_noise
+from dpstats.ptr_call import (
+    Kind,
+    choose,
+    delta_note,
+    require_bounds,
+    resolve_budget,
+)
+from dpstats.report.bayes import BAYES_METHODS
+from dpstats.report.privacy import PrivacyStatement
+
+_COVARIANCES = ("diagonal", "full", "identity")
+_KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
+
+
+def eptr_bayes(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    method: str | None = None,
+    covariance: str = "diagonal",
+    limits: Mapping[str, Any] | None = None,
+    target: int | None = None,
+    calibration: str = "gdp",
+    allow_unproved: bool = False,
+    eta: float = 0.05,
+    seed: int | None = None,
+) -> BayesModel:
+    """Fit a Gaussian Bayes classifier under differential privacy.
+
+    Priors and class means are private; the covariance within classes is taken from public rows.
+
+    Parameters
+    ----------
+    formula : str
+        ``"class ~ x1 + x2"``. The left side is a column of text, categories, bools or whole
+        numbers, with two classes or more; the right side as for `dp_lm`.
+    data : table
+        The private rows. A row of a class that is not public, or with a missing value, counts nowhere.
+    public : table, optional
+        Public rows of the same columns: they give the classes, their centres, the scale of the features
+        and where rows are cut. At least two rows of every class.
+    epsilon, delta, mu, rho : float
+        The total privacy of the call in one unit; methods "ptr" and "paper" take epsilon and delta.
+    method : {"sums", "ptr", "paper"}, optional
+        "sums" (default): noisy sums and counts, no test; the noise of a mean falls with the size of
+        its own class. "ptr": means and priors behind a private test of the smallest class; "no reply"
+        shows the public means. "paper": Algorithm 3 to the letter.
+    covariance : {"diagonal", "full", "identity"}
+        Within classes, from public rows: naive Bayes, linear discriminant analysis (shrunk a little), or
+        features as they are (the paper).
+    limits : mapping, optional
+        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Beside
+        public rows: the classes, or levels of a feature.
+    target : int, optional
+        For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
+        from public frequencies.
+    calibration, allow_unproved, eta, seed
+        As for `eptr_lm`.
+
+    Returns
+    -------
+    BayesModel
+        ``.priors``, ``.means``, ``.predict(newdata, type="class" or "prob")``, ``.confusion(newdata)``.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    >>> fit = eptr_bayes(
+    ...     "affair ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
+    ... )
+    >>> fit.means.shape, float(round(fit.priors.sum(), 6))
+    ((2, 2), 1.0)
+    >>> fit.predict(public.head(2)).tolist()
+    ['False', 'False']
+    """
+    method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
+    check_numbers(0.0, eta, seed)
+    if covariance not in _COVARIANCES:
+        raise ArgumentError(
+            f"covariance must be one of {', '.join(_COVARIANCES)}, not {covariance!r}."
+        )
+    needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
+    require_bounds("eptr_bayes", public, limits, needed)
+    _check_target(target, method)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    budget = resolve_budget("eptr_bayes", method, _KINDS[method], calibration, given)
+    if public is None:
+        design, column = declare_classes(formula, limits or {})
+    elif isinstance(public, PublicMoments):
+        raise PublicDataError("eptr_bayes takes its bounds from public rows, not from moments.")
+    else:
+        with naming("the public data"):
+            design, column = learn_classes(formula, public, limits or {})
+    levels = design.columns[column].levels or ()
+    if len(levels) < 2:
+        raise PublicDataError(
+            f"`{column}` has {len(levels)} class in the public data; a classifier needs two or more. "
+            f"Declare them: limits={{'{column}': ['a', 'b']}}."
+        )
+    with naming("the private data"):
+        rows = design.rows(data)
+    geometry = find_geometry(
+        design, len(levels), public, limits, method, covariance, rows.n, budget.mu
+    )
+    test = make_test(
+        method, geometry, len(levels), rows.n, target, budget, calibration, allow_unproved
+    )
+    noise = make_noise(seed)
+    with ClassSession(
+        rows, geometry.back, geometry.centres, geometry.radius, budget.total, noise
+    ) as session:
+        parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
+    notes = parts.notes + delta_note(delta, rows.n) + ((SAME_TABLE,) if public is data else ())
+    return BayesModel(
+        call=call_text(
+            "eptr_bayes",
+            formula,
+            {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "method": method},
+        ),
+        method=method,
+        covariance=f"{covariance}, from public rows" if public is not None else "limits",
+        formula=formula,
+        design=design,
+        levels=levels,
+        terms=design.terms[len(levels) :],
+        back=geometry.back,
+        scaled_means=parts.means,
+        prior=parts.prior,
+        prior_sd=parts.prior_sd,
+        mean_sd=parts.mean_sd,
+        privacy=PrivacyStatement.of(
+            session.total, session.releases, session.seeded, 1e-5 if delta is None else delta
+        ),
+        n=rows.n,
+        m=None if geometry.counts is None else int(geometry.counts.sum()),
+        error=parts.error,
+        details=parts.diagnostics,
+        notes=notes,
+        answers=parts.answers,
+        released=parts.released,
+    )
+
+
+def _check_target(target: int | None, method: str) -> None:
+    if target is None:
+        return
+    if method == "sums":
+        raise ArgumentError("target belongs to method='ptr' and 'paper'; 'sums' makes no test.")
+    if isinstance(target, bool) or not isinstance(target, int | np.integer) or target < 1:
+        raise ArgumentError(
+            f"target must be the number of rows of the smallest class, 1 or more, not {target!r}."
+        )

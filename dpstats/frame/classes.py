@@ -1,0 +1,88 @@
+"""Formulas of classifications and of smooth curves: one design, whose first columns say what a row is.
+
+``g ~ x1 + x2`` becomes the design ``0 + C(g) + x1 + x2``: an indicator for each of the public
+classes, then the features. ``y ~ x1 + x2`` of a smooth curve keeps a constant, which is 0 for a row
+that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpstats.errors import FormulaError
+from dpstats.frame.design import Design
+from dpstats.frame.formula import Piece
+from dpstats.frame.parse import formula_text, parse
+from dpstats.frame.source import as_table
+
+
+def learn_classes(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[Design, str]:
+    """The design of a classification and the name of its class column, from public rows."""
+    text, name = _classes_formula(formula, as_table(public).names)
+    return Design.learn(text, public, limits=limits), name
+
+
+def declare_classes(formula: str, limits: Mapping[str, Any]) -> tuple[Design, str]:
+    """The same from declared limits."""
+    text, name = _classes_formula(formula, tuple(limits))
+    return Design.declare(text, limits), name
+
+
+def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
+    parsed = parse(formula, names)
+    if parsed.response is None:
+        raise FormulaError("the formula has no class on its left side: write 'class ~ x1 + x2'.")
+    expr = parsed.response.parse()
+    if expr.op not in ("column", "C") or len(expr.columns) != 1:
+        raise FormulaError(
+            f"`{parsed.response.text}` is not a class; the left side is the column that holds the "
+            "classes (text, a category, a bool, or whole numbers)."
+        )
+    name = expr.columns[0]
+    used = {
+        c
+        for term in parsed.terms
+        for piece in term
+        if piece.kind != "literal"
+        for c in piece.parse().columns
+    }
+    if name in used:
+        raise FormulaError(f"`{name}` is the class and also on the right-hand side.")
+    if parsed.offsets:
+        raise FormulaError("a classification has no offset.")
+    features = formula_text(None, tuple(t for t in parsed.terms if t), ()).removeprefix("~ ")
+    features = features.removeprefix("0 + ")
+    if features in ("1", "0"):
+        raise FormulaError("the formula has no feature on its right side: write 'class ~ x1 + x2'.")
+    return f"~ 0 + C({Piece(name, 'column').code}) + {features}", name
+
+
+def curve_formula(formula: str, names: Sequence[str]) -> str:
+    """The formula of a curve with its constant first."""
+    parsed = parse(formula, names)
+    if parsed.response is None:
+        raise FormulaError("the formula has no response: write 'y ~ x1 + x2'.")
+    if parsed.offsets:
+        raise FormulaError("a kernel regression has no offset: subtract it from the response.")
+    terms = tuple(t for t in parsed.terms if t)
+    if not terms:
+        raise FormulaError("the formula has no covariate on its right side: write 'y ~ x1'.")
+    return formula_text(parsed.response.code, ((), *terms), ())
+
+
+def features_design(design: Design, classes: int) -> Design:
+    """The features of a classification's design, for rows whose class is not known."""
+    first = design.rhs[0]
+    name = first[0].text
+    factors = {text: factor for text, factor in design.factors.items() if text != name}
+    used = {column for factor in factors.values() for column in factor.expr.columns}
+    return replace(
+        design,
+        terms=design.terms[classes:],
+        program=design.program[classes:],
+        rhs=design.rhs[1:],
+        factors=factors,
+        columns={column: spec for column, spec in design.columns.items() if column in used},
+    )
