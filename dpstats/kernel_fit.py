@@ -1,0 +1,316 @@
+"""Four ways of releasing a curve: `sums`, `adaptive`, `tested` and `papers`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.bounds.bound import Bound, Premise
+from dpstats.bounds.eptr import no_reply_error, noise_error, sampling_error
+from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.estimate.matrices import Floats
+from dpstats.kernel_model import NodesCurve, SumsCurve
+from dpstats.kernel_plan import CurveSetting
+from dpstats.mechanism.kernel_rows import kernel
+from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession, NodeValues
+from dpstats.mechanism.privacy import ApproximatePrivacy
+from dpstats.mechanism.ptr import ReleasePlan, papers_plan, plan_release
+from dpstats.ptr_call import Budget
+from dpstats.report.eptr import Answers
+from dpstats.report.released import Diagnostic
+
+_BETA = 1e-3
+_COVER = 0.2  # share of the total for degrees in "adaptive"
+
+
+@dataclass(frozen=True)
+class KernelFit:
+    """What a method hands over."""
+
+    values: SumsCurve | NodesCurve
+    releases: tuple[Any, ...]
+    released: bool
+    error: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
+    answers: tuple[Answers, ...] = ()
+
+
+def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
+    features = Features.of(setting.nodes)
+    with KernelSession(rows, setting.plan, total, noise) as session:
+        found = session.curve(session.left, features)
+    values = SumsCurve(
+        features, found.above, found.below, found.noise_sd, setting.sigma, setting.doubt
+    )
+    centre = np.zeros(len(setting.shown))
+    at = values.at(setting.shown, setting.nodes, centre, setting.smoothing)
+    thin = float((at.weight < 0.5).mean())
+    diagnostics = (
+        Diagnostic("nodes", len(setting.nodes), None, "that carry the whole curve"),
+        Diagnostic(
+            "median degree",
+            float(np.median(at.degree)),
+            found.noise_sd,
+            "rows near a point of the curve",
+        ),
+        Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
+        *_smoothing_lines(setting),
+    )
+    notes: tuple[str, ...] = ()
+    if thin > 0.5:
+        notes = (
+            "At most points the noise outweighs the private rows, and the public fit is shown: ask for "
+            "a larger budget or a larger bandwidth.",
+        )
+    error = _error(setting, at.degree, at.noise_sd, found.noise_sd, None)
+    return KernelFit(values, tuple(session.releases), True, error, diagnostics, notes)
+
+
+def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
+    longest = _longest(setting)
+    with KernelSession(rows, replace(setting.plan, longest=longest), total, noise) as session:
+        degrees = session.degrees(_COVER)
+        sd = math.sqrt(1 - _COVER) * total.mu
+        least = 2 * (1.0 if len(setting.nodes) == 1 else math.sqrt(2) * longest) / sd
+        found = session.bounded_values(session.left, degrees, least)
+    values = _at_nodes(setting, found)
+    dropped = int(np.isnan(found.value).sum())
+    diagnostics = (
+        Diagnostic("nodes", len(setting.nodes), None, "of the curve"),
+        Diagnostic("nodes left to the public fit", dropped, None, "too few rows are near"),
+        Diagnostic("smallest degree", float(found.degree.min()), found.degree_sd, "of a node"),
+        *_smoothing_lines(setting),
+    )
+    kept = ~np.isnan(found.value)
+    if kept.any():
+        noises = setting.smoothing.radius * found.noise_sd[kept]
+        error = _error(setting, found.degree[kept], noises, found.degree_sd, None)
+    else:
+        error = _error(setting, np.ones(1), np.zeros(1), 0.0, None)
+    notes = (
+        ()
+        if kept.any()
+        else (
+            "No node has enough rows near it: the public fit is shown everywhere. Ask for a larger "
+            "budget or bandwidth, or use method='gp'.",
+        )
+    )
+    return KernelFit(values, tuple(session.releases), True, error, diagnostics, notes)
+
+
+def _at_nodes(setting: CurveSetting, found: NodeValues) -> NodesCurve:
+    smoothing = setting.smoothing
+    scale = smoothing.radius / smoothing.slope
+    degree = np.maximum(found.degree, 1.0)
+    sampling = np.where(
+        np.isnan(found.value), setting.doubt, setting.sigma / smoothing.slope / np.sqrt(degree)
+    )
+    value = np.clip(found.value, -smoothing.slope, smoothing.slope)
+    return NodesCurve(setting.axes, scale * value, scale * found.noise_sd, sampling, found.degree)
+
+
+def make_test(
+    setting: CurveSetting, degree: Any, budget: Budget, calibration: str
+) -> tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan]:
+    """A plan for all nodes at once; nodes that are expected to have few rows are given up first."""
+    expected = _degrees(setting, degree, "ptr")
+    least, given = 2.0, degree is not None
+    longest = _longest(setting)
+    while True:
+        kept = expected >= least
+        if not kept.any() or (given and not kept.all()):
+            raise PrivacyError(
+                f"no node is expected to have the {least:.0f} rows near it that the test needs at this "
+                "budget. Ask for a larger bandwidth or budget, or use method='gp', which needs no test."
+            )
+        levels = DegreeLevels.below(expected[kept], longest)
+        if levels is not None:
+            try:
+                plan = plan_release(
+                    levels.levels,
+                    budget.epsilon,
+                    budget.delta,
+                    calibration=calibration,  # type: ignore[arg-type]
+                    target=levels.target,
+                    beta=_BETA,
+                )
+                break
+            except PrivacyError:
+                pass
+        if given:
+            raise PrivacyError(
+                f"a test at degree {float(expected.min()):.3g} cannot be passed at this budget: give a "
+                "larger degree, bandwidth, epsilon or delta, or use method='gp', which needs no test."
+            )
+        least *= 1.5
+    return kept, levels, plan
+
+
+def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
+    if degree is not None:
+        values = np.broadcast_to(np.asarray(degree, dtype=np.float64), len(setting.nodes))
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ArgumentError(f"degree must be finite and > 0, not {degree!r}.")
+        return np.array(values)
+    if setting.expected is None:
+        raise ArgumentError(
+            f"method='{method}' without public rows needs degree=, the sum of kernel weights that is "
+            "expected at each node; method='gp' needs none."
+        )
+    return setting.expected
+
+
+def tested(
+    rows: Any,
+    setting: CurveSetting,
+    tests: tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan],
+    total: Any,
+    noise: Any,
+) -> KernelFit:
+    kept, levels, plan = tests
+    asked = replace(setting.plan, nodes=setting.nodes[kept], longest=_longest(setting))
+    with KernelSession(rows, asked, total, noise) as session:
+        tested, some = session.tested_values(plan, levels)
+    value, sd, degree = (np.full(len(kept), np.nan) for _ in range(3))
+    value[kept], sd[kept], degree[kept] = some.value, some.noise_sd, some.degree
+    found = NodeValues(value, sd, np.nan_to_num(degree, nan=1.0), some.degree_sd)
+    answers = Answers.of(
+        plan,
+        "smallest share of the expected degree",
+        lambda k: levels.first + (k - 1) * levels.step,
+    )
+    return _answered(setting, found, tested.passed, (answers,), tuple(session.releases), ())
+
+
+def _answered(
+    setting: CurveSetting,
+    found: NodeValues,
+    passed: bool,
+    answers: tuple[Answers, ...],
+    releases: tuple[Any, ...],
+    notes: tuple[str, ...],
+) -> KernelFit:
+    diagnostics = (
+        Diagnostic("nodes", len(setting.nodes), None, "of the curve"),
+        Diagnostic("answered", float(passed), None, "1 if the test passed"),
+        *_smoothing_lines(setting),
+    )
+    noises = setting.smoothing.radius / setting.smoothing.slope * np.nan_to_num(found.noise_sd)
+    error = _error(setting, found.degree, noises, 0.0, _BETA)
+    if not passed:
+        said = "NO REPLY: the test did not pass, or its coin said no. The public fit stands in."
+        notes = (said, *notes)
+    return KernelFit(
+        _at_nodes(setting, found), releases, passed, error, diagnostics, notes, answers
+    )
+
+
+def papers(
+    rows: Any,
+    setting: CurveSetting,
+    degree: Any,
+    budget: Budget,
+    allow_unproved: bool,
+    noise: Any,
+) -> KernelFit:
+    """Algorithm 5 at every point of ``at=``; several share epsilon and delta alike."""
+    count = len(setting.nodes)
+    targets = _degrees(setting, degree, "paper")
+    if setting.expected is not None and degree is None:
+        targets = np.maximum(setting.expected / 2, 1.0)  # c0 n, half of what is expected
+    if count > 1:
+        warnings.warn(
+            f"method='paper' answers one point: {count} points share the budget, epsilon / {count} and "
+            f"delta / {count} each. method='gp' answers a whole curve for the price of one.",
+            UserWarning,
+            stacklevel=3,
+        )
+    each = ApproximatePrivacy(budget.epsilon / count, budget.delta / count)
+    plans = [
+        papers_plan(4 / float(t), each.at, each.slack, allow_unproved=allow_unproved)
+        for t in targets
+    ]
+    values, answers, releases, passed = [], [], [], []
+    for node, target, plan in zip(setting.nodes, targets, plans, strict=True):
+        one = replace(setting.plan, nodes=node[None, :])
+        with KernelSession(rows, one, each, noise) as session:
+            tested, found = session.papers_value(plan, float(target), 4 / float(target))
+        values.append(float(found.value[0]))
+        releases += session.releases
+        passed.append(tested.passed)
+        answers.append(Answers.of(plan, "degree of the point", _papers_degree(float(target))))
+    sds = np.array([plan.noise_sd for plan in plans])
+    found = NodeValues(np.array(values), sds, targets, 0.0)
+    return _answered(
+        setting,
+        found,
+        all(passed),
+        tuple(answers),
+        tuple(releases),
+        ()
+        if all(passed) or not any(passed)
+        else (f"{len(passed) - sum(passed)} of {len(passed)} points got no reply.",),
+    )
+
+
+def _papers_degree(target: float) -> Callable[[float], float]:
+    """The degree at a safety gamma of the paper's test."""
+    return lambda gamma: target + 2 + 2 * gamma
+
+
+def _longest(setting: CurveSetting) -> float:
+    """B: the largest length of a row's weights, seen at the nodes; longer ones are cut to it."""
+    k = kernel(setting.nodes, np.ascontiguousarray(setting.nodes.T))
+    return float(np.sqrt((k**2).sum(axis=0)).max())
+
+
+def _smoothing_lines(setting: CurveSetting) -> tuple[Diagnostic, ...]:
+    smoothing = setting.smoothing
+    lines = [
+        Diagnostic(
+            "residual cut", smoothing.radius, None, "responses are cut this far from the public fit"
+        )
+    ]
+    if not math.isnan(smoothing.predicted):
+        lines.append(
+            Diagnostic(
+                "predicted mean squared error",
+                max(smoothing.predicted, 0.0),
+                None,
+                "of a new row, its own error included; from public rows",
+            )
+        )
+    return tuple(lines)
+
+
+def _error(
+    setting: CurveSetting, degree: Floats, noises: Floats, degree_sd: float, beta: float | None
+) -> tuple[Bound, ...]:
+    """The parts of the error of a point of the curve, averaged over its points."""
+    norm = "mean over the curve"
+    certain = np.maximum(degree - 1.96 * degree_sd, 0.0)
+    with np.errstate(all="ignore"):
+        sampling = float(np.mean(np.minimum(setting.sigma**2 / certain, setting.sigma**2)))
+    unbounded = Bound(
+        "squared bias of smoothing",
+        norm,
+        math.inf,
+        None,
+        "ePTR paper, Corollary A.5",
+        "bound",
+        (Premise("compact kernel and a known Lipschitz constant", False),),
+    )
+    second = float(np.mean(noises**2))
+    return (
+        sampling_error(sampling, norm),
+        noise_error(1, math.sqrt(second), norm),
+        no_reply_error((2 * setting.smoothing.radius) ** 2, beta, norm),
+        unbounded,
+    )
