@@ -1,9 +1,25 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
+from dpstats.eptr import eptr
+from dpstats.eptr_bayes import eptr_bayes
+from dpstats.eptr_lm import eptr_lm
+from dpstats.eptr_nw import eptr_nw
 from dpstats.frame import PublicMoments, public_moments
 from dpstats.glm import dp_glm
 from dpstats.lm import dp_lm
 from dpstats.model import anova
+from dpstats.safety_check import check_safety
 
-__all__ = ["PublicMoments", "anova", "dp_glm", "dp_lm", "public_moments"]
+__all__ = [
+    "PublicMoments",
+    "anova",
+    "check_safety",
+    "dp_glm",
+    "dp_lm",
+    "eptr",
+    "eptr_bayes",
+    "eptr_lm",
+    "eptr_nw",
+    "public_moments",
+]
 __version__ = "0.1.0"

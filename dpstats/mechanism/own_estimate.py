@@ -1,0 +1,78 @@
+"""A tested release of an estimator that the user brings, with the safety that the user has proved.
+
+Everything that the user's functions do with private data stays here: what they return is rounded, noised
+and tested, and what they raise, warn of or return in another shape counts as an unsafe data set.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
+from dpstats.mechanism.gaussian import Floats
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.ptr import PapersPlan, ReleasePlan
+
+_SAFEST = 1e6
+
+
+def level_of(safety: float) -> int:
+    """ceil(gamma), a hair below: level 0 for gamma <= 0, and levels of neighbours differ by one.
+
+    gamma (1 - 10^-6), with gamma cut at 10^6, changes by less than one even when floats have rounded
+    gamma up to 10^-9 of itself; and it is positive where gamma is.
+    """
+    if not safety > 0:
+        return 0
+    return math.ceil(min(safety, _SAFEST) * (1 - 1e-6))
+
+
+def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
+    """A number, or what a function says of the data; None when it fails in any way."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            value = quantity(data) if callable(quantity) else quantity
+            numbers = np.array(value, dtype=np.float64).ravel()
+    except Exception:
+        return None
+    return numbers if numbers.size == size and np.isfinite(numbers).all() else None
+
+
+def tested_estimate(
+    data: Any,
+    estimate: Callable[[Any], Any] | Floats,
+    safety: Callable[[Any], Any] | float,
+    size: int,
+    plan: ReleasePlan,
+    sensitivity: tuple[float, float],
+    cost: Privacy | ApproximatePrivacy,
+    noise: Noise,
+) -> Tested:
+    """The estimate, if a test of its safety passes; Algorithm 2 of the ePTR paper by a better curve.
+
+    ``sensitivity`` is that at the target, and the smallest of any level, for which the lattice is made.
+    An estimate that fails is replaced by zeros at level 0, where nothing is assumed of neighbours.
+    """
+    value = evaluated(estimate, data, size)
+    gamma = evaluated(safety, data, 1)
+    safe = 0.0 if value is None or gamma is None else float(gamma[0])
+    numbers = np.zeros(size) if value is None else value
+    level = safe if isinstance(plan, PapersPlan) else level_of(safe)
+    unit = lattice_unit(sensitivity[1], size)
+    return release_if_safe(
+        "the user's estimate, if the test passes",
+        on_lattice(numbers, unit),
+        unit,
+        probability=float(plan.probability(level)),
+        noise_sd=plan.noise_sd,
+        sensitivity=sensitivity[0],
+        cost=cost,
+        noise=noise,
+    )
