@@ -1,11 +1,11 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
+from dpstats.bayes import eptr_bayes
 from dpstats.eptr import eptr
-from dpstats.eptr_bayes import eptr_bayes
-from dpstats.eptr_lm import eptr_lm
-from dpstats.eptr_nw import eptr_nw
+from dpstats.eptr_linear import eptr_lm
 from dpstats.frame import PublicMoments, public_moments
 from dpstats.glm import dp_glm
+from dpstats.kernel import eptr_nw
 from dpstats.lm import dp_lm
 from dpstats.model import anova
 from dpstats.safety_check import check_safety

@@ -34,6 +34,7 @@ from dpstats.mechanism.least_squares import (
     EigenvalueLevels,
     LeastSquaresSession,
     Limits,
+    diameter_with_floats,
     lower_eigenvalue,
 )
 from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan, plan_release
@@ -89,7 +90,9 @@ def make_test(
         expected = _PUBLIC_TARGET * geometry.smallest if target is None else target
     wanted = expected * n
     if method == "paper":
-        sensitivity = 4 * limits.radius**2 * limits.coef / wanted
+        # theirs is the larger one wherever the response is cut to B = R C
+        papers = 4 * limits.radius**2 * limits.coef
+        sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted
         return Test(
             papers_plan(sensitivity, budget.epsilon, budget.delta, allow_unproved=allow_unproved),
             None,
@@ -132,7 +135,8 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     eigenvalue = session.smallest_eigenvalue(share)
     solution = session.bounded_solution(session.left, eigenvalue)
     value = float(eigenvalue.value[0])
-    certain = lower_eigenvalue(value, eigenvalue, slack, limits.radius)
+    d = len(geometry.centre)
+    certain = lower_eigenvalue(value, eigenvalue, slack, n, d, limits.radius)
     likely = value - 1.96 * eigenvalue.noise_sd
     diagnostics = (
         Diagnostic(

@@ -33,7 +33,8 @@ class CutPlan:
     smallest : float
         lambda_min of the mean second moment of the cut rows.
     sampling : (d, d) array
-        Covariance of the solution times n, after the division.
+        Covariance of the solution times n, after the division: that of its residuals, raised where
+        errors of one variance would make it larger.
     bias : (d,) array
         What cutting responses moves the solution by, after the division.
     """
@@ -61,6 +62,12 @@ def cut_at(z: Floats, residual: Floats, radius: float, response: float) -> CutPl
     inverse = np.linalg.inv(gram + 1e-9 * np.trace(gram) / d * np.eye(d))
     spread = (cut * (kept**2)[:, None]).T @ cut / max(m - d, 1)
     sampling = inverse @ spread @ inverse / slope**2
+    # what rows cut to these lengths lose where errors are alike, and responses cut like these
+    alike = inverse @ ((cut * (factor**2)[:, None]).T @ cut / m) @ inverse
+    size = float((whole**2).sum())
+    tail = max(float((kept**2).sum()) / size / slope**2, 1.0) if size > 0 else 1.0
+    plain = tail * float(residual @ residual) / max(m - d, 1) * float(np.trace(alike))
+    sampling = sampling * max(plain / float(np.trace(sampling)), 1.0) if size > 0 else sampling
     bias = inverse @ (cut.T @ (kept - whole)) / m / slope
     smallest = float(np.linalg.eigvalsh(gram)[0])
     return CutPlan(radius, response, slope, smallest, sampling, bias)

@@ -3,7 +3,7 @@
 The first K columns of a row say which of the K public classes it belongs to (one of them is 1; a row
 of none, because it is missing or of an unknown class, contributes nothing); the others are features.
 
-1. whitening: z = W'x with a public matrix W that leaves the first K columns alone;
+1. whitening of the features: z = W'x with a public matrix W;
 2. centring: z <- z - c_k with the public centre of the row's class;
 3. cut: z <- min(1, R / |z|) z;
 4. rounding to the grid R/2^36, R shrunk by half a grid diagonal first, so that |z| <= R after it.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +49,13 @@ class ClassRows(Slabs[_Slab]):
     def __init__(
         self, source: RowSource, whitening: Floats, centres: Floats, radius: float
     ) -> None:
-        classes, features = centres.shape
-        full = np.eye(classes + features)
-        full[classes:, classes:] = whitening
-        super().__init__(source, full, np.zeros(classes + features))
-        self.classes = classes
+        super().__init__(source, whitening, np.zeros(len(whitening)))
+        self.classes = len(centres)
         self._centres = centres
         self._radius = radius
 
-    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
-        return block.x, ()
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
+        return block.x[:, self.classes :], tuple((block.x[:, : self.classes] > 0).T)
 
     def _slab(
         self,
@@ -67,10 +65,10 @@ class ClassRows(Slabs[_Slab]):
         fitted: Floats,
         columns: tuple[Floats, ...],
     ) -> _Slab:
-        member = (z[: self.classes] > 0).T.astype(np.float64)
+        member = np.column_stack(columns).astype(np.float64)
         # a long row is z 2^e: the centre is brought to its scale, not the row to the centre's
         shrunk = np.ldexp(1.0, -exponent)
-        features = z[self.classes :] - (member @ self._centres).T * shrunk
+        features = z - (member @ self._centres).T * shrunk
         length = np.sqrt(squared_lengths(features))
         bad = ~np.isfinite(length)
         features[:, bad], length[bad] = 0.0, 0.0

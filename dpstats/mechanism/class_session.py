@@ -53,6 +53,7 @@ def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
     squares add to at most 4 R^2 (1/N^2 + 1/(N+1)^2). Two priors move by 1/n each. Within one class the
     mean moves by at most 2 R / N. For N = 0 two means move within the ball, by 2 R at most.
     """
+    radius = sane(radius)
     if count < 1:
         squares = 8 * radius**2
     else:
@@ -140,7 +141,7 @@ class ClassSession(Session[ClassRows]):
         probability = float(plan.probability(levels.at(smallest)))
         sensitivity = float(levels.levels.same[levels.target])
         smallest_move = float(levels.levels.same[-1])
-        return self._tested(probability, plan.noise_sd, sensitivity, smallest_move, prior_scale)
+        return self._tested(probability, plan, sensitivity, smallest_move, prior_scale)
 
     def papers_means(
         self, plan: PapersPlan, target: float, sensitivity: float
@@ -148,12 +149,12 @@ class ClassSession(Session[ClassRows]):
         """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+."""
         smallest = int(min(self._rows.totals()[1]))
         probability = float(plan.probability(max(smallest - target - 1.0, 0.0)))
-        return self._tested(probability, plan.noise_sd, sensitivity, sensitivity, 1.0)
+        return self._tested(probability, plan, sensitivity, sensitivity, 1.0)
 
     def _tested(
         self,
         probability: float,
-        sd: float,
+        plan: ReleasePlan,
         sensitivity: float,
         smallest_move: float,
         prior_scale: float,
@@ -162,7 +163,7 @@ class ClassSession(Session[ClassRows]):
 
         Means and priors are rounded to the lattice from exact fractions.
         """
-        cost = self._spend_all()
+        cost = self._spend_all(plan)
         sums, counts = self._rows.totals()
         k, size = len(counts), sums.size
         unit = lattice_unit(smallest_move, k + size)
@@ -180,7 +181,7 @@ class ClassSession(Session[ClassRows]):
             np.array(priors + means, dtype=object),
             unit,
             probability=probability,
-            noise_sd=sd,
+            noise_sd=plan.noise_sd,
             sensitivity=sensitivity,
             cost=cost,
             noise=self._noise,

@@ -46,7 +46,7 @@ def ratio_on_lattice(above: int, below: int, unit: float) -> int:
 
 @dataclass(frozen=True)
 class Tested:
-    """What a test let through: the release, whose value is None when the answer is "no reply"."""
+    """What a test let through: the release, whose value is NaN when the answer is "no reply"."""
 
     release: Release
     passed: bool

@@ -17,7 +17,7 @@ The rounded K is what counts as the row's weight in the proofs: |rint(K r)| <= r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,12 +77,11 @@ class KernelRows(Slabs[_Slab]):
     """Rows of a kernel regression; see the module's docstring and `Slabs`."""
 
     def __init__(self, source: RowSource, plan: KernelPlan) -> None:
-        scale = np.concatenate([[1.0], 1 / plan.bandwidth])
-        super().__init__(source, np.diag(scale), np.zeros(len(scale)))
+        super().__init__(source, np.diag(1 / plan.bandwidth), np.zeros(len(plan.bandwidth)))
         self._plan = plan
 
-    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
-        return block.x, (block.y,)
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
+        return block.x[:, 1:], (block.y, block.x[:, 0] > 0)
 
     def _slab(
         self,
@@ -93,8 +92,8 @@ class KernelRows(Slabs[_Slab]):
         columns: tuple[Floats, ...],
     ) -> _Slab:
         plan = self._plan
-        alive = z[0] > 0
-        scaled = np.clip(np.ldexp(z[1:], exponent), plan.low[:, None], plan.high[:, None])
+        alive = np.array(columns[1], dtype=np.bool_)
+        scaled = np.clip(np.ldexp(z, exponent), plan.low[:, None], plan.high[:, None])
         r = np.clip((columns[0] - plan.centre(scaled)) / plan.radius, -1.0, 1.0)
         alive &= np.isfinite(r) & np.isfinite(scaled).all(axis=0)
         return _Slab(scaled, np.where(alive, r, 0.0), alive)

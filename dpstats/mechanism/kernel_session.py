@@ -245,6 +245,7 @@ class KernelSession(Session[KernelRows]):
         1. Nodes with L_q < ``least`` are dropped: a choice made from released degrees.
         """
         cost = self._spend(share)
+        self._use_slack()
         m = degrees.value.size
         z = -float(special.ndtri(self.total.slack / m)) * (1 + 1e-6)
         lower = degrees.value - z * degrees.noise_sd - degrees.step
@@ -276,7 +277,7 @@ class KernelSession(Session[KernelRows]):
         probability = float(plan.probability(levels.at(ratio)))
         sensitivity = float(levels.levels.same[levels.target])
         smallest_move = float(levels.levels.same[-1])
-        return self._tested(probability, plan.noise_sd, sensitivity, smallest_move, levels.degree)
+        return self._tested(probability, plan, sensitivity, smallest_move, levels.degree)
 
     def papers_value(
         self, plan: PapersPlan, target: float, sensitivity: float
@@ -286,7 +287,7 @@ class KernelSession(Session[KernelRows]):
         degree = float(below[0]) / float(self._rows.grid.fine)
         probability = float(plan.probability(max(degree - target - 2, 0.0) / 2))
         one = np.ones(1)
-        return self._tested(probability, plan.noise_sd, sensitivity, sensitivity, one)
+        return self._tested(probability, plan, sensitivity, sensitivity, one)
 
     @property
     def _longest(self) -> float:
@@ -308,23 +309,23 @@ class KernelSession(Session[KernelRows]):
     def _tested(
         self,
         probability: float,
-        sd: float,
+        plan: ReleasePlan,
         sensitivity: float,
         smallest_move: float,
         degree: Floats,
     ) -> tuple[Tested, NodeValues]:
-        cost = self._spend_all()
+        cost = self._spend_all(plan)
         unit = lattice_unit(smallest_move, len(degree))
         tested = release_if_safe(
             "curve at the nodes, if the test passes",
             self._weighted(np.arange(len(degree)), degree, unit),
             unit,
             probability=probability,
-            noise_sd=sd,
+            noise_sd=plan.noise_sd,
             sensitivity=sensitivity,
             cost=cost,
             noise=self._noise,
         )
         self._record(tested.release)
         value = tested.release.value / degree
-        return tested, NodeValues(value, sd / degree, degree, 0.0)
+        return tested, NodeValues(value, plan.noise_sd / degree, degree, 0.0)

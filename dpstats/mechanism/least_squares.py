@@ -19,10 +19,12 @@ by C/r shows (C/r) D_B(r) = D_(BC/r)(C) <= D_B(C). In every case
 
 lambda_min moves by at most R^2: -z'z'^T <= z z' - z'z'^T <= z z' (Weyl).
 
-What floats add. lambda_min is computed with a backward error of at most e n R^2 and t solves a system
-whose matrix differs from A by at most that, e = 32 (d + 1)^2 2^-53 (Cholesky: Higham, Theorem 10.4;
-rounding A and b to floats included). Hence the step of the levels is R^2 (1 + 2 e n), and D grows by
-4 e n R^2 C, once for each of the neighbours.
+What floats add. lambda_min is computed with a backward error of at most E R^2, and t solves a system
+whose matrix differs from A by at most that, E = 32 (d + 1)^2 2^-53 n (Cholesky: Higham, Theorem 10.4;
+rounding A and b to floats included), and is off by 2 E R^2 C / lambda at most once projected. Hence
+lambda_min, as computed, moves by R^2 (1 + 2 E), the step of the levels; a bound L on it is one of L - E
+R^2 on the true one, which is at least R^2: D grows by the factor 1 + 4 E, and by 4 E R^2 C for the two
+solutions, of which twice as much is taken.
 """
 
 from __future__ import annotations
@@ -84,15 +86,19 @@ def score_diameter(d: int, radius: float, response: float, coef: float) -> float
 
 @dataclass(frozen=True)
 class Limits:
-    """Where rows and solutions are cut; public. See the module's docstring for R, B, C."""
+    """Where rows and solutions are cut; public. See the module's docstring for R, B, C.
+
+    Sizes at which something would under- or overflow are brought back here, before anything, a plan or a
+    row, is made of them.
+    """
 
     radius: float
     response: float
     coef: float
 
-    def sane(self) -> Limits:
-        """Sizes at which nothing under- or overflows."""
-        return Limits(sane(self.radius), sane(self.response), sane(self.coef))
+    def __post_init__(self) -> None:
+        for name in ("radius", "response", "coef"):
+            object.__setattr__(self, name, sane(getattr(self, name)))
 
 
 def _float_error(n: int, d: int) -> float:
@@ -103,7 +109,8 @@ def _float_error(n: int, d: int) -> float:
 def diameter_with_floats(n: int, d: int, limits: Limits) -> float:
     """D, with what floating-point arithmetic and the lattice may add to it."""
     exact = score_diameter(d, limits.radius, limits.response, limits.coef)
-    return (exact + 4 * _float_error(n, d) * limits.radius**2 * limits.coef) * WIDENED
+    error = _float_error(n, d)
+    return (exact * (1 + 4 * error) + 8 * error * limits.radius**2 * limits.coef) * WIDENED
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,7 @@ class LeastSquaresSession(Session[LinearRows]):
         whole: bool = False,
     ) -> None:
         super().__init__(LinearRows(source, whitening, shift), total, noise)
-        self._limits = limits.sane()
+        self._limits = limits
         self._whole = whole
         self._rows.cut(self._limits.radius)
         self._sums: tuple[Integers, Integers] | None = None
@@ -231,7 +238,9 @@ class LeastSquaresSession(Session[LinearRows]):
         """
         cost = self._spend(share)
         value = float(eigenvalue.value[0])
-        lower = lower_eigenvalue(value, eigenvalue, self.total.slack, self._limits.radius)
+        self._use_slack()
+        d, radius = self._rows.d, self._limits.radius
+        lower = lower_eigenvalue(value, eigenvalue, self.total.slack, self.n, d, radius)
         sensitivity = 2 * self._limits.coef * WIDENED
         if lower > 0:
             sensitivity = min(self._diameter / lower, sensitivity)
@@ -249,7 +258,7 @@ class LeastSquaresSession(Session[LinearRows]):
         sensitivity = float(levels.levels.same[levels.target])
         probability = float(plan.probability(levels.at(smallest)))
         smallest_move = float(levels.levels.same[-1])
-        return self._tested(coef, probability, plan.noise_sd, sensitivity, smallest_move)
+        return self._tested(coef, probability, plan, sensitivity, smallest_move)
 
     def papers_solution(self, plan: PapersPlan, target: float, sensitivity: float) -> Tested:
         """Algorithm 4 of the ePTR paper: gamma = (lambda_min - target - 2 R^2)_+ / (2 R^2)."""
@@ -257,24 +266,24 @@ class LeastSquaresSession(Session[LinearRows]):
         twice = 2 * self._limits.radius**2
         gamma = max(smallest - target - twice, 0.0) / twice
         probability = float(plan.probability(gamma))
-        return self._tested(coef, probability, plan.noise_sd, sensitivity, sensitivity)
+        return self._tested(coef, probability, plan, sensitivity, sensitivity)
 
     def _tested(
         self,
         coef: Floats,
         probability: float,
-        sd: float,
+        plan: ReleasePlan,
         sensitivity: float,
         smallest_move: float,
     ) -> Tested:
-        cost = self._spend_all()
+        cost = self._spend_all(plan)
         unit = lattice_unit(smallest_move, len(coef))
         tested = release_if_safe(
             "least-squares coefficients, if the test passes",
             on_lattice(coef, unit),
             unit,
             probability=probability,
-            noise_sd=sd,
+            noise_sd=plan.noise_sd,
             sensitivity=sensitivity,
             cost=cost,
             noise=self._noise,
@@ -325,7 +334,10 @@ class LeastSquaresSession(Session[LinearRows]):
         )
 
 
-def lower_eigenvalue(value: float, release: Release, slack: float, radius: float) -> float:
+def lower_eigenvalue(
+    value: float, release: Release, slack: float, n: int, d: int, radius: float
+) -> float:
     """The private lower bound L on the smallest eigenvalue of both neighbours; may be negative."""
     z = -float(special.ndtri(slack)) * (1 + 1e-6)
-    return value - z * release.noise_sd - release.step - radius**2 * WIDENED
+    influence = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    return value - z * release.noise_sd - release.step - influence

@@ -20,6 +20,7 @@ import numpy as np
 from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.ptr import ReleasePlan
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.slabs import Integers, Slabs
 
@@ -61,6 +62,7 @@ class Session(Generic[_Rows]):
     def __init__(self, rows: _Rows, total: Privacy | ApproximatePrivacy, noise: Noise) -> None:
         self.total = total
         self.left = 1.0
+        self._slack_used = False
         self.releases: list[Release] = []
         self._rows = rows
         self._noise = noise
@@ -92,12 +94,24 @@ class Session(Generic[_Rows]):
         self.left -= share
         return self.total.share(share)
 
-    def _spend_all(self) -> Privacy | ApproximatePrivacy:
-        """The whole total, for the one release of a session."""
+    def _spend_all(self, plan: ReleasePlan) -> Privacy | ApproximatePrivacy:
+        """The whole total, for the one release of a session, by a plan made for that total."""
         if self.left < 1:
             raise ValueError("the shares of a call's releases exceed its total")
+        if isinstance(self.total, Privacy):
+            fits = (plan.mu, plan.slack) == (self.total.mu, self.total.slack)
+        else:
+            fits = (plan.epsilon, plan.delta) == (self.total.at, self.total.slack)
+        if not fits:
+            raise ValueError("the plan was made for another total")
         self.left = 0.0
         return self.total
+
+    def _use_slack(self) -> None:
+        """The event of the total's slack may be appealed to once."""
+        if self._slack_used:
+            raise ValueError("the slack of a total covers one release")
+        self._slack_used = True
 
     def _record(self, release: Release) -> Release:
         self.releases.append(release)

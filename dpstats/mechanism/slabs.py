@@ -84,14 +84,14 @@ class Slabs(Generic[_S]):
     source : RowSource
         The encoded table; read once per pass, or once altogether when it fits the cache.
     whitening : (d, d) array
-        Public matrix W; rows become z = W'x.
+        Public matrix W; rows x, as the child encodes them, become z = W'x.
     shift : (d,) array
         Public coefficients b; x'b comes in full precision beside z.
     """
 
     def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
         self.n = source.n
-        self.d = source.d
+        self.d = len(whitening)
         self._source = source
         # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
         typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
@@ -110,7 +110,7 @@ class Slabs(Generic[_S]):
         self._pool.shutdown(wait=False)
 
     @abstractmethod
-    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
         """The design of a block, and what else is known of its rows."""
 
     @abstractmethod
