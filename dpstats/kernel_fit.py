@@ -110,7 +110,12 @@ def _at_nodes(setting: CurveSetting, found: NodeValues) -> NodesCurve:
     scale = smoothing.radius / smoothing.slope
     degree = np.maximum(found.degree, 1.0)
     sampling = np.where(
-        np.isnan(found.value), setting.doubt, setting.sigma / smoothing.slope / np.sqrt(degree)
+        np.isnan(found.value),
+        setting.doubt,
+        np.hypot(
+            setting.sigma / smoothing.slope / np.sqrt(degree),
+            (1 - smoothing.mended) * setting.doubt,
+        ),
     )
     value = np.clip(found.value, -smoothing.slope, smoothing.slope)
     return NodesCurve(setting.axes, scale * value, scale * found.noise_sd, sampling, found.degree)

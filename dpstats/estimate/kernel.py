@@ -137,6 +137,8 @@ class Smoothing:
         Expected squared error of a left-out public row, its own error included.
     floor : float
         Smallest mean square that any bandwidth leaves of left-out public rows.
+    mended : float
+        Share of the public fit's error that averages over these bandwidths can see.
     """
 
     bandwidth: Floats
@@ -145,6 +147,7 @@ class Smoothing:
     ridge: float
     predicted: float
     floor: float
+    mended: float = 1.0
 
 
 def choose_smoothing(
@@ -220,7 +223,7 @@ def choose_smoothing(
                 rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
                 error = alone - gain + float(rest.mean())
                 if best is None or error < best.predicted:
-                    best = Smoothing(bandwidth, cut, share, ridge, error, own[0])
+                    best = Smoothing(bandwidth, cut, share, ridge, error, own[0], mended)
         assert best is not None
         seen.append(plain)
         return best
@@ -336,7 +339,7 @@ def from_sums(
     sigma : float
         Public residual standard deviation.
     doubt : float
-        How far the public fit may be off, which counts where private rows do not.
+        How far the public fit may be off, which counts where private rows cannot mend it.
     """
     degree = np.maximum(below, 0.0)
     ridge = (smoothing.ridge * typical_sd) ** 2
@@ -344,7 +347,8 @@ def from_sums(
     weight = degree**2 / (degree**2 + ridge)
     shift = np.clip(smoothing.radius * above * factor, -smoothing.radius, smoothing.radius)
     noise = sd * factor * np.sqrt(smoothing.radius**2 + shift**2)
-    sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + ((1 - weight) * doubt) ** 2)
+    left = (1 - weight * smoothing.mended) * doubt
+    sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)
 
 
