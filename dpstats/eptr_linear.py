@@ -92,9 +92,9 @@ def eptr_lm(
         ``"(coef)"``, the largest length of the coefficient vector, and optionally ``"(norm)"``, the
         largest length of a design row. Beside public rows: levels of a category.
     target : float, optional
-        For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are expected
-        to have; of whitened rows (default 0.75 of the public one) or, for "paper" and with declared
-        limits, of rows in plain units.
+        For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are
+        expected to have; of whitened rows (default: 0.85 of what public rows let expect) or, for
+        "paper" and with declared limits, of rows in plain units.
     calibration : {"gdp", "dp"}
         Of the test: "gdp" composes with other releases, "dp" is sharpest for a single one.
     allow_unproved : bool

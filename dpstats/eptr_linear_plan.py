@@ -134,7 +134,10 @@ def _public_geometry(
 
     cuts = choose_cuts(z, residual, n, noise)
     limits = Limits(cuts.radius, cuts.response, reach)
-    return Geometry(whitening, whitening.back @ fit, limits, cuts, sigma, cuts.smallest, answer)
+    # a sample whitened by itself is rounder than its population: the smallest eigenvalue there is
+    # that of Marchenko and Pastur
+    smallest = cuts.smallest / (1 + math.sqrt(d / m)) ** 2
+    return Geometry(whitening, whitening.back @ fit, limits, cuts, sigma, smallest, answer)
 
 
 def _declared_geometry(

@@ -124,38 +124,57 @@ def _at_nodes(setting: CurveSetting, found: NodeValues) -> NodesCurve:
 def make_test(
     setting: CurveSetting, degree: Any, budget: Budget, calibration: str
 ) -> tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan]:
-    """A plan for all nodes at once; nodes that are expected to have few rows are given up first."""
+    """The plan for all nodes at once, and which nodes it keeps.
+
+    A test is as strict as its poorest node. Nodes that are expected to have few rows are left to the
+    public fit where that is expected to pay; with degrees of the user's own all are kept.
+    """
     expected = _degrees(setting, degree, "ptr")
-    least, given = 2.0, degree is not None
     longest = _longest(setting)
-    while True:
-        kept = expected >= least
-        if not kept.any() or (given and not kept.all()):
-            raise PrivacyError(
-                f"no node is expected to have the {least:.0f} rows near it that the test needs at this "
-                "budget. Ask for a larger bandwidth or budget, or use method='gp', which needs no test."
-            )
-        levels = DegreeLevels.below(expected[kept], longest)
-        if levels is not None:
-            try:
-                plan = plan_release(
-                    levels.levels,
-                    budget.epsilon,
-                    budget.delta,
-                    calibration=calibration,  # type: ignore[arg-type]
-                    target=levels.target,
-                    beta=_BETA,
-                )
-                break
-            except PrivacyError:
-                pass
-        if given:
-            raise PrivacyError(
-                f"a test at degree {float(expected.min()):.3g} cannot be passed at this budget: give a "
-                "larger degree, bandwidth, epsilon or delta, or use method='gp', which needs no test."
-            )
-        least *= 1.5
-    return kept, levels, plan
+    if degree is not None:
+        plans = [_plan_for(expected, longest, budget, calibration)]
+        kept = [np.ones(len(expected), dtype=np.bool_)]
+    else:
+        least = np.unique(np.quantile(expected, np.linspace(0, 0.9, 10)))
+        kept = [expected >= bound for bound in least if bound > 2]
+        plans = [_plan_for(expected[some], longest, budget, calibration) for some in kept]
+    scale = setting.smoothing.radius / setting.smoothing.slope
+    best, least_error = None, math.inf
+    for some, found in zip(kept, plans, strict=True):
+        if found is None:
+            continue
+        noise = (scale * found[1].noise_sd / expected[some]) ** 2
+        error = float(noise.sum()) + setting.doubt**2 * int((~some).sum())
+        if error < least_error:
+            best, least_error = (some, *found), error
+    if best is None:
+        raise PrivacyError(
+            f"a test cannot be passed at this budget where the smallest degree is "
+            f"{float(expected.min()):.3g} and the largest {float(expected.max()):.3g}: ask for a larger "
+            "bandwidth, epsilon or delta, or use method='gp', which needs no test."
+        )
+    return best
+
+
+def _plan_for(
+    expected: Floats, longest: float, budget: Budget, calibration: str
+) -> tuple[DegreeLevels, ReleasePlan] | None:
+    """The plan for nodes of these degrees, None when no noise is enough."""
+    levels = DegreeLevels.below(expected, longest)
+    if levels is None:
+        return None
+    try:
+        plan = plan_release(
+            levels.levels,
+            budget.epsilon,
+            budget.delta,
+            calibration=calibration,  # type: ignore[arg-type]
+            target=levels.target,
+            beta=_BETA,
+        )
+    except PrivacyError:
+        return None
+    return levels, plan
 
 
 def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:

@@ -54,8 +54,8 @@ class SafetyCheck:
 
     Attributes
     ----------
-    pairs : int
-        Pairs of neighbouring data sets looked at.
+    pairs, safe_pairs : int
+        Pairs of neighbouring data sets looked at, and those of which one was safe.
     steepest : float
         Largest change of safety; 1 is allowed.
     largest_move : float
@@ -82,6 +82,11 @@ class SafetyCheck:
             f"largest change of the estimate over alpha: {format_scalar(self.largest_move, 4)} "
             "(1 is allowed)",
         ]
+        if not self.safe_pairs:
+            lines.append(
+                "No pair was safe, so that alpha was never put to the test: give more public rows (the "
+                "same ones repeated will do), or lower the threshold for this check."
+            )
         if self.passed:
             lines.append("No violation found. This is not a proof: the promise is still yours.")
         else:
