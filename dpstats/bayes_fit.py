@@ -12,7 +12,7 @@ import numpy as np
 from dpstats.bounds.bound import Bound
 from dpstats.bounds.eptr import clipping_bias, no_reply_error, noise_error, sampling_error
 from dpstats.call import public_rows
-from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.estimate.bayes import (
     ClassGeometry,
     choose_class_radius,
@@ -25,15 +25,10 @@ from dpstats.estimate.bayes import (
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, features_design
 from dpstats.mechanism.class_session import ClassSession, CountLevels, means_move
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan, plan_release
-from dpstats.ptr_call import (
-    Budget,
-    positive,
-)
+from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.ptr_call import NO_REPLY, Budget, positive, tested_plan
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
-
-_BETA = 1e-3
 
 
 @dataclass(frozen=True)
@@ -162,7 +157,7 @@ def make_test(
                 "smallest class is expected to have; method='sums' needs none."
             )
         m = int(geometry.counts.sum())
-        target = smallest_class(n, float(geometry.frequency.min()), m, _BETA)
+        target = smallest_class(n, float(geometry.frequency.min()), m, NO_REPLY)
         if method == "paper":  # c0 n, half the smallest frequency
             target = int(float(geometry.frequency.min()) / 2 * n)
     if not 1 <= target <= n / classes:
@@ -178,20 +173,14 @@ def make_test(
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
     levels = CountLevels.up_to(target, radius, scale, n)
-    try:
-        release = plan_release(
-            levels.levels,
-            budget.epsilon,
-            budget.delta,
-            calibration=calibration,  # type: ignore[arg-type]
-            target=levels.target,
-            beta=_BETA,
-        )
-    except PrivacyError as error:
-        raise PrivacyError(
-            f"{error} A level is one row of the smallest class, of which {target} are expected. "
-            "method='sums' needs no test."
-        ) from None
+    release = tested_plan(
+        levels.levels,
+        levels.target,
+        budget,
+        calibration,
+        f"A level is one row of the smallest class, of which {target} are expected. method='sums' needs "
+        "no test.",
+    )
     return Test(release, levels, target, means_move(target, radius, scale, n), scale)
 
 
@@ -271,7 +260,7 @@ def from_test(session: ClassSession, geometry: ClassGeometry, test: Test) -> Bay
             classes * min(p, geometry.radius**2) / max(expected, 1.0) + classes / (4 * n), norm
         ),
         noise_error(1, math.sqrt(second), norm),
-        no_reply_error(distance, _BETA, norm),
+        no_reply_error(distance, NO_REPLY, norm),
         clipping_bias(bias, norm),
     )
     diagnostics = (

@@ -111,9 +111,6 @@ class BayesModel(Released):
         spread = np.sqrt((root**2).sum(axis=0))
         return np.outer(self.mean_sd, spread)
 
-    def _bounds(self) -> tuple[Bound, ...]:
-        return self.error
-
     def __repr__(self) -> str:
         return print_bayes(self._page()).to_text()
 

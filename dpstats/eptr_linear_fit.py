@@ -21,7 +21,7 @@ from dpstats.bounds.eptr import (
     sampling_error,
 )
 from dpstats.eptr_linear_plan import Geometry, plain_estimate
-from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.errors import ArgumentError
 from dpstats.estimate.least_squares import eigenvalue_share
 from dpstats.estimate.linear import (
     Estimate,
@@ -37,12 +37,11 @@ from dpstats.mechanism.least_squares import (
     diameter_with_floats,
     lower_eigenvalue,
 )
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan, plan_release
-from dpstats.ptr_call import Budget
+from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.ptr_call import NO_REPLY, Budget, tested_plan
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
-_BETA = 1e-3
 _PUBLIC_TARGET = 0.85  # of the smallest eigenvalue that public rows let expect
 
 
@@ -105,21 +104,14 @@ def make_test(
             f"the target, a smallest eigenvalue of {wanted:.3g}, is below the influence of one row, "
             f"{limits.radius**2:.3g}: give more rows, declare shorter ones, or raise target=."
         )
-    try:
-        release = plan_release(
-            levels.levels,
-            budget.epsilon,
-            budget.delta,
-            calibration=calibration,  # type: ignore[arg-type]
-            target=levels.target,
-            beta=_BETA,
-        )
-    except PrivacyError as error:
-        raise PrivacyError(
-            f"{error} One level is the influence of one row, {levels.step:.3g}; the target here is "
-            f"{wanted:.3g}. More rows, a larger epsilon or delta help, and method='adaptive' always "
-            "answers."
-        ) from None
+    release = tested_plan(
+        levels.levels,
+        levels.target,
+        budget,
+        calibration,
+        f"One level is the influence of one row, {levels.step:.3g}; the target is {wanted:.3g}. More "
+        "rows, a larger epsilon or delta help, and method='adaptive' always answers.",
+    )
     return Test(release, levels, wanted, float(levels.levels.same[levels.target]))
 
 
@@ -203,7 +195,7 @@ def tested(session: LeastSquaresSession, geometry: Geometry, plan: Test, eta: fl
         release.noise_sd,
         likely,
         tested.passed,
-        _BETA,
+        NO_REPLY,
         eta,
         diagnostics,
         (),

@@ -54,9 +54,6 @@ class EptrResult(Released):
     notes: tuple[str, ...]
     answers: Answers
 
-    def _bounds(self) -> tuple[Bound, ...]:
-        return self.error
-
     def se(self) -> float:
         """Standard deviation of the noise; the sampling error of an estimator is its user's to know."""
         return self.noise_sd if self.released else math.nan

@@ -20,12 +20,11 @@ from dpstats.kernel_plan import CurveSetting
 from dpstats.mechanism.kernel_rows import kernel
 from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.mechanism.privacy import ApproximatePrivacy
-from dpstats.mechanism.ptr import ReleasePlan, papers_plan, plan_release
-from dpstats.ptr_call import Budget
+from dpstats.mechanism.ptr import ReleasePlan, papers_plan
+from dpstats.ptr_call import NO_REPLY, Budget, tested_plan
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
-_BETA = 1e-3
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 
@@ -164,14 +163,7 @@ def _plan_for(
     if levels is None:
         return None
     try:
-        plan = plan_release(
-            levels.levels,
-            budget.epsilon,
-            budget.delta,
-            calibration=calibration,  # type: ignore[arg-type]
-            target=levels.target,
-            beta=_BETA,
-        )
+        plan = tested_plan(levels.levels, levels.target, budget, calibration, "")
     except PrivacyError:
         return None
     return levels, plan
@@ -227,7 +219,7 @@ def _answered(
         *_smoothing_lines(setting),
     )
     noises = setting.smoothing.radius / setting.smoothing.slope * np.nan_to_num(found.noise_sd)
-    error = _error(setting, found.degree, noises, 0.0, _BETA)
+    error = _error(setting, found.degree, noises, 0.0, NO_REPLY)
     if not passed:
         said = "NO REPLY: the test did not pass, or its coin said no. The public fit stands in."
         notes = (said, *notes)

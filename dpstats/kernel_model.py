@@ -201,9 +201,6 @@ class KernelModel(Released):
         sizes = {f"bandwidth_{name}": [h] for name, h in self.bandwidth.items()}
         return pd.DataFrame(sizes | {"nodes": [len(self.nodes)]} | self._glance_items())
 
-    def _bounds(self) -> tuple[Bound, ...]:
-        return self.error
-
     def _page(self) -> KernelPage:
         low, high = limit_names(0.95)
         curve = self.curve.rename(columns={"std_error": "std. error", "lwr": low, "upr": high})

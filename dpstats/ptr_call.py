@@ -16,10 +16,12 @@ import numpy as np
 
 from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_privacy
-from dpstats.mechanism.ptr import gaussian_mu, gdp_split
+from dpstats.mechanism.ptr import Levels, ReleasePlan, gaussian_mu, gdp_split, plan_release
 
 CALIBRATIONS = ("gdp", "dp")
 Kind = Literal["gaussian", "bounded", "tested", "paper"]
+NO_REPLY = 1e-3
+"""Probability of no reply at the level that a test is planned for."""
 _BOUND_SLACK = 0.2
 
 
@@ -66,6 +68,26 @@ def resolve_budget(
     if kind == "tested" and calibration == "gdp":
         return Budget(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
     return Budget(ApproximatePrivacy(epsilon, delta), epsilon, delta)
+
+
+def tested_plan(
+    levels: Levels, target: int, budget: Budget, calibration: str, unit: str
+) -> ReleasePlan:
+    """The least noise with which the target level is answered with probability 1 - `NO_REPLY`.
+
+    ``unit`` says to the user what a level is, where the plan is impossible.
+    """
+    try:
+        return plan_release(
+            levels,
+            budget.epsilon,
+            budget.delta,
+            calibration=calibration,  # type: ignore[arg-type]
+            target=target,
+            beta=NO_REPLY,
+        )
+    except PrivacyError as error:
+        raise PrivacyError(f"{error} {unit}") from None
 
 
 def _epsilon_delta(

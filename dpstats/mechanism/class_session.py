@@ -17,7 +17,6 @@ from dpstats.mechanism.conditional import (
     Tested,
     lattice_unit,
     ratio_on_lattice,
-    release_if_safe,
 )
 from dpstats.mechanism.gaussian import Floats, release_vector
 from dpstats.mechanism.noise import Noise
@@ -163,7 +162,6 @@ class ClassSession(Session[ClassRows]):
 
         Means and priors are rounded to the lattice from exact fractions.
         """
-        cost = self._spend_all(plan)
         sums, counts = self._rows.totals()
         k, size = len(counts), sums.size
         unit = lattice_unit(smallest_move, k + size)
@@ -176,16 +174,13 @@ class ClassSession(Session[ClassRows]):
             for v in row
         ]
         priors = [ratio_on_lattice(int(c), self.n, unit / prior_scale) for c in counts]
-        tested = release_if_safe(
+        tested = self._release_if_safe(
             "priors and means by class, if the test passes",
             np.array(priors + means, dtype=object),
             unit,
-            probability=probability,
-            noise_sd=plan.noise_sd,
-            sensitivity=sensitivity,
-            cost=cost,
-            noise=self._noise,
+            probability,
+            plan,
+            sensitivity,
         )
-        self._record(tested.release)
         value = tested.release.value
         return tested, value[:k] / prior_scale, value[k:].reshape(sums.shape)

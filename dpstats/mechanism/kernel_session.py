@@ -19,7 +19,6 @@ from dpstats.mechanism.conditional import (
     Tested,
     lattice_unit,
     ratio_on_lattice,
-    release_if_safe,
 )
 from dpstats.mechanism.gaussian import Floats, Release, release_vector
 from dpstats.mechanism.kernel_rows import KernelPlan, KernelRows, kernel
@@ -314,18 +313,14 @@ class KernelSession(Session[KernelRows]):
         smallest_move: float,
         degree: Floats,
     ) -> tuple[Tested, NodeValues]:
-        cost = self._spend_all(plan)
         unit = lattice_unit(smallest_move, len(degree))
-        tested = release_if_safe(
+        tested = self._release_if_safe(
             "curve at the nodes, if the test passes",
             self._weighted(np.arange(len(degree)), degree, unit),
             unit,
-            probability=probability,
-            noise_sd=plan.noise_sd,
-            sensitivity=sensitivity,
-            cost=cost,
-            noise=self._noise,
+            probability,
+            plan,
+            sensitivity,
         )
-        self._record(tested.release)
         value = tested.release.value / degree
         return tested, NodeValues(value, plan.noise_sd / degree, degree, 0.0)

@@ -40,7 +40,6 @@ from dpstats.mechanism.conditional import (
     Tested,
     lattice_unit,
     on_lattice,
-    release_if_safe,
 )
 from dpstats.mechanism.gaussian import Floats, Release, release_vector
 from dpstats.mechanism.linear_rows import LinearRows
@@ -276,20 +275,15 @@ class LeastSquaresSession(Session[LinearRows]):
         sensitivity: float,
         smallest_move: float,
     ) -> Tested:
-        cost = self._spend_all(plan)
         unit = lattice_unit(smallest_move, len(coef))
-        tested = release_if_safe(
+        return self._release_if_safe(
             "least-squares coefficients, if the test passes",
             on_lattice(coef, unit),
             unit,
-            probability=probability,
-            noise_sd=plan.noise_sd,
-            sensitivity=sensitivity,
-            cost=cost,
-            noise=self._noise,
+            probability,
+            plan,
+            sensitivity,
         )
-        self._record(tested.release)
-        return tested
 
     def joint_moments(self, share: float) -> JointMoments:
         """A / n and b / n in one release.

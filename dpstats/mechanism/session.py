@@ -17,6 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
@@ -106,6 +107,29 @@ class Session(Generic[_Rows]):
             raise ValueError("the plan was made for another total")
         self.left = 0.0
         return self.total
+
+    def _release_if_safe(
+        self,
+        what: str,
+        total: Integers,
+        unit: float,
+        probability: float,
+        plan: ReleasePlan,
+        sensitivity: float,
+    ) -> Tested:
+        """The one release of a session, behind the test of its plan."""
+        tested = release_if_safe(
+            what,
+            total,
+            unit,
+            probability=probability,
+            noise_sd=plan.noise_sd,
+            sensitivity=sensitivity,
+            cost=self._spend_all(plan),
+            noise=self._noise,
+        )
+        self._record(tested.release)
+        return tested
 
     def _use_slack(self) -> None:
         """The event of the total's slack may be appealed to once."""

@@ -71,6 +71,7 @@ class Released:
     m: int | None
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
+    error: tuple[Bound, ...]
 
     @property
     def nobs(self) -> int:
@@ -99,7 +100,7 @@ class Released:
         raise NotImplementedError
 
     def _bounds(self) -> tuple[Bound, ...]:
-        raise NotImplementedError
+        return self.error
 
     def bounds(self) -> pd.DataFrame:
         """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises."""
