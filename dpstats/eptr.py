@@ -191,7 +191,7 @@ def eptr(
         noise_sd=plan.noise_sd,
         size=numbers,
         privacy=PrivacyStatement.of(budget.total, [tested.release], noise.seeded, budget.delta),
-        n=-1 if n is None else n,
+        n=n,
         m=None,
         error=(
             noise_radius(numbers, plan.noise_sd, eta, "l2"),

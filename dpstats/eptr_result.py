@@ -47,7 +47,7 @@ class EptrResult(Released):
     noise_sd: float
     size: int
     privacy: PrivacyStatement
-    n: int
+    n: int | None
     m: int | None
     error: tuple[Bound, ...]
     details: tuple[Diagnostic, ...]

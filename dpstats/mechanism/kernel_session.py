@@ -54,29 +54,30 @@ class Features:
 
         ``length`` bounds the norm of the map v -> M (v(q))_q from the kernel's Hilbert space: values at
         the nodes are E v with E E* = K_QQ, so that the square of the norm is the largest eigenvalue of
-        M K_QQ M'. It is computed for the rounded M, a public number, with room for the error of floats:
-        4 m^2 2^-53 |M|^2 |K_QQ|. Without rounding it is at most 1.
+        M K_QQ M' <= M (K_QQ + j I) M', which is I when nothing rounds. For the rounded M, a public
+        number, it is at most 1 + |D|_F with D = M (K_QQ + j I) M' - I; D is computed in floats, with room
+        for their error: 4 m 2^-53 |M|_F^2 |K_QQ|_1.
 
         Rounding a row's weights to 2^-36 (they are computed to far better than 2^-40) moves numerator
         and denominator by sqrt(m) (2^-37 + 2^-40) |M| at most, in each of two neighbours: together less
-        than twice the length that is added.
+        than twice the length that is added; |M| is at most the root of 1 + |D|_F over j.
         """
         m = len(nodes)
         gram = kernel(nodes, np.ascontiguousarray(nodes.T))
-        lower = linalg.cholesky(gram + _JITTER * np.eye(m), lower=True)
+        gram[np.diag_indices(m)] += _JITTER
+        lower = linalg.cholesky(gram, lower=True)
         matrix = linalg.solve_triangular(lower, np.eye(m), lower=True)
         matrix = np.rint(matrix / _ENTRY) * _ENTRY
-        held = matrix @ gram @ matrix.T
-        top = float(linalg.eigvalsh(held, subset_by_index=(m - 1, m - 1))[0])
-        size = float(np.linalg.norm(matrix, 2))
-        room = 4 * m**2 * 2.0**-53 * size**2 * float(gram.sum(axis=0).max())
-        rounded = math.sqrt(m) * (2.0**-36 + 2.0**-40) * size
-        return cls(matrix, math.sqrt(max(top, 0.0) + room) + rounded)
+        rest = matrix @ gram @ matrix.T
+        rest[np.diag_indices(m)] -= 1.0
+        room = 4 * m * 2.0**-53 * float((matrix**2).sum()) * float(gram.sum(axis=0).max())
+        square = 1.0 + float(np.linalg.norm(rest)) + room
+        rounded = math.sqrt(m) * (2.0**-36 + 2.0**-40) * math.sqrt(square / _JITTER)
+        return cls(matrix, math.sqrt(square) + rounded)
 
-    def at(self, points: Floats, nodes: Floats) -> Floats:
-        """phi (m, k) at k points in scaled units."""
-        image: Floats = self.matrix @ kernel(nodes, np.ascontiguousarray(points.T))
-        return image
+    def lengths(self, weights: Floats) -> Floats:
+        """|phi| (k,) of points with these weights (m, k) at the nodes."""
+        return np.asarray(np.sqrt(((self.matrix @ weights) ** 2).sum(axis=0)))
 
     def exact(self, totals: Integers) -> Integers:
         """M times exact integers, exactly; in units of 2^-40."""

@@ -67,14 +67,14 @@ class Released:
     call: str
     method: str
     privacy: PrivacyStatement
-    n: int
+    n: Any  # an int; None where the data have no length
     m: int | None
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
     error: tuple[Bound, ...]
 
     @property
-    def nobs(self) -> int:
+    def nobs(self) -> Any:
         """Number of private rows, a public number."""
         return self.n
 
