@@ -10,9 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpstats.bounds.eptr import no_reply_error, noise_error, noise_radius, sampling_error
-from dpstats.call import SAME_TABLE, check_numbers
+from dpstats.call import check_numbers
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.mechanism.noise import make_noise
@@ -126,7 +127,7 @@ def eptr(
     ...     y = np.clip(np.nan_to_num(d["y"].to_numpy(dtype=float)), 0, 1)
     ...     return y[members].mean() if members.any() else 0.5
     >>> def members_to_spare(d):
-    ...     return max(int(d["member"].sum()) - enough + 1, 0)
+    ...     return max(int(d["member"].astype(bool).sum()) - enough + 1, 0)
     >>> rng = np.random.default_rng(0)
     >>> private = pd.DataFrame({"member": rng.random(2000) < 0.3, "y": rng.random(2000)})
     >>> answer = eptr(
@@ -147,7 +148,14 @@ def eptr(
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {value!r}.")
     if target is not None and positive("target", target) < 1:
         raise ArgumentError(f"target is a safety of 1 or more, not {target!r}.")
+    if public is not None and public is data:
+        raise ArgumentError(
+            "public= is the private data itself: errors on it would be shown. Give a public sample, or "
+            "leave public= out."
+        )
+    n = _rows_of(data)  # before the user's functions run, which may change what they are given
     numbers = _size(estimate, safety, size, public, no_reply)
+    fallback = _answer(no_reply, numbers)
     bounds = alphas_of(alpha)
     if calibration == "paper":
         if len(bounds) > 1:
@@ -175,12 +183,10 @@ def eptr(
     tested = tested_estimate(
         data, estimate, safety, numbers, plan, (at, float(bounds[-1])), budget.total, noise
     )
-    n = _length(data)
-    answer: Any = tested.release.value if tested.passed else _answer(no_reply, numbers)
+    answer: Any = tested.release.value if tested.passed else fallback
     if answer is not None and numbers == 1:
         answer = float(np.ravel(answer)[0])
-    notes = () if n is None else delta_note(delta, n)
-    notes += (SAME_TABLE,) if public is not None and public is data else ()
+    notes = () if not n else delta_note(delta, n)
     if not tested.passed:
         notes = ("NO REPLY: the test did not pass, or its coin said no.", *notes)
     return EptrResult(
@@ -214,13 +220,14 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
         raise ArgumentError(f"size must be a number of numbers, 1 or more, not {size!r}.")
     found = size
     if not callable(estimate):
-        found = numbers_of("estimate", estimate).size
+        found = _given("estimate", estimate)
     elif public is not None:
         found = numbers_of("estimate(public)", estimate(public)).size
     elif size is None and not (no_reply is None or callable(no_reply) or hasattr(no_reply, "rvs")):
         found = numbers_of("no_reply", no_reply).size
     if not callable(safety):
-        one_number("safety", safety)
+        if _given("safety", safety) != 1:
+            raise ArgumentError("safety must be one number, or a function of the data.")
     elif public is not None:
         one_number("safety(public)", safety(public))
     if size is not None and found != size:
@@ -228,21 +235,35 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
     return found or 1
 
 
+def _given(name: str, value: Any) -> int:
+    """How many numbers were given; they are private, so only their type is looked at."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.size == 0:
+        raise ArgumentError(
+            f"{name} must be a number, an array of numbers, or a function of the data."
+        )
+    return array.size
+
+
 def _answer(no_reply: Any, size: int) -> Any:
-    """The public answer in place of an estimate."""
+    """The public answer in place of an estimate, found before anything private is read."""
     if no_reply is None:
         return None
     if hasattr(no_reply, "rvs"):
-        return np.asarray(no_reply.rvs(size=size), dtype=np.float64)
-    return np.asarray(no_reply() if callable(no_reply) else no_reply, dtype=np.float64)
+        value = no_reply.rvs(size=size)
+    else:
+        value = no_reply() if callable(no_reply) else no_reply
+    numbers = numbers_of("no_reply", value)
+    if numbers.size != size:
+        raise ArgumentError(f"no_reply has {numbers.size} numbers and the estimate has {size}.")
+    return numbers
 
 
-def _length(data: Any) -> int | None:
-    """Number of rows, a public number, where the data have a length."""
-    try:
-        return len(data)
-    except TypeError:
-        return None
+def _rows_of(data: Any) -> int | None:
+    """Number of rows, a public number, of containers whose length is one; None for any other."""
+    if isinstance(data, np.ndarray):
+        return len(data) if data.ndim else None
+    return len(data) if isinstance(data, pd.DataFrame | pd.Series | list | tuple) else None
 
 
 def _call(

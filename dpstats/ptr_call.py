@@ -23,6 +23,8 @@ Kind = Literal["gaussian", "bounded", "tested", "paper"]
 NO_REPLY = 1e-3
 """Probability of no reply at the level that a test is planned for."""
 _BOUND_SLACK = 0.2
+_LEAST_MU = 0.005
+_SMALLEST = 1e-100
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ def resolve_budget(
     if kind == "gaussian":
         return Budget(resolve_privacy(**given))
     epsilon, delta = _epsilon_delta(function, method, given)
+    if kind == "tested" and gaussian_mu(epsilon, delta) < _LEAST_MU:
+        raise PrivacyError(
+            f"a test at epsilon = {epsilon:g}, delta = {delta:g} would need thousands of levels of "
+            "safety: ask for more, or use a method without a test."
+        )
     if kind == "bounded":
         slack = _BOUND_SLACK * delta
         return Budget(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
@@ -133,6 +140,13 @@ def require_bounds(
     """Bounds come from public rows or are declared; never from private rows."""
     if limits is not None and not isinstance(limits, Mapping):
         raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
+    for name, value in (limits or {}).items():
+        ends = value if isinstance(value, tuple) else ()
+        sizes = [abs(v) for v in ends if isinstance(v, int | float) and v != 0]
+        if sizes and not _SMALLEST <= min(sizes) <= max(sizes) <= 1 / _SMALLEST:
+            raise ArgumentError(
+                f"limits[{name!r}] = {value!r} is beyond what can be computed with: change the unit."
+            )
     if public is None and not limits:
         raise PublicDataError(
             f"{function} needs bounds, and never takes them from private rows. Either pass a public "
@@ -145,4 +159,8 @@ def positive(name: str, value: Any) -> float:
     number = isinstance(value, int | float | np.integer | np.floating)
     if not number or isinstance(value, bool) or not math.isfinite(value) or value <= 0:
         raise ArgumentError(f"{name} must be a finite number > 0, not {value!r}.")
+    if not _SMALLEST <= value <= 1 / _SMALLEST:
+        raise ArgumentError(
+            f"{name} = {value:g} is beyond what can be computed with: change the unit."
+        )
     return float(value)

@@ -52,11 +52,11 @@ class Features:
     def of(cls, nodes: Floats) -> Features:
         """M = L^-1 with L L' = K_QQ + j I, j = 2^-10.
 
-        ``length`` bounds the norm of the map v -> M (v(q))_q from the kernel's Hilbert space: values at
-        the nodes are E v with E E* = K_QQ, so that the square of the norm is the largest eigenvalue of
-        M K_QQ M' <= M (K_QQ + j I) M', which is I when nothing rounds. For the rounded M, a public
-        number, it is at most 1 + |D|_F with D = M (K_QQ + j I) M' - I; D is computed in floats, with room
-        for their error: 4 m 2^-53 |M|_F^2 |K_QQ|_1.
+        ``length`` bounds the norm of the map v -> M (v(q))_q from the kernel's Hilbert space:
+        values at the nodes are E v with E E* = K_QQ, so that the square of the norm is the largest
+        eigenvalue of M K_QQ M' <= M (K_QQ + j I) M', which is I when nothing rounds. For the
+        rounded M, a public number, it is at most 1 + |D|_F with D = M (K_QQ + j I) M' - I; D is
+        computed in floats, with room for their error: 4 m 2^-53 |M|_F^2 |K_QQ|_1.
 
         Rounding a row's weights to 2^-36 (they are computed to far better than 2^-40) moves numerator
         and denominator by sqrt(m) (2^-37 + 2^-40) |M| at most, in each of two neighbours: together less

@@ -19,12 +19,13 @@ by C/r shows (C/r) D_B(r) = D_(BC/r)(C) <= D_B(C). In every case
 
 lambda_min moves by at most R^2: -z'z'^T <= z z' - z'z'^T <= z z' (Weyl).
 
-What floats add. lambda_min is computed with a backward error of at most E R^2, and t solves a system
-whose matrix differs from A by at most that, E = 32 (d + 1)^2 2^-53 n (Cholesky: Higham, Theorem 10.4;
-rounding A and b to floats included), and is off by 2 E R^2 C / lambda at most once projected. Hence
-lambda_min, as computed, moves by R^2 (1 + 2 E), the step of the levels; a bound L on it is one of L - E
-R^2 on the true one, which is at least R^2: D grows by the factor 1 + 4 E, and by 4 E R^2 C for the two
-solutions, of which twice as much is taken.
+What floats add. lambda_min is computed with a backward error of at most E R^2, and t solves a
+system whose matrix differs from A by at most that, E = 32 (d + 1)^2 2^-53 n (Cholesky: Higham,
+Theorem 10.4; rounding A and b to floats included), and is off by 2 E R^2 C / lambda at most once
+projected. Hence lambda_min, as computed, moves by R^2 (1 + 2 E), the step of the levels, of which
+the lowest is at R^2 or above; the bound L of `bounded_solution` has 2 E R^2 taken off, and is one
+on the true value: D grows by the factor 1 + 4 E, and by 4 E R^2 C for the two solutions, of which
+twice as much is taken.
 """
 
 from __future__ import annotations

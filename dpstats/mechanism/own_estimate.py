@@ -1,11 +1,14 @@
 """A tested release of an estimator that the user brings, with the safety that the user has proved.
 
-Everything that the user's functions do with private data stays here: what they return is rounded, noised
-and tested, and what they raise, warn of or return in another shape counts as an unsafe data set.
+Everything that the user's functions do with private data stays here: each sees a copy of its own, what
+they return is rounded, noised and tested, and what they raise, warn of or return in another shape counts
+as level 0. That keeps errors silent; it is no proof: functions that fail on some neighbour of safe data
+break the user's promise that safety changes by one at most.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -35,13 +38,18 @@ def level_of(safety: float) -> int:
 
 def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
     """A number, or what a function says of the data; None when it fails in any way."""
+    stopped = False
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            value = quantity(data) if callable(quantity) else quantity
+            value = quantity(copy.deepcopy(data)) if callable(quantity) else quantity
             numbers = np.array(value, dtype=np.float64).ravel()
-    except Exception:
+    except KeyboardInterrupt:
+        stopped = True
+    except BaseException:  # panics of compiled libraries are no Exceptions
         return None
+    if stopped:  # raised anew: the traceback of the old one holds what the function saw
+        raise KeyboardInterrupt
     return numbers if numbers.size == size and np.isfinite(numbers).all() else None
 
 
