@@ -14,12 +14,13 @@ import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
-from dpstats.call import SAME_TABLE, call_text, check_numbers
+from dpstats.call import SAME_TABLE, call_text, check_limits, check_numbers
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.ptr_call import (
+    ALONE,
     Kind,
     choose,
     delta_note,
@@ -103,7 +104,7 @@ def eptr_bayes(
     >>> fit.means.shape, float(round(fit.priors.sum(), 6))
     ((2, 2), 1.0)
     >>> fit.predict(public.head(2)).tolist()
-    ['False', 'False']
+    [False, False]
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta, seed)
@@ -117,7 +118,8 @@ def eptr_bayes(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     budget = resolve_budget("eptr_bayes", method, _KINDS[method], calibration, given)
     if public is None:
-        design, column = declare_classes(formula, limits or {})
+        schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
+        design, column = declare_classes(formula, schema)
     elif isinstance(public, PublicMoments):
         raise PublicDataError("eptr_bayes takes its bounds from public rows, not from moments.")
     else:
@@ -129,6 +131,7 @@ def eptr_bayes(
             f"`{column}` has {len(levels)} class in the public data; a classifier needs two or more. "
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
+    check_limits(design, public is None, limits, ALONE)
     with naming("the private data"):
         rows = design.rows(data)
     geometry = find_geometry(

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpstats.bounds.bound import Bound
-from dpstats.bounds.eptr import clipping_bias, no_reply_error, noise_error, sampling_error
+from dpstats.bounds.eptr import (
+    clipping_bias,
+    no_reply_error,
+    noise_error,
+    sampling_error,
+    unanswered,
+)
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.estimate.bayes import (
@@ -65,10 +71,12 @@ def find_geometry(
     if counts.min() < 2:
         names = [str(v) for v in design.columns[_class_column(design)].levels or ()]
         few = [name for name, k in zip(names, counts, strict=True) if k < 2]
+        more = f" and {len(few) - 6} more" if len(few) > 6 else ""
+        column = _class_column(design)
         raise PublicDataError(
-            f"the public rows have fewer than two of the class(es) {', '.join(few)}: their centres are "
-            "not known. Add public rows, or leave these classes out: "
-            "limits={'class': ['a', 'b']} names the ones that count."
+            f"the public rows have fewer than two of the class(es) {', '.join(few[:6])}{more}: their "
+            f"centres are not known. Add public rows; or name the classes that count, "
+            f"limits={{'{column}': [...]}}; or is `{column}` a number? See eptr_nw and dp_lm."
         )
     means, spread = pooled_covariance(x, code, classes)
     back = feature_scaling(spread, covariance, len(x))
@@ -160,6 +168,8 @@ def make_test(
         target = smallest_class(n, float(geometry.frequency.min()), m, NO_REPLY)
         if method == "paper":  # c0 n, half the smallest frequency
             target = int(float(geometry.frequency.min()) / 2 * n)
+    if n < classes:
+        raise ArgumentError(f"{n} private rows cannot have {classes} classes.")
     if not 1 <= target <= n / classes:
         raise ArgumentError(
             f"the smallest of {classes} classes among {n} rows cannot be expected to have {target} "
@@ -274,7 +284,15 @@ def from_test(session: ClassSession, geometry: ClassGeometry, test: Test) -> Bay
         prior = np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
         unknown = np.full(classes, np.nan)
         return BayesFit(
-            prior, unknown, geometry.centres, unknown, False, error, diagnostics, (said,), answers
+            prior,
+            unknown,
+            geometry.centres,
+            unknown,
+            False,
+            unanswered(error),
+            diagnostics,
+            (said,),
+            answers,
         )
     prior = np.maximum(prior, floor)
     prior = prior / prior.sum()

@@ -44,7 +44,7 @@ class BayesModel(Released):
     ...     "affair ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
     ... )
     >>> fit.predict(public.head(2), type="prob").columns.tolist()
-    ['False', 'True']
+    [False, True]
     """
 
     call: str
@@ -76,13 +76,13 @@ class BayesModel(Released):
     @property
     def priors(self) -> pd.Series:
         """Probability of each class."""
-        return pd.Series(self.prior, index=list(self.classes), name="prior")
+        return pd.Series(self.prior, index=list(self.levels), name="prior")
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means in the user's units."""
         values = np.linalg.solve(self.back.T, self.scaled_means.T).T
-        return pd.DataFrame(values, index=list(self.classes), columns=list(self.terms))
+        return pd.DataFrame(values, index=list(self.levels), columns=list(self.terms))
 
     def _page(self) -> BayesPage:
         return BayesPage(
@@ -150,7 +150,8 @@ class BayesModel(Released):
         newdata : table
             Rows with the features' columns. A row that cannot be encoded gets None, or NaN.
         type : {"class", "prob"}
-            "class": a Series of class names; "prob": a DataFrame, one column per class.
+            "class": a Series of classes, as the class column holds them; "prob": a DataFrame, one
+            column per class.
         """
         if type not in ("class", "prob"):
             raise ArgumentError(f"type must be 'class' or 'prob', not {type!r}.")
@@ -164,10 +165,11 @@ class BayesModel(Released):
         dead = ~np.isfinite(logs).all(axis=1)
         if type == "prob":
             logs[dead] = np.nan
-            return pd.DataFrame(np.exp(logs), index=index, columns=list(self.classes))
-        names = np.array(self.classes, dtype=object)[np.where(dead, 0, logs.argmax(axis=1))]
-        names[dead] = None
-        return pd.Series(names, index=index, name="class")
+            return pd.DataFrame(np.exp(logs), index=index, columns=list(self.levels))
+        found = np.array(self.levels, dtype=object)[np.where(dead, 0, logs.argmax(axis=1))]
+        found[dead] = None
+        classes = pd.Series(found, index=index, name="class", dtype=object)
+        return classes if dead.any() else classes.infer_objects()
 
     def _features(self, newdata: Any) -> tuple[Floats, pd.Index | None]:
         """Features of rows whose class need not be known."""
@@ -196,7 +198,7 @@ class BayesModel(Released):
         np.add.at(table, (truth, logs.argmax(axis=1)), 1)
         if not known.any():
             raise SchemaError("no row of newdata can be classified and has a known class.")
-        names = list(self.classes)
+        names = list(self.levels)
         return pd.DataFrame(
             table,
             index=pd.Index(names, name="true"),

@@ -106,12 +106,20 @@ def public_rows(design: Design, public: Any) -> PublicRows:
     return PublicRows(x[used], y[used], offset[used], weight[used])
 
 
-def check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) -> None:
-    """Every entry of limits does something, or is named."""
+def check_limits(
+    design: Design,
+    declared: bool,
+    limits: Mapping[str, Any] | None,
+    alone: str = "method='ssp'",
+) -> None:
+    """Every entry of limits does something, or is named.
+
+    ``declared``: whether the limits stand for public rows; ``alone``: when they would.
+    """
     for name, value in (limits or {}).items():
         if name == "(weights)":
             used = design.weights is not None
-        elif method == "ssp":
+        elif declared:
             used = name == "(norm)" or name in design.columns
         else:
             used = name in design.columns and isinstance(value, list)
@@ -120,9 +128,8 @@ def check_limits(design: Design, method: str, limits: Mapping[str, Any] | None) 
                 f"limits[{name!r}] has no effect here: "
                 + (
                     f"'{design.formula}' has no such column."
-                    if method == "ssp" or name not in design.columns
-                    else "ranges are for method='ssp'; beside public data, limits give levels of "
-                    "categories and '(weights)'."
+                    if declared or name not in design.columns
+                    else f"ranges are for {alone}; beside public data, limits give levels of categories."
                 )
             )
 

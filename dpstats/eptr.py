@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.bounds.eptr import no_reply_error, noise_error, noise_radius, sampling_error
+from dpstats.bounds.eptr import (
+    no_reply_error,
+    noise_error,
+    noise_radius,
+    sampling_error,
+    unanswered,
+)
 from dpstats.call import check_numbers
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, PrivacyError
@@ -137,7 +143,7 @@ def eptr(
     (True, 0.024)
     """
     check_numbers(0.0, eta, seed)
-    kind = _KINDS.get(calibration)
+    kind = _KINDS.get(calibration) if isinstance(calibration, str) else None
     if kind is None:
         raise ArgumentError(f"calibration must be 'gdp', 'dp' or 'paper', not {calibration!r}.")
     given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
@@ -160,6 +166,10 @@ def eptr(
     if calibration == "paper":
         if len(bounds) > 1:
             raise ArgumentError("calibration='paper' takes one alpha, not a function of the level.")
+        if target is not None:
+            raise ArgumentError(
+                "calibration='paper' fixes its noise by itself: it takes no target."
+            )
         plan: ReleasePlan = papers_plan(
             float(bounds[0]), budget.epsilon, budget.delta, allow_unproved=allow_unproved
         )
@@ -189,6 +199,12 @@ def eptr(
     notes = () if not n else delta_note(delta, n)
     if not tested.passed:
         notes = ("NO REPLY: the test did not pass, or its coin said no.", *notes)
+    parts = (
+        noise_radius(numbers, plan.noise_sd, eta, "l2"),
+        sampling_error(None, "l2"),
+        noise_error(numbers, plan.noise_sd, "l2"),
+        no_reply_error(None, beta if target is not None else math.nan, "l2"),
+    )
     return EptrResult(
         call=_call(alpha, epsilon, delta, calibration, target),
         method=calibration,
@@ -199,12 +215,7 @@ def eptr(
         privacy=PrivacyStatement.of(budget.total, [tested.release], noise.seeded, budget.delta),
         n=n,
         m=None,
-        error=(
-            noise_radius(numbers, plan.noise_sd, eta, "l2"),
-            sampling_error(None, "l2"),
-            noise_error(numbers, plan.noise_sd, "l2"),
-            no_reply_error(None, beta if target is not None else math.nan, "l2"),
-        ),
+        error=parts if tested.passed else unanswered(parts),
         details=(
             Diagnostic("answered", float(tested.passed), None, "1 if the test passed"),
             Diagnostic("alpha", at, None, "promised by the user, not checked"),

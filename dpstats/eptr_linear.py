@@ -28,6 +28,7 @@ from dpstats.mechanism.least_squares import (
 from dpstats.mechanism.noise import make_noise
 from dpstats.model import model_items
 from dpstats.ptr_call import (
+    ALONE,
     Kind,
     choose,
     delta_note,
@@ -142,7 +143,11 @@ def eptr_lm(
         formula, public, limits, method, budget.mu, data, target
     )
     check_response(design)
-    check_limits(design, "ssp" if moments is None else method, without_coef(limits))
+    if moments is not None and "(coef)" in (limits or {}):
+        raise ArgumentError(
+            "limits['(coef)'] has no effect here: public rows bound the coefficients."
+        )
+    check_limits(design, moments is None, without_coef(limits), ALONE)
     with naming("the private data"):
         rows = design.rows(data)
     check_size(rows)

@@ -7,7 +7,7 @@ Each takes an open `LeastSquaresSession`, makes its releases there and turns the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -19,6 +19,7 @@ from dpstats.bounds.eptr import (
     noise_error,
     noise_radius,
     sampling_error,
+    unanswered,
 )
 from dpstats.eptr_linear_plan import Geometry, plain_estimate
 from dpstats.errors import ArgumentError
@@ -181,7 +182,9 @@ def tested(session: LeastSquaresSession, geometry: Geometry, plan: Test, eta: fl
         answers = Answers.of(
             release, "smallest eigenvalue / n", lambda k: (levels.first + (k - 1) * levels.step) / n
         )
-    likely = plan.target
+    # a test says nothing of how far above its target the data are: public rows do
+    cuts = geometry.cuts
+    likely = plan.target if cuts is None else n * cuts.smallest
     diagnostics = (
         Diagnostic(
             "target", plan.target / n, None, "smallest eigenvalue per row that was planned for"
@@ -233,7 +236,11 @@ def _solved(
                 geometry.centre, np.zeros((d, d)), math.nan, root.T @ root, geometry.whitening, n
             )
         )
-        return EptrFit(answer, False, error, diagnostics, (said, *notes), answers)
+        answer = replace(answer, n=n)
+        return EptrFit(answer, False, unanswered(error), diagnostics, (said, *notes), answers)
+    if geometry.answer is None:  # declared: the coefficients lie in the ball, whatever the noise
+        size = float(np.linalg.norm(value))
+        value = value * min(1.0, geometry.limits.coef / size) if size > 0 else value
     coef = geometry.centre + back @ (value / slope)
     privacy = (sd / slope) ** 2 * back @ back.T
     if cuts is not None:
@@ -291,7 +298,7 @@ def _error(
     if cuts is not None and likely > 0:
         first: float | None = float(np.trace(cuts.sampling)) / n
         first = first * max(1.0, n * cuts.smallest / likely) if first is not None else None
-        bias: float | None = float(cuts.bias @ cuts.bias)
+        bias: float | None = cuts.lost
     else:
         known = geometry.sigma is not None and likely > 0
         first = geometry.sigma**2 * d / likely if known and geometry.sigma is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from dpstats.bounds.bound import Bound
@@ -69,7 +69,7 @@ class EptrLinearModel(LinearModel):
     def update(self, formula: str) -> Self:
         """A sub-model, as `LinearModel.update`; where second moments were released."""
         self._require_moments("update()")
-        return super().update(formula)
+        return replace(super().update(formula), error=())
 
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5

@@ -17,7 +17,7 @@ from dpstats.call import (
     public_rows,
     resolve_public,
 )
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.least_squares import CutPlan, choose_cuts
 from dpstats.estimate.linear import (
     Estimate,
@@ -84,8 +84,9 @@ def find_geometry(
         )
     moments = resolve_public(formula, public, None, None, limits)
     check_response(moments.design)
-    moments.require_full_rank()
-    n = moments.design.rows(data).n
+    moments.require_full_rank(ridge=False)
+    with naming("the private data"):
+        n = moments.design.rows(data).n
     return moments, moments.design, _public_geometry(moments, public, method, mu, n)
 
 

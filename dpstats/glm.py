@@ -133,7 +133,7 @@ def dp_glm(
         moments.require_full_rank()
         design = moments.design
     _check_response(design, model)
-    check_limits(design, method, limits)
+    check_limits(design, method == "ssp", limits)
     known = _public_rows(moments, public, model)
     with naming("the private data"):
         rows = design.rows(data)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpstats.call import SAME_TABLE, call_text, check_numbers
+from dpstats.call import SAME_TABLE, call_text, check_limits, check_numbers
 from dpstats.errors import ArgumentError, naming
 from dpstats.kernel_fit import adaptive, make_test, papers, sums, tested
 from dpstats.kernel_model import KernelModel
 from dpstats.kernel_plan import find_bandwidths, find_design, find_setting
 from dpstats.mechanism.noise import make_noise
 from dpstats.ptr_call import (
+    ALONE,
     Kind,
     choose,
     delta_note,
@@ -119,6 +120,7 @@ def eptr_nw(
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
+    check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     with naming("the private data"):
         rows = design.rows(data)

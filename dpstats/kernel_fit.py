@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.bounds.bound import Bound, Premise
-from dpstats.bounds.eptr import no_reply_error, noise_error, sampling_error
+from dpstats.bounds.eptr import no_reply_error, noise_error, sampling_error, unanswered
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.estimate.matrices import Floats
 from dpstats.kernel_model import NodesCurve, SumsCurve
@@ -171,7 +171,13 @@ def _plan_for(
 
 def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
     if degree is not None:
-        values = np.broadcast_to(np.asarray(degree, dtype=np.float64), len(setting.nodes))
+        try:
+            values = np.broadcast_to(np.asarray(degree, dtype=np.float64), len(setting.nodes))
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"degree must be one number, or one for each of the {len(setting.nodes)} nodes, not "
+                f"{degree!r}."
+            ) from None
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise ArgumentError(f"degree must be finite and > 0, not {degree!r}.")
         return np.array(values)
@@ -222,7 +228,7 @@ def _answered(
     error = _error(setting, found.degree, noises, 0.0, NO_REPLY)
     if not passed:
         said = "NO REPLY: the test did not pass, or its coin said no. The public fit stands in."
-        notes = (said, *notes)
+        notes, error = (said, *notes), unanswered(error)
     return KernelFit(
         _at_nodes(setting, found), releases, passed, error, diagnostics, notes, answers
     )

@@ -35,7 +35,7 @@ from dpstats.ptr_call import (
 
 _MOST_NODES = 2000
 _STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
-_SHOWN_POINTS = 500
+_SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
                 + (f"; unknown: {', '.join(map(str, other))}." if other else ".")
             )
         return np.array([positive(f"bandwidth['{n}']", given[n]) for n in names])
-    if isinstance(bandwidth, list | tuple | np.ndarray):
+    if isinstance(bandwidth, list | tuple) or np.ndim(bandwidth) > 0:
         if len(bandwidth) != len(names):
             raise ArgumentError(f"bandwidth must have one entry for each of {', '.join(names)}.")
-        return np.array([positive("bandwidth", float(h)) for h in bandwidth])
+        return np.array([positive("bandwidth", h) for h in bandwidth])
     return np.full(len(names), positive("bandwidth", bandwidth))
 
 
@@ -179,16 +179,16 @@ def find_setting(
     h = smoothing.bandwidth
     low, high = low / h, high / h
     centre = PolynomialCentre(centre.powers, centre.coef, centre.middle / h, centre.half / h)
-    scaled = None if points is None else np.clip(points / h, low, high)
     if axes is not None:
         axes = tuple(
-            np.clip(axis / w, a, b) for axis, w, a, b in zip(axes, h, low, high, strict=True)
+            np.unique(np.clip(axis / w, a, b))
+            for axis, w, a, b in zip(axes, h, low, high, strict=True)
         )
-    nodes, node_axes = _nodes(method, x, low, high, h, scaled, axes)
-    shown = scaled if scaled is not None else nodes
-    if scaled is None and node_axes is None and x is not None:
-        kept = np.linspace(0, len(x) - 1, min(len(x), _SHOWN_POINTS)).astype(int)
-        shown = x[kept] / h
+    asked: Floats | None = None
+    if points is not None:
+        asked = np.clip(points / h, low, high) if axes is None else product_of(axes)
+    nodes, node_axes = _nodes(method, x, low, high, h, asked, axes)
+    shown = _default_points(low, high, nodes) if points is None else points / h
     expected = None
     if x is not None and m is not None:
         k = kernel(nodes, np.ascontiguousarray((x / h).T))
@@ -209,6 +209,15 @@ def find_setting(
         m,
         expected,
     )
+
+
+def _default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
+    """A grid over the range, in one or two dimensions; else some of the nodes."""
+    if len(low) > 2:
+        kept = np.linspace(0, len(nodes) - 1, min(len(nodes), _SHOWN_POINTS)).astype(int)
+        return np.asarray(nodes[kept])
+    count = _SHOWN_LINE if len(low) == 1 else _SHOWN_SIDE
+    return product_of([np.linspace(a, b, count) for a, b in zip(low, high, strict=True)])
 
 
 def _declared_box(design: Design, limits: Mapping[str, Any]) -> tuple[Floats, Floats, float, float]:
@@ -247,19 +256,16 @@ def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] 
     if isinstance(at, Mapping) and not isinstance(at, pd.DataFrame):
         if sorted(map(str, at)) != sorted(names):
             raise ArgumentError(f"at= must have an axis for each of {', '.join(names)}.")
-        axes = tuple(np.unique(np.atleast_1d(np.asarray(at[n], dtype=np.float64))) for n in names)
+        axes = tuple(np.unique(_numbers(at[name])) for name in names)
         _check_count(math.prod(len(axis) for axis in axes))
         points = product_of(axes)
-    elif hasattr(at, "columns") or hasattr(at, "__arrow_c_stream__"):
+    elif hasattr(at, "columns") or (
+        hasattr(at, "__arrow_c_stream__") and not isinstance(at, pd.Series)
+    ):
         with naming("at="):
             points = design.matrix(at)[0][:, 1:]
     else:
-        try:
-            points = np.atleast_1d(np.asarray(at, dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ArgumentError(
-                "at= must be a table with the covariates, an array of points, or a mapping to axes."
-            ) from None
+        points = _numbers(at)
         if points.ndim == 1:
             points = points[:, None] if len(names) == 1 else points[None, :]
         if points.ndim != 2 or points.shape[1] != len(names):
@@ -267,13 +273,21 @@ def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] 
                 f"at= has the shape {points.shape}; one column for each of {', '.join(names)} is "
                 "needed."
             )
-        if len(names) == 1:
-            axes = (np.unique(points[:, 0]),)
-            points = axes[0][:, None]
+    if len(names) == 1:
+        axes = (np.unique(points[:, 0]),)
     _check_count(len(points))
     if not np.isfinite(points).all():
         raise ArgumentError("at= holds values that are missing or not finite.")
     return points, axes
+
+
+def _numbers(values: Any) -> Floats:
+    try:
+        return np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "at= must be a table with the covariates, an array of points, or a mapping to axes."
+        ) from None
 
 
 def _check_count(count: int) -> None:

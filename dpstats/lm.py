@@ -131,7 +131,7 @@ def dp_lm(
             )
         design = moments.design
     check_response(design)
-    check_limits(design, method, limits)
+    check_limits(design, method == "ssp", limits)
     with naming("the private data"):
         rows = design.rows(data)
     check_size(rows)

@@ -19,6 +19,8 @@ from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_priva
 from dpstats.mechanism.ptr import Levels, ReleasePlan, gaussian_mu, gdp_split, plan_release
 
 CALIBRATIONS = ("gdp", "dp")
+ALONE = "fits without public rows"
+"""When ranges in limits= have an effect."""
 Kind = Literal["gaussian", "bounded", "tested", "paper"]
 NO_REPLY = 1e-3
 """Probability of no reply at the level that a test is planned for."""
@@ -56,7 +58,7 @@ def resolve_budget(
     given : mapping
         mu, rho, epsilon, delta as the user gave them.
     """
-    if calibration not in CALIBRATIONS:
+    if not isinstance(calibration, str) or calibration not in CALIBRATIONS:
         raise ArgumentError(
             "calibration must be 'gdp' (composes with other releases) or 'dp' (sharpest for a single "
             f"one), not {calibration!r}."
@@ -106,6 +108,10 @@ def _epsilon_delta(
             "set, which costs a small probability besides mu. The methods without a test take mu= "
             "and rho=."
         )
+    if given.get("epsilon") is None:
+        raise PrivacyError(
+            f"{function} ({method}) needs epsilon= and delta=, for example epsilon=1, delta=1e-5."
+        )
     total = resolve_privacy(epsilon=given.get("epsilon"), delta=given.get("delta"))
     epsilon, delta = given["epsilon"], given["delta"]
     assert epsilon is not None
@@ -127,7 +133,7 @@ def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
 def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
     """The method that was asked for, or the default."""
     method = default if method is None else method
-    if method not in methods:
+    if not isinstance(method, str) or method not in methods:
         raise ArgumentError(
             f"{function}: method must be one of {', '.join(methods)}, not {method!r}."
         )
@@ -142,7 +148,7 @@ def require_bounds(
         raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
     for name, value in (limits or {}).items():
         ends = value if isinstance(value, tuple) else ()
-        sizes = [abs(v) for v in ends if isinstance(v, int | float) and v != 0]
+        sizes = [abs(v) for v in ends if isinstance(v, int | float) and v != 0 and math.isfinite(v)]
         if sizes and not _SMALLEST <= min(sizes) <= max(sizes) <= 1 / _SMALLEST:
             raise ArgumentError(
                 f"limits[{name!r}] = {value!r} is beyond what can be computed with: change the unit."

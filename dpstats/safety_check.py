@@ -111,8 +111,8 @@ def check_safety(
 
     Walks from the public data to ever odder ones: each step replaces a row by another, from the
     same data or from ``rows``, and compares neighbours. Walks start over, from the data and from
-    few of their rows repeated, where estimators are least stable. The number of rows is public and
-    never changes.
+    few of their rows repeated, or one of them alone, where estimators are least stable. The number
+    of rows is public and never changes.
 
     Parameters
     ----------
@@ -177,7 +177,8 @@ def _walks(public: Any, rows: Any, trials: int, seed: int) -> Iterator[tuple[Any
     while left > 0:
         # n is public and stays: a small part of the rows is repeated instead
         some = state.integers(0, len(pool), int(state.integers(1, n + 1)))
-        order = np.arange(n) if state.uniform() < 0.5 else some[state.integers(0, len(some), n)]
+        starts = np.arange(n), some[state.integers(0, len(some), n)], np.full(n, some[0])
+        order = starts[int(state.integers(0, 3))]
         favourite = int(state.integers(0, len(pool)))  # walks towards many copies of one row
         data = _taken(pool, order)
         for _ in range(min(walk, left)):

@@ -10,26 +10,27 @@ level of safety, but not the data set's own level.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from scipy import stats
 
 from dpstats.bounds.bound import Bound, Premise
 
 SOURCE = "ePTR paper, Theorem 2.3"
+_NOISE = "(II) mean squared error from the privacy noise"
+_RADIUS = "distance to the same estimate without noise"
 
 
 def noise_error(size: int, sd: float, norm: str) -> Bound:
     """Term (II): expected squared length of the noise, exactly."""
-    return Bound(
-        "(II) mean squared error from the privacy noise", norm, size * sd**2, None, SOURCE, "bound"
-    )
+    return Bound(_NOISE, norm, size * sd**2, None, SOURCE, "bound")
 
 
 def noise_radius(size: int, sd: float, eta: float, norm: str) -> Bound:
     """Length that the noise exceeds with probability ``eta``: sd times the root of a chi-square."""
     value = sd * math.sqrt(float(stats.chi2.ppf(1 - eta, size)))
     return Bound(
-        "distance to the same estimate without noise",
+        _RADIUS,
         norm,
         value,
         1 - eta,
@@ -80,4 +81,11 @@ def clipping_bias(value: float | None, norm: str) -> Bound:
         "public rows",
         "rate",
         (premise,),
+    )
+
+
+def unanswered(bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
+    """The bounds of an answer that was not given: no noise was added to what stands in for it."""
+    return tuple(
+        replace(b, value=math.nan) if b.statement in (_NOISE, _RADIUS) else b for b in bounds
     )

@@ -26,6 +26,7 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # The error of single rows lies between these shares of the smallest mean square that is left: a
 # bandwidth is said to help, or to harm, only if it does so whichever it is.
 _LEAST, _MOST = 0.7, 1.2
+_NEIGHBOURS = 1.5  # a bandwidth at which most public rows are alone cannot be judged by them
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -204,6 +205,8 @@ def choose_smoothing(
         np.fill_diagonal(k, 0.0)
         scale = n / max(m - 1, 1)
         degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
+        if given is None and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
+            return Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
         mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
         best: Smoothing | None = None
         plain = math.inf
@@ -237,8 +240,8 @@ def choose_smoothing(
     possible = [h for h in tried if feasible(h)] or [unit * _START[-1] * 2]
     for h in possible:
         look(h)
-    own[0] = min(own[0], *seen)
-    best = min((look(h) for h in possible), key=lambda found: found.predicted)
+    own[0] = min([own[0], *seen])
+    best = min((look(h) for h in [*possible, unit * _START[-1]]), key=lambda s: s.predicted)
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):

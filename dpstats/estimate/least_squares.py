@@ -35,8 +35,9 @@ class CutPlan:
     sampling : (d, d) array
         Covariance of the solution times n, after the division: that of its residuals, raised where
         errors of one variance would make it larger.
-    bias : (d,) array
-        What cutting responses moves the solution by, after the division.
+    lost : float
+        Squared bias from cutting responses, after the division, less what these rows would show of it
+        by chance.
     """
 
     radius: float
@@ -44,7 +45,7 @@ class CutPlan:
     slope: float
     smallest: float
     sampling: Floats
-    bias: Floats
+    lost: float
 
 
 def cut_at(z: Floats, residual: Floats, radius: float, response: float) -> CutPlan:
@@ -68,9 +69,12 @@ def cut_at(z: Floats, residual: Floats, radius: float, response: float) -> CutPl
     tail = max(float((kept**2).sum()) / size / slope**2, 1.0) if size > 0 else 1.0
     plain = tail * float(residual @ residual) / max(m - d, 1) * float(np.trace(alike))
     sampling = sampling * max(plain / float(np.trace(sampling)), 1.0) if size > 0 else sampling
-    bias = inverse @ (cut.T @ (kept - whole)) / m / slope
+    off = kept - whole
+    bias = inverse @ (cut.T @ off) / m / slope
+    chance = inverse @ ((cut * (off**2)[:, None]).T @ cut) @ inverse / (m * slope) ** 2
+    lost = max(float(bias @ bias) - float(np.trace(chance)), 0.0)
     smallest = float(np.linalg.eigvalsh(gram)[0])
-    return CutPlan(radius, response, slope, smallest, sampling, bias)
+    return CutPlan(radius, response, slope, smallest, sampling, lost)
 
 
 def choose_cuts(
@@ -114,10 +118,8 @@ def choose_cuts(
             if not plan.smallest > 1e-6:
                 continue
             sd = noise(plan.radius, plan.response, plan.smallest) / plan.slope
-            square = float(plan.bias @ plan.bias)
-            by_chance = float(np.trace(bias_covariance(z, residual, plan)))
             plan = _no_better(plan, uncut)
-            error = float(np.trace(plan.sampling)) / n + max(square - by_chance, 0.0) + d * sd**2
+            error = float(np.trace(plan.sampling)) / n + plan.lost + d * sd**2
             error += (1 - plan.slope) / (plan.slope * m) * float(np.trace(uncut.sampling)) / m
             if error < least:
                 best, least = plan, error
@@ -128,20 +130,6 @@ def _no_better(plan: CutPlan, uncut: CutPlan) -> CutPlan:
     """The plan with a sampling covariance at least as large, in trace, as that of uncut rows."""
     ratio = float(np.trace(uncut.sampling)) / float(np.trace(plan.sampling))
     return replace(plan, sampling=plan.sampling * max(ratio, 1.0))
-
-
-def bias_covariance(z: Floats, residual: Floats, plan: CutPlan) -> Floats:
-    """Sampling covariance of the bias that ``m`` public rows show."""
-    m = len(z)
-    length = np.linalg.norm(z, axis=1)
-    factor = np.minimum(1.0, plan.radius / np.where(length > 0, length, 1.0))
-    cut, whole = z * factor[:, None], residual * factor
-    off = np.clip(whole, -plan.response, plan.response) - whole
-    d = z.shape[1]
-    gram = cut.T @ cut / m
-    inverse = np.linalg.inv(gram + 1e-9 * np.trace(gram) / d * np.eye(d))
-    covariance: Floats = inverse @ ((cut * (off**2)[:, None]).T @ cut) @ inverse / m**2
-    return covariance / plan.slope**2
 
 
 def eigenvalue_share(z: float, count: float, mu: float) -> float:

@@ -7,11 +7,12 @@ that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from dpstats.errors import FormulaError
+from dpstats.errors import DPStatsError, FormulaError
 from dpstats.frame.design import Design
 from dpstats.frame.formula import Piece
 from dpstats.frame.parse import formula_text, parse
@@ -21,13 +22,34 @@ from dpstats.frame.source import as_table
 def learn_classes(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[Design, str]:
     """The design of a classification and the name of its class column, from public rows."""
     text, name = _classes_formula(formula, as_table(public).names)
-    return Design.learn(text, public, limits=limits), name
+    with _as_written(formula, text, name):
+        return replace(Design.learn(text, public, limits=limits), formula=formula), name
 
 
 def declare_classes(formula: str, limits: Mapping[str, Any]) -> tuple[Design, str]:
     """The same from declared limits."""
     text, name = _classes_formula(formula, tuple(limits))
-    return Design.declare(text, limits), name
+    with _as_written(formula, text, name):
+        return replace(Design.declare(text, limits), formula=formula), name
+
+
+@contextmanager
+def _as_written(formula: str, inside: str, name: str) -> Iterator[None]:
+    """Errors speak of the formula that the user wrote."""
+    try:
+        yield
+    except DPStatsError as error:
+        kind, said = type(error), str(error).replace(inside, formula)
+        if f"`C({name})` needs two or more levels" in said:
+            said = (
+                f"`{name}` has one class in the public data; a classifier needs two or more: add "
+            )
+            said += (
+                f"public rows of others, or declare the classes, limits={{'{name}': ['a', 'b']}}."
+            )
+    else:
+        return
+    raise kind(said)
 
 
 def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:

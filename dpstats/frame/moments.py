@@ -86,8 +86,8 @@ class PublicMoments:
         base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
         return replace(self, gram=self.gram + np.diag(share * base))
 
-    def require_full_rank(self) -> None:
-        """Raise unless the Gram matrix is positive definite.
+    def require_full_rank(self, ridge: bool = True) -> None:
+        """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
 
         Raises
         ------
@@ -97,15 +97,17 @@ class PublicMoments:
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
         if zero:
-            self._refuse(f"the column(s) {_names(zero)} are zero in every public row", zero[-1])
+            said = f"the column(s) {_names(zero)} are zero in every public row"
+            self._refuse(said, zero[-1], ridge)
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         null = values < _RANK_TOLERANCE * values[-1]
         if null.any():
             size = np.sqrt((vectors[:, null] ** 2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
-            self._refuse(f"the columns {_names(involved)} depend on each other", involved[-1])
+            said = f"the columns {_names(involved)} depend on each other"
+            self._refuse(said, involved[-1], ridge)
 
-    def _refuse(self, what: str, name: str) -> None:
+    def _refuse(self, what: str, name: str, ridge: bool) -> None:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
         raise PublicDataError(
             f"{sample} cannot carry the {len(self.terms)} columns of '{self.formula}': {what}. "
@@ -113,8 +115,8 @@ class PublicMoments:
                 "A natural spline spans the constant: write cr(x, df=4, constraints='center'), or "
                 "drop the constant with - 1."
                 if "cr(" in name and "Intercept" in self.terms
-                else f"Use more public rows, leave a column such as '{name}' out of the formula, or "
-                "call public_moments(formula, public).with_ridge(0.01)."
+                else f"Use more public rows, or leave a column such as '{name}' out of the formula"
+                + (", or call public_moments(formula, public).with_ridge(0.01)." if ridge else ".")
             )
         )
 

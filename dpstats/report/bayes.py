@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,10 @@ class BayesPage:
     released: bool
 
 
+def _or_na(value: float) -> str:
+    return "NA" if math.isnan(value) else format_scalar(float(value), 3)
+
+
 def _means_table(page: BayesPage, main: bool = False) -> Table:
     """R's print of a discriminant analysis: classes in rows, priors and means in columns."""
     columns = [
@@ -93,10 +98,10 @@ def summary_bayes(page: BayesPage) -> Page:
     public = "" if page.m is None else f", {page.m} public"
     errors = [
         Column("", list(page.classes), align="l", csv_name="class"),
-        Column("prior", [format_scalar(float(v), 3) for v in page.priors_sd]),
+        Column("prior", [_or_na(v) for v in page.priors_sd]),
     ]
     for j, term in enumerate(page.terms):
-        errors.append(Column(term, [format_scalar(float(v), 3) for v in page.means_sd[:, j]]))
+        errors.append(Column(term, [_or_na(v) for v in page.means_sd[:, j]]))
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),

@@ -58,8 +58,8 @@ def answers_table(answers: Answers, passed: bool) -> list[Part]:
     sure = answers.surely_above
     if passed and sure is not None:
         notes.append(
-            f"There was an answer: with confidence 0.95, {answers.statistic} is at least "
-            f"{format_scalar(sure, 3)}."
+            f"There was an answer: with confidence 0.95, {answers.statistic}: {format_scalar(sure, 3)} "
+            "or more."
         )
     return [
         Heading("Probability of an answer"),
@@ -95,7 +95,12 @@ def eptr_page(
         parts.append(
             Table.from_columns(
                 [
-                    Column("", [f"[{k + 1}]" for k in range(len(shown))], align="l"),
+                    Column(
+                        "",
+                        [f"[{k + 1}]" for k in range(len(shown))],
+                        align="l",
+                        csv_name="number",
+                    ),
                     Column("estimate" if released else "public answer", shown, list(numbers)),
                     Column("noise sd", [sd] * len(shown)),
                 ],

@@ -107,6 +107,10 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     return Table.from_columns(columns, title=None, notes=notes, main=True)
 
 
+def _or_na(value: float) -> str:
+    return "NA" if math.isnan(value) else format_scalar(value, 3)
+
+
 def gaps(values: Iterable[float]) -> list[float | None]:
     """Numbers of which those that are not known are missing, so that they print as NA."""
     return [None if math.isnan(v) else float(v) for v in values]
@@ -172,7 +176,7 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
             Column("numbers", [str(s.numbers) for s in spent]),
             Column("sensitivity", [format_scalar(s.sensitivity, 3) for s in spent]),
             Column("noise sd", [format_scalar(s.noise_sd, 3) for s in spent]),
-            Column("mu", [format_scalar(s.mu, 3) for s in spent]),
+            Column("mu", [_or_na(s.mu) for s in spent]),
         ]
     )
 
@@ -188,7 +192,7 @@ def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
     return Table.from_columns(
         [
             Column("Bound", [b.statement for b in shown], align="l"),
-            Column("value", [format_scalar(b.value, 3) for b in shown]),
+            Column("value", [_or_na(b.value) for b in shown]),
             Column(
                 "prob.",
                 ["" if b.probability is None else format_scalar(b.probability, 3) for b in shown],

@@ -1,0 +1,162 @@
+"""Formulas of classes and curves become designs whose first columns say what a row is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpstats.errors import FormulaError, SchemaError
+from dpstats.frame import Design, curve_formula, declare_classes, features_design, learn_classes
+
+TABLE = pd.DataFrame(
+    {
+        "g": ["b", "a", "c", "a"],
+        "flag": [True, False, True, False],
+        "k": [3, 1, 2, 1],
+        "x": [1.0, 2.0, 3.0, np.nan],
+        "z": [0.5, 0.5, 1.0, 2.0],
+        "my col": [1.0, 2.0, 3.0, 4.0],
+        "my class": ["u", "v", "u", "v"],
+    }
+)
+
+
+def _terms(formula: str, table: pd.DataFrame = TABLE) -> tuple[str, ...]:
+    return learn_classes(formula, table, {})[0].terms
+
+
+@pytest.mark.parametrize(
+    ("formula", "name", "terms"),
+    [
+        ("g ~ x", "g", ("C(g)[a]", "C(g)[b]", "C(g)[c]", "x")),
+        ("C(g) ~ x", "g", ("C(g)[a]", "C(g)[b]", "C(g)[c]", "x")),
+        ("flag ~ x + z", "flag", ("C(flag)[False]", "C(flag)[True]", "x", "z")),
+        ("k ~ x", "k", ("C(k)[1]", "C(k)[2]", "C(k)[3]", "x")),
+        ("`my class` ~ `my col`", "my class", ("C(my class)[u]", "C(my class)[v]", "my col")),
+        ("g ~ x * z", "g", ("C(g)[a]", "C(g)[b]", "C(g)[c]", "x", "z", "x:z")),
+        ("g ~ 0 + x", "g", ("C(g)[a]", "C(g)[b]", "C(g)[c]", "x")),
+        ("g ~ x - 1", "g", ("C(g)[a]", "C(g)[b]", "C(g)[c]", "x")),
+        ("flag ~ g", "flag", ("C(flag)[False]", "C(flag)[True]", "g[T.b]", "g[T.c]")),
+        (
+            "flag ~ C(k) + x",
+            "flag",
+            ("C(flag)[False]", "C(flag)[True]", "C(k)[T.2]", "C(k)[T.3]", "x"),
+        ),
+    ],
+)
+def test_classes_come_first_and_features_follow(
+    formula: str, name: str, terms: tuple[str, ...]
+) -> None:
+    design, found = learn_classes(formula, TABLE, {})
+    assert found == name
+    levels = design.columns[name].levels
+    assert levels is not None
+    assert len(design.terms) == len(terms)
+    assert design.terms[len(levels) :] == terms[len(levels) :]
+    assert [str(v) for v in levels] == [t.split("[")[1].rstrip("]") for t in terms[: len(levels)]]
+
+
+def test_an_interaction_without_main_effects() -> None:
+    assert _terms("g ~ x:z")[3:] == ("x:z",)
+    assert len(_terms("flag ~ x:g")) == 2 + 3
+
+
+def test_a_dot_is_every_other_column() -> None:
+    some = TABLE[["g", "x", "my col"]]
+    assert _terms("g ~ .", some)[3:] == ("x", "my col")
+    assert _terms("g ~ . - x", some)[3:] == ("my col",)
+
+
+def test_rows_are_an_indicator_and_features_and_odd_ones_are_empty() -> None:
+    design, _ = learn_classes("g ~ x + z", TABLE, {})
+    data = pd.DataFrame(
+        {"g": ["a", "c", "zz", None, "b"], "x": [1.0, 2.0, 3.0, 4.0, np.nan], "z": 1.0}
+    )
+    (block,) = design.rows(data).blocks()
+    assert block.x.tolist() == [
+        [1, 0, 0, 1, 1],
+        [0, 0, 1, 2, 1],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+
+
+def test_features_can_be_made_without_the_class() -> None:
+    for formula, classes in (("g ~ x + z", 3), ("flag ~ x * g", 2), ("`my class` ~ `my col`", 2)):
+        design, name = learn_classes(formula, TABLE, {})
+        features = features_design(design, classes)
+        assert features.terms == design.terms[classes:]
+        x, _ = features.matrix(TABLE.drop(columns=name))
+        both, _ = design.matrix(TABLE)
+        np.testing.assert_array_equal(x, both[:, classes:])
+    with pytest.raises(SchemaError, match="my col"):
+        features.matrix(TABLE.drop(columns="my col"))
+
+
+def test_a_declared_design_is_the_learnt_one() -> None:
+    declared, name = declare_classes("g ~ x + z", {"g": ["a", "b", "c"], "x": (0, 4), "z": (0, 2)})
+    learnt, _ = learn_classes("g ~ x + z", TABLE, {})
+    assert name == "g"
+    assert declared.terms == learnt.terms
+    np.testing.assert_array_equal(declared.matrix(TABLE)[0], learnt.matrix(TABLE)[0])
+    fewer, _ = learn_classes("g ~ x", TABLE, {"g": ["a", "b"]})
+    assert fewer.columns["g"].levels == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("~ x", "no class on its left side"),
+        ("log(x) ~ z", "is not a class"),
+        ("I(x > 1) ~ z", "is not a class"),
+        ("g ~ g", "also on the right-hand side"),
+        ("g ~ x + C(g)", "also on the right-hand side"),
+        ("g ~ x:g", "also on the right-hand side"),
+        ("g ~ I(g == 'a')", "also on the right-hand side"),
+        ("`my class` ~ x + `my class`", "also on the right-hand side"),
+        ("g ~ x + offset(z)", "no offset"),
+        ("g ~ 1", "no feature"),
+        ("g ~ 0", "no feature"),
+        ("g ~", "nothing stands"),
+        ("g + k ~ x", "left-hand side"),
+    ],
+)
+def test_what_is_no_classification_is_refused(formula: str, said: str) -> None:
+    with pytest.raises(FormulaError, match=said):
+        learn_classes(formula, TABLE, {})
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("y ~ x", ("Intercept", "x")),
+        ("y ~ 0 + x", ("Intercept", "x")),
+        ("y ~ x - 1", ("Intercept", "x")),
+        ("y ~ x + log(z)", ("Intercept", "x", "log(z)")),
+        ("log(y) ~ `my col`", ("Intercept", "my col")),
+        ("y ~ . - g - flag - k - `my class`", ("Intercept", "x", "z", "my col")),
+    ],
+)
+def test_a_curve_has_a_constant_first(formula: str, expected: tuple[str, ...]) -> None:
+    table = TABLE.assign(y=[1.0, 2.0, 3.0, 4.0])
+    design = Design.learn(curve_formula(formula, tuple(table.columns)), table)
+    assert design.terms == expected
+    (block,) = design.rows(table).blocks()
+    dead = (
+        table[[c for c in ("x", "z", "my col") if f"{c}" in " ".join(expected)]].isna().any(axis=1)
+    )
+    assert (block.x[:, 0] == np.where(dead, 0, 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("~ x", "no response"),
+        ("y ~ 1", "no covariate"),
+        ("y ~ 0", "no covariate"),
+        ("y ~ x + offset(z)", "no offset"),
+    ],
+)
+def test_what_is_no_curve_is_refused(formula: str, said: str) -> None:
+    with pytest.raises(FormulaError, match=said):
+        curve_formula(formula, ("y", "x", "z"))
