@@ -64,8 +64,8 @@ def eptr_nw(
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
     data : table
-        The private rows. Covariates are cut to the public range, responses to a public band around the
-        public fit; a row with a missing value counts nowhere.
+        The private rows. Responses are cut to a public band around the public fit; rows with a missing
+        value, or farther than a bandwidth from the public range, count nowhere.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut.

@@ -48,8 +48,9 @@ def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
     values = SumsCurve(
         features, found.above, found.below, found.noise_sd, setting.sigma, setting.doubt
     )
-    centre = np.zeros(len(setting.shown))
-    at = values.at(setting.shown, setting.nodes, centre, setting.smoothing, errors=True)
+    inside = np.clip(setting.shown, setting.low, setting.high)
+    nothing = np.zeros(len(inside))
+    at = values.at(inside, setting.nodes, (nothing, nothing), setting.smoothing, errors=True)
     thin = float((at.weight < 0.5).mean())
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "that carry the whole curve"),

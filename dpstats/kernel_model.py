@@ -44,9 +44,17 @@ class SumsCurve:
     doubt: float
 
     def at(
-        self, z: Floats, nodes: Floats, centre: Floats, smoothing: Smoothing, errors: bool
+        self,
+        z: Floats,
+        nodes: Floats,
+        public: tuple[Floats, Floats],
+        smoothing: Smoothing,
+        errors: bool,
     ) -> Prediction:
-        """The curve at points (k, d) in scaled units; without ``errors`` at a fraction of the time."""
+        """The curve at points (k, d) in scaled units; without ``errors`` at a fraction of the time.
+
+        ``public``: the public fit there and its standard error.
+        """
         matrix = self.features.matrix
         both = np.column_stack([self.above, self.below])
         sums = matrix.T @ both  # phi(x)'v = K_Q(x)'M'v
@@ -57,7 +65,9 @@ class SumsCurve:
             length = self.features.lengths(weights) if errors else np.zeros(len(above))
             parts.append((above, below, self.noise_sd * length))
         above, below, sd = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return from_sums(above, below, sd, centre, smoothing, self.noise_sd, self.sigma, self.doubt)
+        centre, spread = public
+        doubt = np.hypot(self.doubt, spread)
+        return from_sums(above, below, sd, centre, smoothing, self.noise_sd, self.sigma, doubt)
 
 
 @dataclass(frozen=True)
@@ -71,9 +81,15 @@ class NodesCurve:
     degree: Floats
 
     def at(
-        self, z: Floats, nodes: Floats, centre: Floats, smoothing: Smoothing, errors: bool
+        self,
+        z: Floats,
+        nodes: Floats,
+        public: tuple[Floats, Floats],
+        smoothing: Smoothing,
+        errors: bool,
     ) -> Prediction:
         """Interpolated corrections to the public fit; none where a node was dropped."""
+        centre, spread = public
         silent = np.isnan(self.shift)
         columns = (
             np.where(silent, 0.0, self.shift),
@@ -85,6 +101,7 @@ class NodesCurve:
         shift, noise, sampling, degree, weight = (
             interpolated(self.axes, nodes, column, z) for column in columns
         )
+        sampling = np.hypot(sampling, (1 - weight * smoothing.mended) * spread)
         return Prediction(centre + shift, noise, sampling, degree, weight)
 
 
@@ -159,8 +176,10 @@ class KernelModel(Released):
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
         inside = np.clip(z, self.low, self.high)
-        centre = self.centre(np.ascontiguousarray(inside.T))
-        return self.values.at(inside, self.nodes, centre, self.smoothing, errors)
+        columns = np.ascontiguousarray(inside.T)
+        spread = self.centre.spread(columns) if errors else np.zeros(len(inside))
+        public = self.centre(columns), spread
+        return self.values.at(inside, self.nodes, public, self.smoothing, errors)
 
     def predict(
         self, newdata: Any = None, interval: str | None = None, level: float = 0.95

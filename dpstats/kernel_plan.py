@@ -178,7 +178,7 @@ def find_setting(
         rows = np.column_stack([x[kept], y[kept]])
     h = smoothing.bandwidth
     low, high = low / h, high / h
-    centre = PolynomialCentre(centre.powers, centre.coef, centre.middle / h, centre.half / h)
+    centre = centre.rescaled(h)
     if axes is not None:
         axes = tuple(
             np.unique(np.clip(axis / w, a, b))

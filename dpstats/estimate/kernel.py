@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -26,7 +26,7 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # The error of single rows lies between these shares of the smallest mean square that is left: a
 # bandwidth is said to help, or to harm, only if it does so whichever it is.
 _LEAST, _MOST = 0.7, 1.2
-_NEIGHBOURS = 1.5  # a bandwidth at which most public rows are alone cannot be judged by them
+_NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -42,19 +42,39 @@ class PolynomialCentre:
     coef : (t,) array
     middle, half : (d,) arrays
         Covariates enter as (z - middle) / half.
+    least, most : float
+        Range of the public responses, which values are cut to.
+    covariance : (t, t) array or None
+        Of the coefficients.
     """
 
     powers: tuple[tuple[int, ...], ...]
     coef: Floats
     middle: Floats
     half: Floats
+    least: float = -math.inf
+    most: float = math.inf
+    covariance: Floats | None = None
 
     def __call__(self, z: Floats) -> Floats:
         """Values at columns z (d, b)."""
         total = np.zeros(z.shape[1])
         for term, c in zip(_terms(z, self.powers, self.middle, self.half), self.coef, strict=True):
             total += c * term
-        return total
+        return np.clip(total, self.least, self.most)
+
+    def spread(self, z: Floats) -> Floats:
+        """Standard error of the polynomial at columns z (d, b): large away from public rows."""
+        if self.covariance is None:
+            return np.zeros(z.shape[1])
+        x = np.array(list(_terms(z, self.powers, self.middle, self.half))).T
+        square = np.einsum("ij,jk,ik->i", x, self.covariance, x)
+        widest = self.most - self.least if math.isfinite(self.most) else math.inf
+        return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
+
+    def rescaled(self, h: Floats) -> PolynomialCentre:
+        """The same function of z / h."""
+        return replace(self, middle=self.middle / h, half=self.half / h)
 
 
 def _terms(
@@ -103,7 +123,10 @@ def choose_centre(
         left_out = (y - x @ coef) / (1 - leverage)
         error = float(left_out @ left_out)
         if best is None or error < 0.98 * best[0]:
-            best = error, PolynomialCentre(powers, coef, middle, half), left_out
+            covariance = inverse * (error / m)
+            low_y, high_y = float(y.min()), float(y.max())
+            found = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
+            best = error, found, left_out
     assert best is not None
     return best[1], best[2]
 
@@ -241,7 +264,11 @@ def choose_smoothing(
     for h in possible:
         look(h)
     own[0] = min([own[0], *seen])
-    best = min((look(h) for h in [*possible, unit * _START[-1]]), key=lambda s: s.predicted)
+    looked = [look(h) for h in [*possible, unit * _START[-1]]]
+    least = min(found.predicted for found in looked)
+    # of bandwidths that cannot be told apart the widest
+    close = [found for found in looked if found.predicted <= least + 0.1 * doubt[0]]
+    best = max(close, key=lambda found: float(found.bandwidth[0]))
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
@@ -325,7 +352,7 @@ def from_sums(
     smoothing: Smoothing,
     typical_sd: float,
     sigma: float,
-    doubt: float,
+    doubt: Floats,
 ) -> Prediction:
     """The curve from noisy sums at some points.
 
@@ -341,7 +368,7 @@ def from_sums(
         s of `choose_smoothing`.
     sigma : float
         Public residual standard deviation.
-    doubt : float
+    doubt : (k,) array
         How far the public fit may be off, which counts where private rows cannot mend it.
     """
     degree = np.maximum(below, 0.0)

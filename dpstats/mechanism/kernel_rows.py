@@ -2,7 +2,7 @@
 
 A row (x, y) passes through maps that depend on that row and on public numbers only:
 
-1. scaling: z = x / h, column by column, cut to a public box;
+1. scaling: z = x / h, column by column; a row farther than one unit from a public box counts nowhere;
 2. the response less a public fit, r = y - centre(z), cut to [-R, R] and measured in R;
 3. weights at the nodes q: K(q, z) = exp(-|z - q|^2 / 2), at most 1, all of them multiplied by min(1,
    B / |K(., z)|) where a bound B on their length is given;
@@ -93,9 +93,12 @@ class KernelRows(Slabs[_Slab]):
     ) -> _Slab:
         plan = self._plan
         alive = np.array(columns[1], dtype=np.bool_)
-        scaled = np.clip(np.ldexp(z, exponent), plan.low[:, None], plan.high[:, None])
+        scaled = np.ldexp(z, exponent)
+        near = (scaled >= plan.low[:, None] - 1) & (scaled <= plan.high[:, None] + 1)
+        alive &= near.all(axis=0)
+        scaled = np.where(alive, scaled, plan.low[:, None])
         r = np.clip((columns[0] - plan.centre(scaled)) / plan.radius, -1.0, 1.0)
-        alive &= np.isfinite(r) & np.isfinite(scaled).all(axis=0)
+        alive &= np.isfinite(r)
         return _Slab(scaled, np.where(alive, r, 0.0), alive)
 
     def totals(self) -> tuple[Integers, Integers]:
