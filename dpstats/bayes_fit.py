@@ -304,4 +304,10 @@ def from_test(session: ClassSession, geometry: ClassGeometry, test: Test) -> Bay
             [shrunk_shift(row, float(s))[0] for row, s in zip(shift, mean_sd, strict=True)]
         )
     means = geometry.centres + shift
-    return BayesFit(prior, prior_sd, means, mean_sd, True, error, diagnostics, (), answers)
+    notes: tuple[str, ...] = ()
+    if sd / geometry.slope > 1:
+        notes = (
+            "The noise of the means is larger than the spread of rows within a class: they say next to "
+            "nothing. method='sums' does not need noise for the smallest class everywhere.",
+        )
+    return BayesFit(prior, prior_sd, means, mean_sd, True, error, diagnostics, notes, answers)

@@ -138,6 +138,7 @@ class BayesModel(Released):
                 "classes": [len(self.levels)],
                 "features": [len(self.terms)],
                 "covariance": [self.covariance],
+                "released": [self.released],
                 **self._glance_items(),
             }
         )

@@ -154,6 +154,10 @@ def eptr(
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {value!r}.")
     if target is not None and positive("target", target) < 1:
         raise ArgumentError(f"target is a safety of 1 or more, not {target!r}.")
+    if callable(data) and not isinstance(data, type):
+        raise ArgumentError(
+            "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
+        )
     if public is not None and public is data:
         raise ArgumentError(
             "public= is the private data itself: errors on it would be shown. Give a public sample, or "
@@ -198,7 +202,10 @@ def eptr(
         answer = float(np.ravel(answer)[0])
     notes = () if not n else delta_note(delta, n)
     if not tested.passed:
-        notes = ("NO REPLY: the test did not pass, or its coin said no.", *notes)
+        said = "NO REPLY: the test did not pass, or its coin said no."
+        if public is None and (callable(estimate) or callable(safety)):
+            said += " Functions that fail look the same: pass public= to see errors there."
+        notes = (said, *notes)
     parts = (
         noise_radius(numbers, plan.noise_sd, eta, "l2"),
         sampling_error(None, "l2"),

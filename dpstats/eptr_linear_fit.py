@@ -247,6 +247,7 @@ def _solved(
         # the public spread, widened where the private design turned out poorer than the public one
         poorer = max(1.0, n * cuts.smallest / likely) if likely > 0 else math.inf
         sampling = cuts.sampling / n * (poorer if math.isfinite(poorer) else 1.0)
+        sampling = sampling * geometry.inflation
         sampling = back @ sampling @ back.T
         notes += _edge_note(value, sd, geometry.limits)
         if not math.isfinite(poorer) or poorer > 3:
@@ -273,9 +274,31 @@ def _solved(
         n,
         0.0,
     )
-    if np.isnan(sampling).any():
+    if np.isnan(sampling).any() or geometry.few:
         estimate = without_errors(estimate)
+    notes += few_rows_note(geometry, d)
+    known = geometry.answer
+    if known is not None and (np.diag(privacy) > np.diag(known.sampling)).any():
+        notes += (
+            "The privacy noise is larger than the sampling error of the public rows: the public fit "
+            "alone is better. Ask for a larger budget, or more private rows.",
+        )
     return EptrFit(estimate, True, error, diagnostics, notes, answers)
+
+
+def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
+    """Said when public rows are too few for standard errors, or nearly."""
+    if geometry.m is None or geometry.m >= 15 * d:
+        return ()
+    if geometry.few:
+        return (
+            f"Standard errors are not given: {geometry.m} public rows are too few to tell the spread "
+            f"of {d} coefficients; give {15 * d} or more, or use dp_lm.",
+        )
+    return (
+        f"{geometry.m} public rows are few for {d} columns: standard errors may be too small. Give "
+        f"{15 * d} or more, or use dp_lm.",
+    )
 
 
 def _edge_note(value: Floats, sd: float, limits: Limits) -> tuple[str, ...]:
@@ -337,7 +360,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
         floored(gram, gram_sd / 2),
         noise_covariance,
         None if geometry.sigma is None else geometry.sigma**2,
-        1.0 / slope,
+        geometry.inflation / slope,
         whitening,
         gram_sd,
         n,
@@ -368,6 +391,9 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
             else "Standard errors are not given: without public rows nothing tells the residual "
             "variance.",
         )
+    if geometry.few:
+        estimate = without_errors(estimate)
+    notes += few_rows_note(geometry, d)
     error = _error(
         geometry, d, n, cross_sd / slope / max(smallest, noise_norm), smallest * n, None, eta
     )

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import pandas as pd
+
 from dpstats.bounds.bound import Bound
 from dpstats.errors import NotReleasedError
 from dpstats.linear_model import LinearModel
 from dpstats.model import Path
 from dpstats.report.eptr import Answers, answers_table
+from dpstats.report.linear import LinearPage
 from dpstats.report.table import Page
 
 
@@ -45,6 +48,14 @@ class EptrLinearModel(LinearModel):
     error: tuple[Bound, ...]
     answers: Answers | None
     moments_released: bool
+
+    def _page(self, with_bounds: bool) -> LinearPage:
+        answer = "" if self.released else "NO REPLY: what follows is the public fit"
+        return replace(super()._page(with_bounds), answer=answer)
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the fit, and whether there was an answer."""
+        return super().glance().assign(released=self.released)
 
     def summary(self) -> Page:
         """R's summary.lm, with the privacy spent, the error's parts and the test's probabilities."""

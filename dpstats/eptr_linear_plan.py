@@ -54,6 +54,8 @@ class Geometry:
         Expected lambda_min of the mean second moment of cut, whitened rows.
     answer : Estimate or None
         The public fit, which stands in for "no reply".
+    m : int or None
+        Public rows.
     """
 
     whitening: Whitening
@@ -63,6 +65,17 @@ class Geometry:
     sigma: float | None
     smallest: float | None
     answer: Estimate | None
+    m: int | None = None
+
+    @property
+    def inflation(self) -> float:
+        """Factor on the sampling variance for what few public rows leave unknown."""
+        return 1.0 if self.m is None else 1 + 4 * len(self.centre) / self.m
+
+    @property
+    def few(self) -> bool:
+        """Whether public rows are too few for standard errors."""
+        return self.m is not None and self.m < 6 * len(self.centre)
 
 
 def find_geometry(
@@ -138,7 +151,7 @@ def _public_geometry(
     # a sample whitened by itself is rounder than its population: the smallest eigenvalue there is
     # that of Marchenko and Pastur
     smallest = cuts.smallest / (1 + math.sqrt(d / m)) ** 2
-    return Geometry(whitening, whitening.back @ fit, limits, cuts, sigma, smallest, answer)
+    return Geometry(whitening, whitening.back @ fit, limits, cuts, sigma, smallest, answer, m)
 
 
 def _declared_geometry(

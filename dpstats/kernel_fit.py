@@ -274,7 +274,7 @@ def papers(
     return _answered(
         setting,
         found,
-        all(passed),
+        any(passed),
         tuple(answers),
         tuple(releases),
         ()

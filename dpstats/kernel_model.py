@@ -227,7 +227,8 @@ class KernelModel(Released):
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""
         sizes = {f"bandwidth_{name}": [h] for name, h in self.bandwidth.items()}
-        return pd.DataFrame(sizes | {"nodes": [len(self.nodes)]} | self._glance_items())
+        own = {"nodes": [len(self.nodes)], "released": [self.released]}
+        return pd.DataFrame(sizes | own | self._glance_items())
 
     def _page(self) -> KernelPage:
         low, high = limit_names(0.95)
@@ -290,7 +291,7 @@ class KernelModel(Released):
                     "upr": found.value + half,
                 }
             )
-            return plot_curve(names, response, curve, public, None, level, ax)
+            return plot_curve(names, response, curve, public, None, level, self.released, ax)
         surface = None
         if len(names) == 2:
             axes = [np.linspace(a, b, _SURFACE) for a, b in zip(self.low, self.high, strict=True)]
@@ -298,4 +299,4 @@ class KernelModel(Released):
             points = np.column_stack([first.ravel(), second.ravel()])
             values = self._at(points, errors=False).value
             surface = axes[0] * h[0], axes[1] * h[1], values.reshape(first.shape).T
-        return plot_curve(names, response, self.curve, public, surface, level, ax)
+        return plot_curve(names, response, self.curve, public, surface, level, self.released, ax)

@@ -169,8 +169,8 @@ def check_response(design: Design) -> None:
         raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
     if design.response_kind == "category":
         raise ArgumentError(
-            f"the response `{design.response}` is categorical; dp_lm needs a number. For a yes/no "
-            "response use dp_glm(..., family='binomial')."
+            f"the response `{design.response}` is categorical; a linear model needs a number. For a "
+            "yes/no response use dp_glm(..., family='binomial'), for classes eptr_bayes."
         )
     if not design.terms:
         raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a mean.")

@@ -72,8 +72,8 @@ class SafetyCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether no violation was found, which proves nothing."""
-        return self.violations.empty
+        """Whether pairs were put to the test and no violation was found, which proves nothing."""
+        return self.violations.empty and self.safe_pairs > 0
 
     def __repr__(self) -> str:
         lines = [
@@ -87,7 +87,7 @@ class SafetyCheck:
                 "No pair was safe, so that alpha was never put to the test: give more public rows (the "
                 "same ones repeated will do), or lower the threshold for this check."
             )
-        if self.passed:
+        if self.violations.empty:
             lines.append("No violation found. This is not a proof: the promise is still yours.")
         else:
             lines.append(
@@ -104,6 +104,7 @@ def check_safety(
     public: Any,
     *,
     rows: Any = None,
+    hostile: bool = False,
     trials: int = 2000,
     seed: int = 0,
 ) -> SafetyCheck:
@@ -119,9 +120,13 @@ def check_safety(
     estimate, safety, alpha
         As for `eptr`.
     public : DataFrame, array or list
-        Public data; never the private ones, whose values this function shows.
+        Public data; never the private ones, whose values this function shows. As many rows as the
+        private data, if your functions or alpha depend on their number (repeat them).
     rows : same kind as public, optional
-        Odd rows to put in: extremes, missing values, empty groups.
+        Odd rows to put in, besides those of the smallest and largest public numbers.
+    hostile : bool
+        Put in rows of huge and of missing numbers as well: your functions must survive them, by cutting
+        columns to their range and by an answer for what is missing.
     trials : int
         Pairs of neighbours.
     seed : int
@@ -139,35 +144,50 @@ def check_safety(
         if not callable(function):
             raise ArgumentError(f"{name} must be a function of the data.")
     bounds = alphas_of(alpha) / WIDENED
+    numbers_of("estimate(public)", estimate(public))  # plain mistakes show here
+    one_number("safety(public)", safety(public))
     lines, steepest, largest, safe_pairs, pairs = [], 0.0, 0.0, 0, 0
-    for step, (before, after, row) in enumerate(_walks(public, rows, trials, seed)):
-        one, two = one_number("safety", safety(before)), one_number("safety", safety(after))
-        change = abs(one - two)
+    for step, (before, after, row) in enumerate(_walks(public, rows, hostile, trials, seed)):
+        one, two = (_tried(safety, data) for data in (before, after))
+        change = float(np.abs(one - two).max()) if one.size == two.size == 1 else math.nan
         steepest, pairs = max(steepest, change), pairs + 1
-        level = level_of(max(one, two))
-        move = math.nan
+        safest = float(max(one.max(initial=0.0), two.max(initial=0.0)))
+        level, move = level_of(safest), 0.0
         if level > 0:
             safe_pairs += 1
-            first = numbers_of("estimate", estimate(before))
-            second = numbers_of("estimate", estimate(after))
-            move = float(np.linalg.norm(first - second)) / float(
-                bounds[min(level, len(bounds)) - 1]
-            )
+            first, second = (_tried(estimate, data) for data in (before, after))
+            same = first.size == second.size
+            move = float(np.linalg.norm(first - second)) if same else math.nan
+            move /= float(bounds[min(level, len(bounds)) - 1])
             largest = max(largest, move)
-        if change > 1 + 1e-9 or move > 1 + 1e-9:
-            lines.append((step, row, one, two, move))
+        if not (change <= 1 + 1e-9 and move <= 1 + 1e-9):
+            ends = (float(v[0]) if v.size else math.nan for v in (one, two))
+            lines.append((step, row, *ends, move))
     columns = ["step", "row", "safety_before", "safety_after", "move_over_alpha"]
     found = pd.DataFrame(lines, columns=columns)
     return SafetyCheck(pairs, safe_pairs, steepest, largest, found)
 
 
-def _walks(public: Any, rows: Any, trials: int, seed: int) -> Iterator[tuple[Any, Any, int]]:
+def _tried(function: Callable[[Any], Any], data: Any) -> np.ndarray:
+    """What a function says of odd data; NaN, which violates everything, when it fails."""
+    try:
+        return np.array(function(data), dtype=np.float64).ravel()
+    except Exception:
+        return np.array([math.nan])
+
+
+def _walks(
+    public: Any, rows: Any, hostile: bool, trials: int, seed: int
+) -> Iterator[tuple[Any, Any, int]]:
     """Pairs of neighbours along walks over public data."""
     table = isinstance(public, pd.DataFrame)
     whole = public if table else np.asarray(public)
     pool = whole
+    odd = _odd_rows(whole, hostile)
+    if odd is not None:
+        pool = pd.concat([whole, odd]) if table else np.concatenate([whole, odd])
     if rows is not None:
-        pool = pd.concat([whole, rows]) if table else np.concatenate([whole, np.asarray(rows)])
+        pool = pd.concat([pool, rows]) if table else np.concatenate([pool, np.asarray(rows)])
     n = len(whole)
     if n < 2:
         raise ArgumentError("check_safety needs two public rows or more.")
@@ -177,8 +197,13 @@ def _walks(public: Any, rows: Any, trials: int, seed: int) -> Iterator[tuple[Any
     while left > 0:
         # n is public and stays: a small part of the rows is repeated instead
         some = state.integers(0, len(pool), int(state.integers(1, n + 1)))
-        starts = np.arange(n), some[state.integers(0, len(some), n)], np.full(n, some[0])
-        order = starts[int(state.integers(0, 3))]
+        starts = (
+            np.arange(n),
+            some[state.integers(0, len(some), n)],
+            np.full(n, some[0]),
+            np.where(np.arange(n) < n // 2 + int(state.integers(-2, 3)), some[0], some[-1]),
+        )
+        order = starts[int(state.integers(0, 4))]
         favourite = int(state.integers(0, len(pool)))  # walks towards many copies of one row
         data = _taken(pool, order)
         for _ in range(min(walk, left)):
@@ -189,6 +214,26 @@ def _walks(public: Any, rows: Any, trials: int, seed: int) -> Iterator[tuple[Any
             after = _taken(pool, order)
             yield data, after, row
             data, left = after, left - 1
+
+
+def _odd_rows(whole: Any, hostile: bool) -> Any:
+    """Rows of the smallest and largest numbers, and of huge and missing ones; None without numbers."""
+    count = 5 if hostile else 2
+    if isinstance(whole, pd.DataFrame):
+        some = whole.iloc[[0] * count].copy()
+        for name in whole.columns:
+            column = whole[name]
+            ends = [column.min(), column.max()] if pd.api.types.is_numeric_dtype(column) else None
+            if pd.api.types.is_float_dtype(column):
+                some[name] = [*ends, 1e9, -1e9, math.nan][:count]  # type: ignore[misc]
+            elif pd.api.types.is_integer_dtype(column):
+                some[name] = [*ends, 10**9, -(10**9), 0][:count]  # type: ignore[misc]
+        return some
+    if whole.dtype.kind != "f":
+        return None
+    ends = [whole.min(axis=0), whole.max(axis=0)]
+    odd = [np.full_like(ends[0], v) for v in (1e9, -1e9, math.nan)]
+    return np.array([*ends, *odd][:count])
 
 
 def _taken(pool: Any, order: np.ndarray) -> Any:

@@ -137,6 +137,7 @@ def plot_curve(
     public: pd.DataFrame | None,
     surface: tuple[Any, Any, Any] | None,
     level: float,
+    released: bool,
     ax: Any,
 ) -> Any:
     """A curve with its band and public points, or a heat map with public points.
@@ -166,7 +167,8 @@ def plot_curve(
             linewidth=0,
             label=f"{100 * level:.4g} % interval",
         )
-        ax.plot(ordered[x], ordered["fit"], color="#0072B2", label="private curve")
+        name = "private curve" if released else "public fit (no reply)"
+        ax.plot(ordered[x], ordered["fit"], color="#0072B2", label=name)
         if public is not None:
             ax.plot(
                 public[x],

@@ -29,12 +29,16 @@ class LinearPage(ModelPage):
     sigma: float | None
     sigma_source: str
     r_squared: tuple[float, float] | None
+    answer: str = ""
 
 
 def summary_page(page: LinearPage) -> Page:
     """R's summary.lm, followed by the privacy, bounds and diagnostics blocks."""
+    said: tuple[tuple[str, str], ...] = (("Method", (METHODS | EPTR_METHODS)[page.method]),)
+    if page.answer:
+        said += (("Answer", page.answer),)
     fit = Preformatted("\n".join(row_lines(page) + _fit_lines(page)))
-    return model_summary(page, (("Method", (METHODS | EPTR_METHODS)[page.method]),), [fit])
+    return model_summary(page, said, [fit])
 
 
 def _fit_lines(page: LinearPage) -> list[str]:

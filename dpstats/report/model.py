@@ -111,6 +111,10 @@ def _or_na(value: float) -> str:
     return "NA" if math.isnan(value) else format_scalar(value, 3)
 
 
+def _bound(value: float) -> str:
+    return "not bounded" if math.isinf(value) else _or_na(value)
+
+
 def gaps(values: Iterable[float]) -> list[float | None]:
     """Numbers of which those that are not known are missing, so that they print as NA."""
     return [None if math.isnan(v) else float(v) for v in values]
@@ -192,7 +196,7 @@ def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
     return Table.from_columns(
         [
             Column("Bound", [b.statement for b in shown], align="l"),
-            Column("value", [_or_na(b.value) for b in shown]),
+            Column("value", [_bound(b.value) for b in shown]),
             Column(
                 "prob.",
                 ["" if b.probability is None else format_scalar(b.probability, 3) for b in shown],
