@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.ptr import Levels, PapersPlan, ReleasePlan
 from dpstats.mechanism.session import Session, sane
-from dpstats.mechanism.slabs import RowSource
+from dpstats.mechanism.slabs import Integers, RowSource
 
 _DEEPEST = 300
 
@@ -111,6 +112,11 @@ class ClassSession(Session[ClassRows]):
         self._radius = sane(radius)
         super().__init__(ClassRows(source, whitening, centres, self._radius), total, noise)
 
+    @cached_property
+    def _totals(self) -> tuple[Integers, Integers]:
+        """Exact sums and counts; private. One pass for a test and for what stands behind it."""
+        return self._rows.totals()
+
     def sums(self, share: float) -> ClassSums:
         """Sums of features and counts, in one release.
 
@@ -118,7 +124,7 @@ class ClassSession(Session[ClassRows]):
         |x'|^2 + 2 R^2) <= 2 R. The counts come free with the sums.
         """
         cost = self._spend(share)
-        sums, counts = self._rows.totals()
+        sums, counts = self._totals
         fine = self._rows.grid.fine
         total = np.concatenate([sums.ravel(), counts * fine])
         unit = self._radius / fine
@@ -136,7 +142,7 @@ class ClassSession(Session[ClassRows]):
         self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
     ) -> tuple[Tested, Floats, Floats]:
         """Priors and means if a test on the smallest class passes; proved by `CountLevels` and `ptr`."""
-        smallest = int(min(self._rows.totals()[1]))
+        smallest = int(min(self._totals[1]))
         probability = float(plan.probability(levels.at(smallest)))
         sensitivity = float(levels.levels.same[levels.target])
         smallest_move = float(levels.levels.same[-1])
@@ -146,7 +152,7 @@ class ClassSession(Session[ClassRows]):
         self, plan: PapersPlan, target: float, sensitivity: float
     ) -> tuple[Tested, Floats, Floats]:
         """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+."""
-        smallest = int(min(self._rows.totals()[1]))
+        smallest = int(min(self._totals[1]))
         probability = float(plan.probability(max(smallest - target - 1.0, 0.0)))
         return self._tested(probability, plan, sensitivity, sensitivity, 1.0)
 
@@ -162,7 +168,7 @@ class ClassSession(Session[ClassRows]):
 
         Means and priors are rounded to the lattice from exact fractions.
         """
-        sums, counts = self._rows.totals()
+        sums, counts = self._totals
         k, size = len(counts), sums.size
         unit = lattice_unit(smallest_move, k + size)
         fine = self._rows.grid.fine

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,11 @@ class KernelSession(Session[KernelRows]):
         super().__init__(KernelRows(source, plan), total, noise)
         self._plan = plan
 
+    @cached_property
+    def _totals(self) -> tuple[Integers, Integers]:
+        """Exact sums at the nodes; private. One pass for a test and for what stands behind it."""
+        return self._rows.totals()
+
     def curve(self, share: float, features: Features) -> Curve:
         """Numerator and denominator of the whole curve.
 
@@ -204,7 +210,7 @@ class KernelSession(Session[KernelRows]):
         denominator comes free with the numerator.
         """
         cost = self._spend(share)
-        above, below = self._rows.totals()
+        above, below = self._totals
         exact = np.concatenate([features.exact(above), features.exact(below)])
         # to the nearest multiple of 2^-30: half a step per number, in each of two neighbours
         shift = round(-math.log2(_ENTRY) + math.log2(self._rows.grid.fine)) - 30
@@ -222,7 +228,7 @@ class KernelSession(Session[KernelRows]):
     def degrees(self, share: float) -> Release:
         """The degrees d_q. Sensitivity sqrt(2) B (one node: 1), B the bound on a row's weights."""
         cost = self._spend(share)
-        below = self._rows.totals()[1]
+        below = self._totals[1]
         fine = float(self._rows.grid.fine)
         sensitivity = 1.0 if len(below) == 1 else math.sqrt(2) * self._longest
         return self._record(
@@ -270,7 +276,7 @@ class KernelSession(Session[KernelRows]):
 
     def tested_values(self, plan: ReleasePlan, levels: DegreeLevels) -> tuple[Tested, NodeValues]:
         """f at all nodes if a test on the smallest d_q / D_q passes; see `weighted_move` and `ptr`."""
-        below = self._rows.totals()[1]
+        below = self._totals[1]
         fine = float(self._rows.grid.fine)
         # each degree is one rounded float: far inside the widening of the step
         ratio = float(np.min(np.array(below / fine, dtype=np.float64) / levels.degree))
@@ -283,7 +289,7 @@ class KernelSession(Session[KernelRows]):
         self, plan: PapersPlan, target: float, sensitivity: float
     ) -> tuple[Tested, NodeValues]:
         """Algorithm 5 of the ePTR paper at its one point: gamma = (d - target - 2)_+ / 2."""
-        below = self._rows.totals()[1]
+        below = self._totals[1]
         degree = float(below[0]) / float(self._rows.grid.fine)
         probability = float(plan.probability(max(degree - target - 2, 0.0) / 2))
         one = np.ones(1)
@@ -299,7 +305,7 @@ class KernelSession(Session[KernelRows]):
 
     def _weighted(self, kept: NDArray[np.intp], scale: Floats, unit: float) -> Integers:
         """f_q scale_q on the lattice, from exact fractions; 0 where no row has any weight."""
-        above, below = self._rows.totals()
+        above, below = self._totals
         whole = [
             ratio_on_lattice(int(above[q]), int(below[q]), unit / float(s)) if below[q] else 0
             for q, s in zip(kept, scale, strict=True)
