@@ -32,7 +32,7 @@ from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, features_design
 from dpstats.mechanism.class_session import ClassSession, CountLevels, means_move
 from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, positive, tested_plan
+from dpstats.ptr_call import NO_REPLY, Budget, plan_test, positive
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -183,7 +183,7 @@ def make_test(
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
     levels = CountLevels.up_to(target, radius, scale, n)
-    release = tested_plan(
+    release = plan_test(
         levels.levels,
         levels.target,
         budget,

@@ -21,11 +21,11 @@ from dpstats.bounds.eptr import (
 )
 from dpstats.call import check_numbers
 from dpstats.eptr_result import EptrResult
-from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.errors import ArgumentError
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.own_estimate import level_of, tested_estimate
-from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan, plan_release
-from dpstats.ptr_call import Kind, delta_note, positive, resolve_budget
+from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan
+from dpstats.ptr_call import Kind, delta_note, plan_test, positive, resolve_budget
 from dpstats.report.eptr import Answers
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -180,18 +180,15 @@ def eptr(
     else:
         levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
         wanted = None if target is None else max(level_of(target), 1)
-        try:
-            plan = plan_release(
-                levels,
-                budget.epsilon,
-                budget.delta,
-                calibration=calibration,  # type: ignore[arg-type]
-                target=wanted,
-                beta=beta,
-                noise_sd=None if wanted is not None else float(bounds[0]) / (share * budget.mu),
-            )
-        except PrivacyError as error:
-            raise PrivacyError(f"{error} A level is one unit of safety.") from None
+        plan = plan_test(
+            levels,
+            wanted,
+            budget,
+            calibration,
+            "A level is one unit of safety.",
+            beta=beta,
+            noise_sd=None if wanted is not None else float(bounds[0]) / (share * budget.mu),
+        )
     noise = make_noise(seed)
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(

@@ -19,7 +19,12 @@ from dpstats.call import (
 )
 from dpstats.eptr_linear_fit import adaptive, adassp, make_test, tested
 from dpstats.eptr_linear_model import EptrLinearModel
-from dpstats.eptr_linear_plan import find_geometry, without_coef
+from dpstats.eptr_linear_plan import (
+    declared_geometry,
+    find_moments,
+    public_geometry,
+    without_coef,
+)
 from dpstats.errors import ArgumentError, naming
 from dpstats.lm import check_response
 from dpstats.mechanism.least_squares import (
@@ -139,17 +144,21 @@ def eptr_lm(
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
     budget = resolve_budget("eptr_lm", method, _KINDS[method], calibration, given)
-    moments, design, geometry = find_geometry(
-        formula, public, limits, method, budget.mu, data, target
-    )
-    check_response(design)
-    if moments is not None and "(coef)" in (limits or {}):
-        raise ArgumentError(
-            "limits['(coef)'] has no effect here: public rows bound the coefficients."
-        )
+    moments = find_moments(formula, public, limits)
+    if moments is None:
+        design, geometry = declared_geometry(formula, limits or {}, method, target)
+        check_response(design)
+    else:
+        design = moments.design
+        if "(coef)" in (limits or {}):
+            raise ArgumentError(
+                "limits['(coef)'] has no effect here: public rows bound the coefficients."
+            )
     check_limits(design, moments is None, without_coef(limits), ALONE)
     with naming("the private data"):
         rows = design.rows(data)
+    if moments is not None:
+        geometry = public_geometry(moments, public, method, budget.mu, rows.n)
     check_size(rows)
     paper = method == "paper"
     noise = make_noise(seed)

@@ -39,7 +39,7 @@ from dpstats.mechanism.least_squares import (
     lower_eigenvalue,
 )
 from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, tested_plan
+from dpstats.ptr_call import NO_REPLY, Budget, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -105,7 +105,7 @@ def make_test(
             f"the target, a smallest eigenvalue of {wanted:.3g}, is below the influence of one row, "
             f"{limits.radius**2:.3g}: give more rows, declare shorter ones, or raise target=."
         )
-    release = tested_plan(
+    release = plan_test(
         levels.levels,
         levels.target,
         budget,
@@ -319,8 +319,8 @@ def _error(
     cuts = geometry.cuts
     norm = "l2" if geometry.cuts is None else "design (root mean square of x'b)"
     if cuts is not None and likely > 0:
-        first: float | None = float(np.trace(cuts.sampling)) / n
-        first = first * max(1.0, n * cuts.smallest / likely) if first is not None else None
+        poorer = max(1.0, n * cuts.smallest / likely)
+        first: float | None = float(np.trace(cuts.sampling)) / n * poorer
         bias: float | None = cuts.lost
     else:
         known = geometry.sigma is not None and likely > 0
@@ -366,18 +366,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
         n,
         0.0,
     )
-    coef = geometry.centre + estimate.coef
-    estimate = Estimate(
-        coef,
-        estimate.sampling,
-        estimate.privacy,
-        estimate.dispersion,
-        estimate.moments,
-        estimate.root,
-        estimate.moments_sd,
-        estimate.n,
-        0.0,
-    )
+    estimate = replace(estimate, coef=geometry.centre + estimate.coef)
     notes: tuple[str, ...] = ()
     if added > 0 or geometry.sigma is None:
         estimate = without_errors(estimate)

@@ -17,7 +17,7 @@ from dpstats.call import (
     public_rows,
     resolve_public,
 )
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.estimate.least_squares import CutPlan, choose_cuts
 from dpstats.estimate.linear import (
     Estimate,
@@ -78,18 +78,12 @@ class Geometry:
         return self.m is not None and self.m < 6 * len(self.centre)
 
 
-def find_geometry(
-    formula: str,
-    public: Any,
-    limits: Mapping[str, Any] | None,
-    method: str,
-    mu: float,
-    data: Any,
-    target: float | None,
-) -> tuple[PublicMoments | None, Design, Geometry]:
+def find_moments(
+    formula: str, public: Any, limits: Mapping[str, Any] | None
+) -> PublicMoments | None:
+    """Public moments of the formula, and its design; None without public rows."""
     if public is None:
-        design, geometry = _declared_geometry(formula, limits or {}, method, target)
-        return None, design, geometry
+        return None
     if isinstance(public, PublicMoments):
         raise PublicDataError(
             "eptr_lm takes its bounds from public rows; moments alone do not tell them. Pass the public "
@@ -98,12 +92,10 @@ def find_geometry(
     moments = resolve_public(formula, public, None, None, limits)
     check_response(moments.design)
     moments.require_full_rank(ridge=False)
-    with naming("the private data"):
-        n = moments.design.rows(data).n
-    return moments, moments.design, _public_geometry(moments, public, method, mu, n)
+    return moments
 
 
-def _public_geometry(
+def public_geometry(
     moments: PublicMoments,
     public: Any,
     method: str,
@@ -154,7 +146,7 @@ def _public_geometry(
     return Geometry(whitening, whitening.back @ fit, limits, cuts, sigma, smallest, answer, m)
 
 
-def _declared_geometry(
+def declared_geometry(
     formula: str, limits: Mapping[str, Any], method: str, target: float | None
 ) -> tuple[Design, Geometry]:
     if "(coef)" not in limits:

@@ -21,7 +21,7 @@ from dpstats.mechanism.kernel_rows import kernel
 from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.mechanism.privacy import ApproximatePrivacy
 from dpstats.mechanism.ptr import ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, tested_plan
+from dpstats.ptr_call import NO_REPLY, Budget, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -164,7 +164,7 @@ def _plan_for(
     if levels is None:
         return None
     try:
-        plan = tested_plan(levels.levels, levels.target, budget, calibration, "")
+        plan = plan_test(levels.levels, levels.target, budget, calibration, "")
     except PrivacyError:
         return None
     return levels, plan

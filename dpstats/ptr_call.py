@@ -79,12 +79,20 @@ def resolve_budget(
     return Budget(ApproximatePrivacy(epsilon, delta), epsilon, delta)
 
 
-def tested_plan(
-    levels: Levels, target: int, budget: Budget, calibration: str, unit: str
+def plan_test(
+    levels: Levels,
+    target: int | None,
+    budget: Budget,
+    calibration: str,
+    unit: str,
+    *,
+    beta: float = NO_REPLY,
+    noise_sd: float | None = None,
 ) -> ReleasePlan:
-    """The least noise with which the target level is answered with probability 1 - `NO_REPLY`.
+    """The least noise with which the target level is answered with probability 1 - ``beta``.
 
-    ``unit`` says to the user what a level is, where the plan is impossible.
+    ``noise_sd`` takes the place of a target; ``unit`` says to the user what a level is, where the plan
+    is impossible.
     """
     try:
         return plan_release(
@@ -93,7 +101,8 @@ def tested_plan(
             budget.delta,
             calibration=calibration,  # type: ignore[arg-type]
             target=target,
-            beta=NO_REPLY,
+            beta=beta,
+            noise_sd=noise_sd,
         )
     except PrivacyError as error:
         raise PrivacyError(f"{error} {unit}") from None

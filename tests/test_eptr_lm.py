@@ -245,6 +245,12 @@ def test_bounds_are_the_parts_of_the_theorem() -> None:
         assert (third == 0) == (method in ("adaptive", "adassp"))
 
 
+def test_a_stream_that_can_be_read_once_is_opened_once() -> None:
+    table = pa.Table.from_pandas(DATA)
+    for method in METHODS:
+        assert str(fit(table.to_reader(), method=method)) == str(fit(table, method=method))
+
+
 def test_diagnostics_say_what_was_tested() -> None:
     adaptive = fit().diagnostics()
     assert adaptive.loc["smallest eigenvalue", "noise_sd"] > 0

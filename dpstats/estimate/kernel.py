@@ -264,7 +264,7 @@ def choose_smoothing(
     for h in possible:
         look(h)
     own[0] = min([own[0], *seen])
-    looked = [look(h) for h in [*possible, unit * _START[-1]]]
+    looked = [look(h) for h in possible]
     least = min(found.predicted for found in looked)
     # of bandwidths that cannot be told apart the widest
     close = [found for found in looked if found.predicted <= least + 0.1 * doubt[0]]
