@@ -7,8 +7,11 @@ built from a value of a private row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class DPStatsError(Exception):
@@ -49,3 +52,20 @@ def naming(table: str) -> Iterator[None]:
     else:
         return
     raise SchemaError(f"in {table}: {said}")
+
+
+def unheard(work: Callable[[], T]) -> T | None:
+    """What ``work`` returns, or None whatever it raises: nothing of it is shown.
+
+    It may be a panic of a compiled library, or what a cell that is an object raises, which are no
+    Exceptions. Ctrl-C is raised anew, because the traceback of the old one holds what was seen.
+    """
+    try:
+        return work()
+    except KeyboardInterrupt:
+        stopped = True
+    except BaseException:
+        stopped = False
+    if stopped:
+        raise KeyboardInterrupt
+    return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, unheard
 from dpstats.frame.evaluate import basis, evaluate
 from dpstats.frame.formula import BASES
 from dpstats.frame.source import Codes, Table, slices
@@ -103,15 +103,7 @@ class Rows:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it defies reading, whatever it raises."""
-        stopped = False
-        try:
-            return encode(self.design, self._table, start, stop)[0]
-        except KeyboardInterrupt:
-            stopped = True
-        except BaseException:  # a cell may be an object that raises anything
-            return None
-        assert stopped
-        raise KeyboardInterrupt
+        return unheard(lambda: encode(self.design, self._table, start, stop)[0])
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)

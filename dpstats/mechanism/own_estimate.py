@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.errors import unheard
 from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.gaussian import Floats
 from dpstats.mechanism.noise import Noise
@@ -37,18 +38,16 @@ def level_of(safety: float) -> int:
 
 def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
     """A number, or what a function says of the data; None when it fails in any way."""
-    stopped = False
-    try:
+
+    def numbers_of() -> Floats:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             value = quantity(_copied(data)) if callable(quantity) else quantity
-            numbers = np.array(value, dtype=np.float64).ravel()
-    except KeyboardInterrupt:
-        stopped = True
-    except BaseException:  # panics of compiled libraries are no Exceptions
+            return np.array(value, dtype=np.float64).ravel()
+
+    numbers = unheard(numbers_of)
+    if numbers is None:
         return None
-    if stopped:  # raised anew: the traceback of the old one holds what the function saw
-        raise KeyboardInterrupt
     return numbers if numbers.size == size and np.isfinite(numbers).all() else None
 
 
