@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpstats.bounds.bound import Bound
 from dpstats.report.eptr import Answers, answers_table
 from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import (
-    bounds_table,
-    diagnostics_table,
-    privacy_blocks,
-    privacy_line,
-)
+from dpstats.report.model import closing_blocks, or_na, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Floats
@@ -59,10 +53,6 @@ class BayesPage:
     released: bool
 
 
-def _or_na(value: float) -> str:
-    return "NA" if math.isnan(value) else format_scalar(float(value), 3)
-
-
 def _means_table(page: BayesPage, main: bool = False) -> Table:
     """R's print of a discriminant analysis: classes in rows, priors and means in columns."""
     columns = [
@@ -98,10 +88,10 @@ def summary_bayes(page: BayesPage) -> Page:
     public = "" if page.m is None else f", {page.m} public"
     errors = [
         Column("", list(page.classes), align="l", csv_name="class"),
-        Column("prior", [_or_na(v) for v in page.priors_sd]),
+        Column("prior", [or_na(v) for v in page.priors_sd]),
     ]
     for j, term in enumerate(page.terms):
-        errors.append(Column(term, [_or_na(v) for v in page.means_sd[:, j]]))
+        errors.append(Column(term, [or_na(v) for v in page.means_sd[:, j]]))
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),
@@ -117,11 +107,7 @@ def summary_bayes(page: BayesPage) -> Page:
         Heading("Standard errors (sampling and privacy)"),
         Table.from_columns(errors),
         *[Paragraph(f"Note: {note}") for note in page.notes],
-        *privacy_blocks(page.privacy),
-        Heading("Error bounds"),
-        bounds_table(page.bounds, False),
-        Heading("Diagnostics"),
-        diagnostics_table(page.diagnostics),
+        *closing_blocks(page.privacy, page.bounds, page.diagnostics),
     ]
     if page.answers is not None:
         parts += answers_table(page.answers, page.released)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpstats.bounds.bound import Bound
 from dpstats.mechanism.ptr import ReleasePlan
 from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import bounds_table, diagnostics_table, privacy_blocks, privacy_line
+from dpstats.report.model import closing_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.table import Column, Heading, Page, Paragraph, Part, Preformatted, Table
@@ -112,6 +112,5 @@ def eptr_page(
     parts += [Paragraph(f"Note: {note}") for note in notes]
     if not whole:
         return Page((*parts, Preformatted(privacy_line(privacy))))
-    parts += [*privacy_blocks(privacy), Heading("Error bounds"), bounds_table(bounds, False)]
-    parts += [Heading("Diagnostics"), diagnostics_table(diagnostics)]
+    parts += closing_blocks(privacy, bounds, diagnostics)
     return Page((*parts, *answers_table(answers, released)))

@@ -13,7 +13,7 @@ from dpstats.bounds.bound import Bound
 from dpstats.errors import ArgumentError, DPStatsError
 from dpstats.report.eptr import Answers, answers_table
 from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import bounds_table, diagnostics_table, privacy_blocks, privacy_line
+from dpstats.report.model import closing_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.table import (
@@ -119,11 +119,7 @@ def summary_kernel(page: KernelPage) -> Page:
         Heading("Curve"),
         _curve_table(page.curve, main=True),
         *[Paragraph(f"Note: {note}") for note in page.notes],
-        *privacy_blocks(page.privacy),
-        Heading("Error bounds"),
-        bounds_table(page.bounds, False),
-        Heading("Diagnostics"),
-        diagnostics_table(page.diagnostics),
+        *closing_blocks(page.privacy, page.bounds, page.diagnostics),
     ]
     for answers in page.answers[:1]:
         parts += answers_table(answers, page.released)

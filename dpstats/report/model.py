@@ -107,12 +107,13 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     return Table.from_columns(columns, title=None, notes=notes, main=True)
 
 
-def _or_na(value: float) -> str:
+def or_na(value: float) -> str:
+    """Three digits, or NA where nothing is known."""
     return "NA" if math.isnan(value) else format_scalar(value, 3)
 
 
 def _bound(value: float) -> str:
-    return "not bounded" if math.isinf(value) else _or_na(value)
+    return "not bounded" if math.isinf(value) else or_na(value)
 
 
 def gaps(values: Iterable[float]) -> list[float | None]:
@@ -140,12 +141,22 @@ def model_summary(page: ModelPage, said: tuple[tuple[str, str], ...], fit: Seque
         coefficient_table(page.coefficients),
         *fit,
         *[Paragraph(f"Note: {note}") for note in page.notes],
-        *privacy_blocks(page.privacy),
+        *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "pmt"),
     ]
-    if page.bounds:
-        parts += [Heading("Error bounds"), bounds_table(page.bounds, page.method == "pmt")]
-    parts += [Heading("Diagnostics"), diagnostics_table(page.diagnostics)]
     return Page(tuple(parts))
+
+
+def closing_blocks(
+    privacy: PrivacyStatement,
+    bounds: Sequence[Bound],
+    diagnostics: Sequence[Diagnostic],
+    theirs: bool = False,
+) -> list[Part]:
+    """What every summary ends with: the privacy spent, error bounds if there are any, diagnostics."""
+    parts: list[Part] = [*privacy_blocks(privacy)]
+    if bounds:
+        parts += [Heading("Error bounds"), bounds_table(bounds, theirs)]
+    return [*parts, Heading("Diagnostics"), diagnostics_table(diagnostics)]
 
 
 def row_lines(page: ModelPage, why: str = "missing values or unknown levels") -> list[str]:
@@ -180,7 +191,7 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
             Column("numbers", [str(s.numbers) for s in spent]),
             Column("sensitivity", [format_scalar(s.sensitivity, 3) for s in spent]),
             Column("noise sd", [format_scalar(s.noise_sd, 3) for s in spent]),
-            Column("mu", [_or_na(s.mu) for s in spent]),
+            Column("mu", [or_na(s.mu) for s in spent]),
         ]
     )
 
