@@ -4,9 +4,11 @@ from dpstats.bayes import eptr_bayes
 from dpstats.eptr import eptr
 from dpstats.eptr_linear import eptr_lm
 from dpstats.frame import PublicMoments, public_moments
+from dpstats.gaussian import dp_mean, dp_mvnorm
 from dpstats.glm import dp_glm
 from dpstats.kernel import eptr_nw
 from dpstats.lm import dp_lm
+from dpstats.mixture import dp_mixture
 from dpstats.model import anova
 from dpstats.safety_check import check_safety
 
@@ -16,6 +18,9 @@ __all__ = [
     "check_safety",
     "dp_glm",
     "dp_lm",
+    "dp_mean",
+    "dp_mixture",
+    "dp_mvnorm",
     "eptr",
     "eptr_bayes",
     "eptr_lm",

@@ -16,6 +16,7 @@ from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, PublicMoments, Rows, public_moments
+from dpstats.mechanism.privacy import Privacy
 
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
@@ -93,6 +94,17 @@ def resolve_public(
     return public
 
 
+def spent_note(moments: PublicMoments | None, total: Privacy) -> tuple[str, ...]:
+    """Said where the public moments are themselves a private release."""
+    if moments is None or moments.spent is None:
+        return ()
+    both = math.hypot(moments.spent, total.mu)
+    return (
+        f"The public moments are a private release of their own, at mu = {moments.spent:.4g}: if they "
+        f"describe the same rows, both together cost mu = {both:.4g}.",
+    )
+
+
 def public_rows(design: Design, public: Any) -> PublicRows:
     """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
     with naming("the public data"):
@@ -157,9 +169,11 @@ def declared(
 
 def call_text(function: str, formula: str, options: Mapping[str, Any]) -> str:
     """The call as R would print it; options that are None are left out."""
-    said = [
-        f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value:g}"
-        for name, value in options.items()
-        if value is not None
-    ]
+    said = [f"{name} = {_said(value)}" for name, value in options.items() if value is not None]
     return f'{function}("{formula}", {", ".join(said)})'
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value) if isinstance(value, bool) else f"{value:g}"

@@ -42,6 +42,10 @@ class NotReleasedError(DPStatsError, AttributeError):
     """The quantity would need a private row and therefore does not exist."""
 
 
+class PlanWarning(UserWarning):
+    """The plan of a call, made from public numbers alone, promises little."""
+
+
 @contextmanager
 def naming(table: str) -> Iterator[None]:
     """Say in which of the tables of a call a column is missing or of the wrong kind."""

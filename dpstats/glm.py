@@ -23,6 +23,7 @@ from dpstats.call import (
     declared,
     public_rows,
     resolve_public,
+    spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.glm import PublicRows
@@ -178,7 +179,7 @@ def dp_glm(
         ),
         method=method,
         eta=eta,
-        notes=fit.notes + ((SAME_TABLE,) if public is data else ()),
+        notes=fit.notes + spent_note(moments, total) + ((SAME_TABLE,) if public is data else ()),
         family=model,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,

@@ -23,6 +23,7 @@ from dpstats.call import (
     choose_method,
     declared,
     resolve_public,
+    spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.matrices import equilibrated_whitening, symmetric_whitening
@@ -159,7 +160,7 @@ def dp_lm(
         method=method,
         eta=eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + ((SAME_TABLE,) if public is data else ()),
+        notes=fit.notes + spent_note(moments, total) + ((SAME_TABLE,) if public is data else ()),
         **model_items(fit, design, moments, rows.n, session, delta),
     )
 

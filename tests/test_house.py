@@ -64,10 +64,16 @@ def test_only_the_mechanism_draws_random_numbers_for_privacy() -> None:
         if room != "mechanism":
             assert not roots & _RANDOM, path
         draws = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "random"]
+        # simulated laws, restarts on public points, synthetic rows
         allowed = room == "mechanism" or path.name in (
             "datasets.py",
+            "k_means.py",
             "linear.py",
+            "public_mixture.py",
+            "public_range.py",
+            "public_tree.py",
             "safety_check.py",
+            "synthetic.py",
         )
         assert allowed or not draws, f"{path} draws random numbers"
 

@@ -65,6 +65,30 @@ def symmetric_whitening(moment: Floats) -> Whitening:
     return Whitening((left * values) @ left.T, (left / values) @ left.T)
 
 
+def equivariant_whitening(spread: Floats) -> Whitening:
+    """Whitening by the covariance of centred rows, m > d of them, that follows every linear change.
+
+    The whitened rows themselves are the same whatever linear map was applied to the columns: the
+    rotation that a covariance leaves open is fixed by the first d of them (a QR of their directions,
+    which depends on nothing but their leverages and angles).
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]])
+    >>> change = np.array([[2.0, 1.0], [0.0, 3.0]])
+    >>> plain = rows @ equivariant_whitening(rows).back
+    >>> changed = rows @ change @ equivariant_whitening(rows @ change).back
+    >>> bool(np.allclose(plain, changed))
+    True
+    """
+    left, singular, axes = np.linalg.svd(spread, full_matrices=False)
+    turn, triangle = np.linalg.qr(left.T)
+    turn = turn * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    root_m = math.sqrt(len(spread) - 1)
+    back = (axes.T / singular) @ turn * root_m
+    return Whitening(back, (turn.T * singular) @ axes / root_m)
+
+
 def floored(matrix: Floats, floor: float) -> Floats:
     """The symmetric matrix with its eigenvalues raised to at least ``floor``.
 

@@ -5,7 +5,13 @@ of columns, public rows and declared limits may raise. A row that is missing, no
 unknown level becomes zero and changes no other row.
 """
 
-from dpstats.frame.classes import curve_formula, declare_classes, features_design, learn_classes
+from dpstats.frame.classes import (
+    curve_formula,
+    declare_classes,
+    features_design,
+    learn_classes,
+    points_formula,
+)
 from dpstats.frame.design import Design
 from dpstats.frame.moments import PublicMoments, public_moments
 from dpstats.frame.rows import Block, Rows
@@ -19,5 +25,6 @@ __all__ = [
     "declare_classes",
     "features_design",
     "learn_classes",
+    "points_formula",
     "public_moments",
 ]

@@ -1,8 +1,8 @@
-"""Formulas of classifications and of smooth curves: one design, whose first columns say what a row is.
+"""Formulas whose first columns say what a row is: classifications, smooth curves, clouds of points.
 
 ``g ~ x1 + x2`` becomes the design ``0 + C(g) + x1 + x2``: an indicator for each of the public
-classes, then the features. ``y ~ x1 + x2`` of a smooth curve keeps a constant, which is 0 for a row
-that is missing.
+classes, then the features. ``y ~ x1 + x2`` of a smooth curve and ``~ x1 + x2`` of points keep a
+constant, which is 0 for a row that is missing.
 """
 
 from __future__ import annotations
@@ -92,6 +92,39 @@ def curve_formula(formula: str, names: Sequence[str]) -> str:
     if not terms:
         raise FormulaError("the formula has no covariate on its right side: write 'y ~ x1'.")
     return formula_text(parsed.response.code, ((), *terms), ())
+
+
+def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
+    """The formula of points with a constant first, from a one-sided formula or a list of columns."""
+    if not isinstance(columns, str):
+        columns = _listed(columns)
+    parsed = parse(columns, names)
+    if parsed.response is not None:
+        written = formula_text(None, ((), (parsed.response,), *(t for t in parsed.terms if t)), ())
+        raise FormulaError(
+            f"'{columns}' has a response; here all columns are alike: write '{written}', or dp_lm for "
+            "a regression."
+        )
+    if parsed.offsets:
+        raise FormulaError("points have no offset.")
+    terms = tuple(t for t in parsed.terms if t)
+    if not terms:
+        raise FormulaError("the formula has no column: write '~ x1 + x2', or ['x1', 'x2'].")
+    return formula_text(None, ((), *terms), ())
+
+
+def _listed(columns: Sequence[str]) -> str:
+    said = "the columns are a one-sided formula such as '~ x1 + x2', or a list such as ['x1', 'x2']"
+    try:
+        names = list(columns)
+    except TypeError:
+        raise FormulaError(f"{said}, not {type(columns).__name__}.") from None
+    if not names or not all(isinstance(name, str) and name and "`" not in name for name in names):
+        raise FormulaError(f"{said}.")
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise FormulaError(f"column `{twice[0]}` is listed twice.")
+    return "~ " + " + ".join(Piece(name, "column").code for name in names)
 
 
 def features_design(design: Design, classes: int) -> Design:

@@ -40,6 +40,8 @@ class PublicMoments:
         (1/m) sum of w (y - offset)^2.
     dropped : int
         Public rows left out: missing, not finite, or of an unknown level.
+    spent : float or None
+        Privacy, as mu of Gaussian DP, that was spent on them where they are a private release.
     """
 
     design: Design
@@ -48,6 +50,7 @@ class PublicMoments:
     cross: Array | None
     yy: float | None
     dropped: int = 0
+    spent: float | None = None
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -62,6 +65,8 @@ class PublicMoments:
     def __repr__(self) -> str:
         size = "declared" if self.m is None else f"{self.m} public rows"
         left_out = f", {self.dropped} left out" if self.dropped else ""
+        if self.spent is not None:
+            size = f"a private release, mu = {self.spent:.4g}"
         return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
 
     def with_ridge(self, share: float) -> PublicMoments:
@@ -130,6 +135,7 @@ class PublicMoments:
                 "cross": None if self.cross is None else self.cross.tolist(),
                 "yy": self.yy,
                 "dropped": self.dropped,
+                "spent": self.spent,
             },
             allow_nan=False,
         )
@@ -146,6 +152,7 @@ class PublicMoments:
                 None if saved["cross"] is None else np.array(saved["cross"], dtype=np.float64),
                 saved["yy"],
                 saved["dropped"],
+                saved.get("spent"),
             )
         except (KeyError, TypeError, json.JSONDecodeError):
             raise PublicDataError(

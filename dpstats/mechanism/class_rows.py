@@ -13,14 +13,21 @@ A row whose features are not finite after step 1 counts in its class with featur
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.slabs import Block, Floats, Integers, RowSource, Slabs, squared_lengths
+from dpstats.mechanism.slabs import (
+    Block,
+    Floats,
+    Integers,
+    RowSource,
+    Slabs,
+    cut_to_grid,
+    squared_lengths,
+)
 
 
 @dataclass(frozen=True)
@@ -70,15 +77,8 @@ class ClassRows(Slabs[_Slab]):
         shrunk = np.ldexp(1.0, -exponent)
         features = z - (member @ self._centres).T * shrunk
         length = np.sqrt(squared_lengths(features))
-        bad = ~np.isfinite(length)
-        features[:, bad], length[bad] = 0.0, 0.0
-        steps = self.grid.fine
-        step = self._radius / steps
-        inner = (self._radius - step * (math.sqrt(len(features)) / 2 + 1)) * (1 - 1e-12)
-        longest = np.divide(inner, length, out=np.full_like(length, np.inf), where=length > 0)
-        cut = np.minimum(np.ldexp(1.0, exponent), longest)
-        features *= np.where(length > 0, cut, 0.0) / step
-        return _Slab(np.rint(features), member)
+        cut_to_grid(features, exponent, length, self._radius, self.grid.fine)
+        return _Slab(features, member)
 
     def totals(self) -> tuple[Integers, Integers]:
         """Sums (K, p) of the features in grid steps, and counts (K,), class by class."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpstats.mechanism.gaussian import Floats, Release, release_vector
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.privacy import Privacy, Total
 from dpstats.mechanism.slabs import Integers
 
 WIDENED = 1 + 1e-6
@@ -60,7 +60,7 @@ def release_if_safe(
     probability: float,
     noise_sd: float,
     sensitivity: float,
-    cost: Privacy | ApproximatePrivacy,
+    cost: Total,
     noise: Noise,
 ) -> Tested:
     """Toss a coin; release ``total`` with noise of the given scale, or nothing.

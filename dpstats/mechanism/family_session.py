@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpstats.mechanism.family_rows import Family, FamilyRows, FamilySums
 from dpstats.mechanism.gaussian import Release, release_vector
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.privacy import Cost, Privacy
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.mechanism.slabs import Floats, RowSource
@@ -128,7 +128,7 @@ class FamilySession(Session[FamilyRows]):
         return information, score, rest
 
     def _release_round(
-        self, sums: FamilySums, costs: list[Privacy], radius: float, clip: float, papers: bool
+        self, sums: FamilySums, costs: list[Cost], radius: float, clip: float, papers: bool
     ) -> tuple[Release, Release]:
         fine = self._rows.grid.fine
         information = self._moments(

@@ -1,8 +1,10 @@
-"""The Gaussian mechanism on integers: vectors, counts and symmetric matrices.
+"""Additive mechanisms on integers: vectors, counts and symmetric matrices.
 
-Every release of the package goes through `release_vector` or `release_symmetric`. The totals that
-come in are integers (sums on a fixed grid, see `grid`), so that neither the sum nor the addition of
-the noise rounds: what the proof says of real numbers holds for the floats that leave.
+Every release of the package goes through `release_vector`, `release_symmetric` or `release_counts`:
+Gaussian noise for a `Privacy`, noise whose density falls with the length of the vector for a
+`PurePrivacy` (`spherical`), and Laplace noise for its counts. The totals that come in are integers
+(sums on a fixed grid, see `grid`), so that neither the sum nor the addition of the noise rounds: what
+the proof says of real numbers holds for the floats that leave.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.mechanism.noise import SMALLEST_SD, Noise
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.privacy import Cost, Privacy, PurePrivacy, Total
 
 Floats = NDArray[np.floating[Any]]
 
@@ -34,7 +36,7 @@ class Release:
         Largest l2 change when one row is replaced (for a symmetric matrix: Frobenius norm).
     noise_sd : float
         Standard deviation of the noise per coordinate; for a symmetric matrix on the diagonal.
-    cost : Privacy
+    cost : Privacy, PurePrivacy or ApproximatePrivacy
         The cost of this release alone.
     step : float
         Spacing of the grid on which the value lies.
@@ -44,7 +46,7 @@ class Release:
     value: Floats
     sensitivity: float
     noise_sd: float
-    cost: Privacy | ApproximatePrivacy
+    cost: Total
     step: float
 
 
@@ -73,7 +75,7 @@ def release_vector(
     total: NDArray[np.object_],
     sensitivity: float,
     unit: float,
-    privacy: Privacy,
+    privacy: Cost,
     noise: Noise,
     wider: NDArray[np.bool_] | None = None,
 ) -> Release:
@@ -95,6 +97,12 @@ def release_vector(
     -----
     sd = sensitivity / mu makes the release mu-GDP and mu^2/2-zCDP (see `noise`).
     """
+    if isinstance(privacy, PurePrivacy):
+        if wider is not None:
+            raise ValueError("spherical noise is alike in all coordinates")
+        ball, sd = noise.spherical(sensitivity, np.ones(total.size), privacy.at)
+        value = _to_float(total + ball.reshape(total.shape), unit)
+        return Release(what, value, sensitivity * unit, sd * unit, privacy, unit)
     sd, cost = _noise_scale(sensitivity, privacy)
     drawn = noise.integers(sd, total.size).astype(object).reshape(total.shape)
     if wider is not None:
@@ -103,22 +111,50 @@ def release_vector(
     return Release(what, value, sensitivity * unit, sd * unit, cost, unit)
 
 
+def release_counts(
+    what: str,
+    total: NDArray[np.object_],
+    sensitivity: float,
+    unit: float,
+    privacy: PurePrivacy,
+    noise: Noise,
+) -> Release:
+    """Add discrete Laplace noise to counts: epsilon-DP, whatever their number.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest l1 change of ``total`` when one row is replaced.
+
+    Notes
+    -----
+    Masses proportional to exp(-|k| epsilon / sensitivity) per count: the ratio for two totals is at
+    most exp(epsilon) by the triangle inequality.
+    """
+    scale = sensitivity / privacy.at * (1 + 1e-12)
+    drawn = noise.laplace(scale, total.size).astype(object).reshape(total.shape)
+    value = _to_float(total + drawn, unit)
+    sd = math.sqrt(2) * scale  # up to the lattice: the discrete law's is a little less
+    return Release(what, value, sensitivity * unit, sd * unit, privacy, unit)
+
+
 def release_symmetric(
     what: str,
     total: NDArray[np.object_],
     sensitivity: float,
     unit: float,
-    privacy: Privacy,
+    privacy: Cost,
     noise: Noise,
     *,
     isometric: bool = True,
 ) -> Release:
-    """Add symmetric noise to an integer symmetric matrix.
+    """Add symmetric noise to an integer symmetric matrix, or to several of them.
 
     Parameters
     ----------
+    total : object array of int, (d, d) or (k, d, d)
     sensitivity : float
-        Largest *Frobenius* change of ``total`` when one row is replaced.
+        Largest *Frobenius* change of ``total`` as a whole when one row is replaced.
     isometric : bool
         True: noise sd on the diagonal and sd/sqrt(2) off it. False: sd everywhere in the upper
         triangle, the noise of the papers.
@@ -130,13 +166,22 @@ def release_symmetric(
     |D|_F (the isometry svec(M) = (M_ii, sqrt(2) M_ij)). With s everywhere the second sum is halved,
     so the cost is at most the same: the papers' noise is more than enough.
     """
-    d = total.shape[0]
+    d, k = total.shape[-1], math.prod(total.shape[:-2])
+    rows, columns = np.triu_indices(d, 1)
+    diagonal = np.arange(d)
     between = math.sqrt(2) if isometric else 1.0
-    sd, cost = _noise_scale(sensitivity, privacy, between * SMALLEST_SD)
-    drawn = np.zeros((d, d), dtype=object)
-    upper = np.triu_indices(d, 1)
-    drawn[upper] = noise.integers(sd / between, len(upper[0])).astype(object)
-    drawn = drawn + drawn.T
-    drawn[np.diag_indices(d)] = noise.integers(sd, d).astype(object)
-    value = _to_float(total + drawn, unit)
+    cost: Cost = privacy
+    if isinstance(privacy, PurePrivacy):
+        weights = np.repeat([2.0, 1.0], [k * len(rows), k * d])
+        both, sd = noise.spherical(sensitivity, weights, privacy.at)
+        off, on = both[: k * len(rows)], both[k * len(rows) :]
+    else:
+        sd, cost = _noise_scale(sensitivity, privacy, between * SMALLEST_SD)
+        off = noise.integers(sd / between, k * len(rows)).astype(object)
+        on = noise.integers(sd, k * d).astype(object)
+    drawn = np.zeros((k, d, d), dtype=object)
+    drawn[:, rows, columns] = off.reshape(k, -1)
+    drawn = drawn + drawn.transpose(0, 2, 1)
+    drawn[:, diagonal, diagonal] = on.reshape(k, d)
+    value = _to_float(total + drawn.reshape(total.shape), unit)
     return Release(what, value, sensitivity * unit, sd * unit, cost, unit)

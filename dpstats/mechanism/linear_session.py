@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpstats.mechanism.gaussian import Release, release_vector
 from dpstats.mechanism.linear_rows import LinearRows
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.privacy import Cost, Privacy
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.mechanism.slabs import Floats, Integers, RowSource
@@ -129,7 +129,7 @@ class LinearSession(Session[LinearRows]):
         return score, rest
 
     def _release_score(
-        self, total: Integers, cost: Privacy, clip: float, residual_clip: float
+        self, total: Integers, cost: Cost, clip: float, residual_clip: float
     ) -> Score:
         steps = self._rows.grid.steps
         unit = (self._rows.radius / steps) * (residual_clip / steps)

@@ -1,4 +1,4 @@
-"""Integer Gaussian noise and coins, secure or seeded.
+"""Integer noise and coins, secure or seeded.
 
 The discrete Gaussian of parameter sigma puts mass proportional to exp(-k^2 / (2 sigma^2)) on every
 integer k. Added to integers that change by D_j in coordinate j between neighbours, with its own
@@ -12,33 +12,56 @@ max|phi'| / (24 sigma^2) < 0.0102 / sigma^2 of the continuous curve, and its cho
 convex curve, that is on the private side. Noise here never spans fewer than 2^10 steps
 (`SMALLEST_SD`), which makes the difference less than 1e-8 in probability, and below 1e-14 in every
 release but those of budgets so large (mu in the thousands) that the floor is reached.
+
+The discrete Laplace of scale b puts mass proportional to exp(-|k| / b) on every integer k. Added to
+integers whose change is at most D in l1, it is *exactly* (D / b)-DP. Noise whose mass falls with the
+Euclidean length of a vector is epsilon-DP as exactly (see `spherical`). Neither needs a delta, nor a
+correction for the lattice.
 """
 
 from __future__ import annotations
 
-import secrets
+import math
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import opendp.prelude as opendp
 from numpy.typing import NDArray
 
 from dpstats.errors import PrivacyError
+from dpstats.mechanism.spherical import Ball, exact_draw, happens, rough_draw, unbounded_laplace
 
 opendp.enable_features("contrib")
+
+Floats = NDArray[np.floating[Any]]
 
 SMALLEST_SD = 2.0**10
 LARGEST_SD = 2.0**57
 
 
 class Noise(Protocol):
-    """A source of integer Gaussian noise."""
+    """A source of integer noise."""
 
     seeded: bool
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
         """Draw ``size`` independent discrete Gaussians with parameter ``sd``."""
+        ...
+
+    def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
+        """Draw ``size`` independent discrete Laplace variables, as integers of any size."""
+        ...
+
+    def spherical(
+        self, sensitivity: float, weights: Floats, epsilon: float
+    ) -> tuple[NDArray[np.object_], float]:
+        """Draw the noise that makes an integer total epsilon-DP, as integers of any size.
+
+        The change x of the total must have sum_j weights_j x_j^2 <= sensitivity^2. Also returned is
+        the standard deviation of a coordinate of weight 1, sensitivity sqrt(q + 1) / epsilon for q
+        coordinates; one of weight w has it / sqrt(w).
+        """
         ...
 
     def coin(self, probability: float) -> bool:
@@ -56,8 +79,23 @@ def check_sd(sd: float) -> float:
     return sd
 
 
+def _check_scale(scale: float) -> float:
+    if not 0 < scale <= LARGEST_SD:
+        raise PrivacyError(
+            "The privacy asked for needs noise beyond what 64-bit integers hold: ask for a larger "
+            "epsilon."
+        )
+    return scale
+
+
+def _laplace(scale: float, size: int) -> NDArray[np.int64]:
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
+    sampler = opendp.m.make_laplace(*space, scale=scale)
+    return np.asarray(sampler([0] * size), dtype=np.int64)
+
+
 class SecureNoise:
-    """OpenDP's exact discrete Gaussian, fed by the operating system's cryptographic generator."""
+    """OpenDP's exact samplers, fed by the operating system's cryptographic generator."""
 
     seeded = False
 
@@ -66,14 +104,23 @@ class SecureNoise:
         sampler = opendp.m.make_gaussian(*space, scale=check_sd(sd))
         return np.asarray(sampler([0] * size), dtype=np.int64)
 
+    def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
+        return unbounded_laplace(_laplace, _check_scale(scale), size)
+
+    def spherical(
+        self, sensitivity: float, weights: Floats, epsilon: float
+    ) -> tuple[NDArray[np.object_], float]:
+        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        return exact_draw(ball, self.integers, _laplace), ball.sd
+
     def coin(self, probability: float) -> bool:
         # a float is a whole number of 2^-k: that many of 2^k equally likely integers lie below it
         part = Fraction(probability)
-        return secrets.randbelow(part.denominator) < part.numerator
+        return happens(part.numerator, part.denominator)
 
 
 class SeededNoise:
-    """The same law from numpy's generator: reproducible, for teaching and tests, never for release."""
+    """The same laws from numpy's generator: reproducible, for teaching and tests, never for release."""
 
     seeded = True
 
@@ -83,6 +130,18 @@ class SeededNoise:
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
         # rounding a normal is the discrete law up to 1 / (24 sd^2), and sd >= 2^10
         return np.rint(self._generator.normal(0.0, check_sd(sd), size)).astype(np.int64)
+
+    def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
+        # the difference of two geometric variables, each with masses falling by exp(-1 / scale)
+        ends = self._generator.geometric(-math.expm1(-1 / _check_scale(scale)), (2, size))
+        drawn: NDArray[np.object_] = (ends[0] - ends[1]).astype(object)
+        return drawn
+
+    def spherical(
+        self, sensitivity: float, weights: Floats, epsilon: float
+    ) -> tuple[NDArray[np.object_], float]:
+        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        return rough_draw(ball, self._generator), ball.sd
 
     def coin(self, probability: float) -> bool:
         return bool(self._generator.random() < probability)

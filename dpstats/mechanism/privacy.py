@@ -28,6 +28,7 @@ from scipy import optimize, special
 from dpstats.errors import PrivacyError
 
 _LARGEST_MU = 1e9
+_LARGEST_EPSILON = 1e6
 
 
 def _log_delta(mu: float, epsilon: float) -> float:
@@ -142,6 +143,83 @@ class ApproximatePrivacy:
         return max(self.at + math.log1p(-part), 0.0) if part < 1 else 0.0
 
 
+@dataclass(frozen=True)
+class PurePrivacy:
+    """epsilon-privacy without a delta, in the units in which it can be read.
+
+    Parameters
+    ----------
+    at : float
+        epsilon. Compositions add it.
+
+    Notes
+    -----
+    Every pair of laws that is epsilon-private is a post-processing of randomised response, the pair
+    (p, 1 - p) and (1 - p, p) with p = e^at / (1 + e^at) (Kairouz, Oh and Viswanath 2015). What holds
+    for that pair holds for all, and each statement here is the best that follows from epsilon alone.
+
+    *mu.* The trade-off function of randomised response joins (0, 1), (1 - p, 1 - p) and (1, 0) by
+    straight lines. That of mu-GDP, Phi(Phi^-1(1 - alpha) - mu), goes through the same three points
+    for mu = 2 Phi^-1(p), and is convex: it lies below its chords. A smaller mu misses the second.
+
+    *rho.* The Renyi divergence of order alpha is log(cosh((alpha - 1/2) at) / cosh(at / 2)) /
+    (alpha - 1). log cosh sqrt(s) is concave in s, with slope tanh(at / 2) / at at s = (at / 2)^2, and
+    s grows by alpha (alpha - 1) at^2: the divergence is at most alpha at tanh(at / 2), and comes
+    near to it as alpha falls to 1. The rho = at^2 / 2 of Bun and Steinke (2016) is more than that.
+
+    Examples
+    --------
+    >>> single = PurePrivacy(1.0)
+    >>> round(single.mu, 4), round(single.rho, 4)
+    (1.232, 0.4621)
+    >>> round(single.delta(0.5), 4), single.delta(1.0), single.epsilon(1e-5) < 1.0
+    (0.2876, 0.0, True)
+    """
+
+    at: float
+
+    @property
+    def slack(self) -> float:
+        """None: the statement holds without exception."""
+        return 0.0
+
+    @property
+    def mu(self) -> float:
+        """Smallest parameter of Gaussian differential privacy that follows."""
+        if self.at <= 1:  # p = (1 + tanh(at / 2)) / 2, where its logarithm would lose digits
+            return 2 * math.sqrt(2) * float(special.erfinv(math.tanh(self.at / 2)))
+        return -2 * float(special.ndtri_exp(-np.logaddexp(0.0, self.at)))
+
+    @property
+    def rho(self) -> float:
+        """Smallest parameter of zero-concentrated differential privacy that follows."""
+        return self.at * math.tanh(self.at / 2)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest delta that follows at this epsilon."""
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
+        if epsilon >= self.at:
+            return 0.0
+        return -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon that follows at this delta, which may be 0."""
+        if delta == 0:
+            return self.at
+        _check_delta(delta)
+        part = delta * (1 + math.exp(-self.at))
+        return max(self.at + math.log1p(-part), 0.0) if part < 1 else 0.0
+
+    def share(self, part: float) -> PurePrivacy:
+        """The cost of a release that takes this fraction of epsilon."""
+        return PurePrivacy(self.at * part)
+
+
+Cost = Privacy | PurePrivacy
+Total = Cost | ApproximatePrivacy
+
+
 def _check_delta(delta: float) -> None:
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise PrivacyError(f"delta must lie strictly between 0 and 1, not {delta!r}.")
@@ -162,7 +240,8 @@ def resolve_privacy(
 ) -> Privacy:
     """Turn exactly one of ``mu=``, ``rho=`` or ``epsilon=`` with ``delta=`` into a total.
 
-    For (epsilon, delta) the largest mu is taken whose exact curve stays at or below delta.
+    For (epsilon, delta) the largest mu is taken whose exact curve stays at or below delta. Where
+    epsilon alone means pure differential privacy: `resolve_cost`.
 
     Examples
     --------
@@ -194,6 +273,27 @@ def resolve_privacy(
     if total.mu > _LARGEST_MU:
         raise PrivacyError(f"a total above mu = {_LARGEST_MU:g} protects nobody; ask for less.")
     return total
+
+
+def resolve_cost(
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> Cost:
+    """As `resolve_privacy`, but epsilon without a delta is pure differential privacy.
+
+    Examples
+    --------
+    >>> resolve_cost(epsilon=1.0)
+    PurePrivacy(at=1.0)
+    """
+    if epsilon is None or delta is not None or mu is not None or rho is not None:
+        return resolve_privacy(mu, rho, epsilon, delta)
+    pure = PurePrivacy(_positive("epsilon", epsilon))
+    if pure.at > _LARGEST_EPSILON:
+        raise PrivacyError(f"a total above epsilon = {_LARGEST_EPSILON:g} protects nobody.")
+    return pure
 
 
 def _mu_from_epsilon(epsilon: float, delta: float) -> float:

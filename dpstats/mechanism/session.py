@@ -1,12 +1,12 @@
 """One private call: a total, a table, and the releases that share the total between them.
 
 A session (`linear_session`, `family_session`) is the door of this folder. Each of its methods makes
-its releases at the shares of the total's mu^2 that the caller names; it refuses before reading when
-the shares would exceed 1, and remembers what was released. Shares, radii and clips may be chosen from
-earlier releases: for Gaussian mechanisms the composition is exact under fully adaptive choice as long
-as the sum of mu^2 never exceeds the total (zCDP: the product of the privacy-loss terms is a
-supermartingale; GDP: adaptively scaled Gaussian noise is a Brownian motion with drift, stopped at a
-bounded time; Smith and Thakurta 2022).
+its releases at the shares of the total's mu^2 (of a pure total's epsilon) that the caller names; it
+refuses before reading when the shares would exceed 1, and remembers what was released. Shares,
+radii and clips may be chosen from earlier releases: for Gaussian mechanisms the composition is exact
+under fully adaptive choice as long as the sum of mu^2 never exceeds the total (zCDP: the product of
+the privacy-loss terms is a supermartingale; GDP: adaptively scaled Gaussian noise is a Brownian motion
+with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure ones epsilons add.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from dpstats.mechanism.conditional import Tested, release_if_safe
-from dpstats.mechanism.gaussian import Release, release_symmetric, release_vector
+from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
 from dpstats.mechanism.ptr import ReleasePlan
 from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.slabs import Integers, Slabs
+from dpstats.mechanism.slabs import Integers, Passes
 
-_Rows = TypeVar("_Rows", bound=Slabs[Any])
+_Rows = TypeVar("_Rows", bound=Passes[Any])
 
 
 def sane(bound: float) -> float:
@@ -52,15 +52,15 @@ class Session(Generic[_Rows]):
 
     Parameters
     ----------
-    rows : Slabs
+    rows : Passes
         The private rows.
-    total : Privacy or ApproximatePrivacy
-        What the call may spend; the latter only in one release.
+    total : Privacy, PurePrivacy or ApproximatePrivacy
+        What the call may spend; the last only in one release.
     noise : Noise
         Secure or seeded.
     """
 
-    def __init__(self, rows: _Rows, total: Privacy | ApproximatePrivacy, noise: Noise) -> None:
+    def __init__(self, rows: _Rows, total: Total, noise: Noise) -> None:
         self.total = total
         self.left = 1.0
         self._slack_used = False
@@ -86,20 +86,20 @@ class Session(Generic[_Rows]):
     def __repr__(self) -> str:
         return f"<Session: {1 - self.left:.1%} of mu = {self.total.mu:.4g} spent>"
 
-    def _spend(self, share: float) -> Privacy:
+    def _spend(self, share: float) -> Cost:
         if not 0 < share <= self.left * (1 + 1e-12):
             raise ValueError("the shares of a call's releases exceed its total")
-        if not isinstance(self.total, Privacy):
+        if isinstance(self.total, ApproximatePrivacy):
             raise ValueError("a total stated at one epsilon pays for one release")
         share = min(share, self.left)
         self.left -= share
         return self.total.share(share)
 
-    def _spend_all(self, plan: ReleasePlan) -> Privacy | ApproximatePrivacy:
+    def _spend_all(self, plan: ReleasePlan) -> Total:
         """The whole total, for the one release of a session, by a plan made for that total."""
         if self.left < 1:
             raise ValueError("the shares of a call's releases exceed its total")
-        if isinstance(self.total, Privacy):
+        if not isinstance(self.total, ApproximatePrivacy):
             fits = (plan.mu, plan.slack) == (self.total.mu, self.total.slack)
         else:
             fits = (plan.epsilon, plan.delta) == (self.total.at, self.total.slack)
@@ -141,19 +141,27 @@ class Session(Generic[_Rows]):
         self.releases.append(release)
         return release
 
-    def _counts(self, what: str, counts: Integers, cost: Privacy, per: int = 1) -> Release:
-        """Counts that a replaced row moves by one in at most two places: l2 sensitivity sqrt(2).
+    def _counts(
+        self, what: str, counts: Integers, cost: Cost, per: int = 1, memberships: int = 1
+    ) -> Release:
+        """Counts; a row is in ``memberships`` of them at most, and a replaced one moves twice as many.
 
-        They are taken on a lattice of 2^-20, so that the noise spans thousands of its steps.
+        Each by one: l2 sensitivity sqrt(2 memberships), l1 sensitivity 2 memberships. For Gaussian
+        noise they are taken on a lattice of 2^-20, so that the noise spans thousands of its steps.
         """
+        if isinstance(cost, PurePrivacy):
+            return self._record(
+                release_counts(what, counts, 2.0 * memberships, 1 / per, cost, self._noise)
+            )
         fine = 2**20
         unit = 1 / fine / per
+        sensitivity = math.sqrt(2 * memberships) * fine
         return self._record(
-            release_vector(what, counts * fine, math.sqrt(2) * fine, unit, cost, self._noise)
+            release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )
 
     def _histogram(
-        self, what: str, counts: Integers, lowest: int, octaves: int, cost: Privacy
+        self, what: str, counts: Integers, lowest: int, octaves: int, cost: Cost
     ) -> LogHistogram:
         """Replacing a row lowers one count and raises another."""
         release = self._counts(what, counts, cost)
@@ -164,7 +172,7 @@ class Session(Generic[_Rows]):
         what: str,
         totals: tuple[Integers, Integers, Integers],
         square_clip: float,
-        costs: tuple[Privacy | None, Privacy],
+        costs: tuple[Cost | None, Cost],
     ) -> RowSummary:
         """What the last round says of residuals and of rows.
 
@@ -191,7 +199,7 @@ class Session(Generic[_Rows]):
         what: str,
         total: Integers,
         radius: float,
-        cost: Privacy,
+        cost: Cost,
         *,
         papers: bool = False,
     ) -> Release:

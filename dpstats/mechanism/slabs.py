@@ -1,10 +1,10 @@
-"""Private rows read block by block, whitened, and kept in slabs for the passes of a call.
+"""Private rows read block by block and kept in slabs for the passes of a call.
 
-`Slabs` reads an encoded table, applies a public matrix to every row, and lets a function of one slab
-run over all of them in parallel. What a row becomes, and what is summed of it, is decided by its two
-children: `linear_rows` and `family_rows`. They are the only objects of the package that hold numbers
-of private rows, and they give none of them away: their methods return exact integer totals to
-`release`, which adds the noise.
+`Passes` reads an encoded table and lets a function of one slab run over all of them in parallel;
+`Slabs` applies one public matrix to every row as it is read. What a row becomes, and what is summed
+of it, is decided by their children (`linear_rows`, `family_rows`, `cell_rows`, ...). They are the only
+objects of the package that hold numbers of private rows, and they give none of them away: their
+methods return exact integer totals to a session, which adds the noise.
 
 Every step is arithmetic of IEEE floats element by element, or exact, so that the result for a row
 depends on that row alone and not on where it stands.
@@ -12,6 +12,7 @@ depends on that row alone and not on where it stands.
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections import deque
@@ -76,26 +77,21 @@ def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=last + 1)
 
 
-class Slabs(Generic[_S]):
+class Passes(Generic[_S]):
     """Private rows behind the privacy boundary; see the module's docstring.
 
     Parameters
     ----------
     source : RowSource
         The encoded table; read once per pass, or once altogether when it fits the cache.
-    whitening : (d, d) array
-        Public matrix W; rows x, as the child encodes them, become z = W'x.
-    shift : (d,) array
-        Public coefficients b; x'b comes in full precision beside z.
+    d : int
+        Numbers of a row.
     """
 
-    def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
+    def __init__(self, source: RowSource, d: int) -> None:
         self.n = source.n
-        self.d = len(whitening)
+        self.d = d
         self._source = source
-        # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
-        typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
-        self._whitening = ExactMatrix.split(np.column_stack([whitening, shift]), typical)
         self.grid = Grid.for_rows(source.n)
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
         self._cached: list[_S] | None = None
@@ -114,39 +110,11 @@ class Slabs(Generic[_S]):
         """The design of a block, and what else is known of its rows."""
 
     @abstractmethod
-    def _slab(
-        self,
-        z: Floats,
-        exponent: NDArray[np.int32],
-        norm: Floats,
-        fitted: Floats,
-        columns: tuple[Floats, ...],
-    ) -> _S:
-        """A slab from whitened rows: row i is z[:, i] 2^exponent[i], |z[:, i]| = norm[i]."""
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _S:
+        """A slab from rows as `_encode` gave them; ``space`` is (d + 1, rows) of memory."""
 
     def _prepare(self, slab: _S) -> None:
         """What is done to every slab once, before the work of a pass."""
-
-    def _whiten(self, x: Floats, columns: tuple[Floats, ...], space: Floats) -> _S:
-        """z = W'x and x'b, by the exact path; rows that turn out long go through the scaled one.
-
-        |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <=
-        2^7 has entries below 2^8 units, was exact, and so was the decision to leave it. A longer
-        row is above 2^6 in any rounding, and is computed again by itself.
-        """
-        product = space[:, : len(x)]
-        for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
-            part = slice(a, a + CHUNK_ROWS)
-            exact_product(x[part], self._whitening, product[:, part])
-        z, fitted = product[:-1], product[-1]
-        norm = np.sqrt(squared_lengths(z))
-        exponent = np.zeros(len(x), dtype=np.int32)
-        apart = np.flatnonzero(~(norm <= _LONG_ROW))
-        if apart.size:
-            product[:, apart], exponent[apart] = scaled_product(x[apart], self._whitening)
-            norm[apart] = np.sqrt(squared_lengths(z[:, apart]))
-            fitted[apart] = np.ldexp(fitted[apart], exponent[apart])
-        return self._slab(z, exponent, norm, fitted, columns)
 
     def _read(self) -> Iterator[Future[_S]]:
         """Slabs as they are whitened; the next block is encoded while the pool works on one."""
@@ -158,7 +126,7 @@ class Slabs(Generic[_S]):
             space = np.empty((-(-len(x) // rows), self.d + 1, rows))
             for k, a in enumerate(range(0, len(x), rows)):
                 part = tuple(column[a : a + rows] for column in columns)
-                work = _quiet(self._whiten)
+                work = _quiet(self._keep)
                 waiting.append(self._pool.submit(work, x[a : a + rows], part, space[k]))
             while len(waiting) > 2 * _SOURCE_ROWS // rows:
                 yield waiting.popleft()
@@ -214,6 +182,93 @@ class Slabs(Generic[_S]):
             for total, part in zip(totals, parts, strict=True):
                 total.add(part)
         return [total.value() for total in totals]
+
+
+class Slabs(Passes[_S]):
+    """Rows to which one public matrix is applied as they are read.
+
+    Parameters
+    ----------
+    source : RowSource
+    whitening : (d, d) array
+        Public matrix W; rows x, as the child encodes them, become z = W'x.
+    shift : (d,) array
+        Public coefficients b; x'b comes in full precision beside z.
+    """
+
+    def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
+        super().__init__(source, len(whitening))
+        self._whitening = exact_map(whitening, shift)
+
+    @abstractmethod
+    def _slab(
+        self,
+        z: Floats,
+        exponent: NDArray[np.int32],
+        norm: Floats,
+        fitted: Floats,
+        columns: tuple[Floats, ...],
+    ) -> _S:
+        """A slab from whitened rows: row i is z[:, i] 2^exponent[i], |z[:, i]| = norm[i]."""
+
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _S:
+        """z = W'x and x'b."""
+        product = space[:, : len(x)]
+        exponent, norm = whitened(x, self._whitening, self.d, product)
+        fitted = np.ldexp(product[-1], exponent)
+        return self._slab(product[:-1], exponent, norm, fitted, columns)
+
+
+def exact_map(whitening: Floats, shift: Floats | None = None) -> ExactMatrix:
+    """A public whitening W, and coefficients beside it, prepared for exact products."""
+    # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
+    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
+    full = whitening if shift is None else np.column_stack([whitening, shift])
+    return ExactMatrix.split(full, typical)
+
+
+def whitened(
+    x: Floats, matrix: ExactMatrix, d: int, product: Floats
+) -> tuple[NDArray[np.int32], Floats]:
+    """Fill ``product`` (k, b) with W'x by the exact path; rows that turn out long take the scaled one.
+
+    Returns exponents and norms: row i is z = product[:d, i] 2^exponent[i], |product[:d, i]| = norm[i].
+
+    |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <= 2^7
+    has entries below 2^8 units, was exact, and so was the decision to leave it. A longer row is above
+    2^6 in any rounding, and is computed again by itself.
+    """
+    for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
+        part = slice(a, a + CHUNK_ROWS)
+        exact_product(x[part], matrix, product[:, part])
+    norm = np.sqrt(squared_lengths(product[:d]))
+    exponent = np.zeros(len(x), dtype=np.int32)
+    apart = np.flatnonzero(~(norm <= _LONG_ROW))
+    if apart.size:
+        product[:, apart], exponent[apart] = scaled_product(x[apart], matrix)
+        norm[apart] = np.sqrt(squared_lengths(product[:d, apart]))
+    return exponent, norm
+
+
+def cut_to_grid(
+    z: Floats, exponent: NDArray[np.int32], length: Floats, radius: float, steps: int
+) -> NDArray[np.bool_]:
+    """Cut rows z 2^exponent, |z| = length, to a radius and round them, in place; which were cut.
+
+    Rows become whole multiples of radius/steps of length at most ``steps``: the radius is shrunk by
+    half a grid diagonal (and a step for what the floats lose) first. Rows that are not finite become
+    zero.
+    """
+    bad = ~np.isfinite(length)
+    z[:, bad], length[bad] = 0.0, 0.0
+    step = radius / steps
+    inner = (radius - step * (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
+    longest = np.divide(inner, length, out=np.full_like(length, np.inf), where=length > 0)
+    whole = np.ldexp(1.0, exponent)
+    scale = np.minimum(whole, longest)
+    z *= np.where(length > 0, scale, 0.0) / step
+    np.rint(z, out=z)
+    return np.asarray(longest < whole)
 
 
 def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:

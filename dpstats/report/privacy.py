@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.privacy import PurePrivacy, Total
 from dpstats.report.format import format_scalar
 
 UNIT = "one row replaced by another (n is public)"
@@ -18,13 +18,21 @@ SEEDED = "seeded: not for release"
 
 @dataclass(frozen=True)
 class Spent:
-    """One line of the table of mechanisms."""
+    """One line of the table of mechanisms; ``share`` is that of the total's mu^2, or pure epsilon."""
 
     released: str
     numbers: int
     sensitivity: float
     noise_sd: float
     mu: float
+    share: float = math.nan
+
+
+def _share(cost: Total, total: Total) -> float:
+    """The part of a total that one release takes: of epsilon where it is pure, of mu^2 else."""
+    if isinstance(cost, PurePrivacy) and isinstance(total, PurePrivacy):
+        return cost.at / total.at
+    return (cost.mu / total.mu) ** 2
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class PrivacyStatement:
 
     Attributes
     ----------
-    total : Privacy or ApproximatePrivacy
+    total : Privacy, PurePrivacy or ApproximatePrivacy
     spent : tuple of Spent
     seeded : bool
         Whether the noise came from a seed; such a result must not leave the machine.
@@ -42,12 +50,13 @@ class PrivacyStatement:
 
     Examples
     --------
+    >>> from dpstats.mechanism.privacy import Privacy
     >>> statement = PrivacyStatement(Privacy(1.0), (), seeded=False)
     >>> statement.mu, statement.rho
     (1.0, 0.5)
     """
 
-    total: Privacy | ApproximatePrivacy
+    total: Total
     spent: tuple[Spent, ...]
     seeded: bool
     shown_delta: float = 1e-5
@@ -55,13 +64,14 @@ class PrivacyStatement:
     @classmethod
     def of(
         cls,
-        total: Privacy | ApproximatePrivacy,
+        total: Total,
         releases: Iterable[Release],
         seeded: bool,
         shown_delta: float,
     ) -> PrivacyStatement:
         spent = tuple(
-            Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu) for r in releases
+            Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu, _share(r.cost, total))
+            for r in releases
         )
         return cls(total, spent, seeded, shown_delta)
 
@@ -103,12 +113,17 @@ class PrivacyStatement:
                 "sensitivity": [s.sensitivity for s in self.spent],
                 "noise_sd": [s.noise_sd for s in self.spent],
                 "mu": [s.mu for s in self.spent],
-                "share": [s.mu**2 / self.mu**2 for s in self.spent],
+                "share": [s.share for s in self.spent],
             }
         )
 
     def line(self) -> str:
         """The total in its three units, or at its one epsilon."""
+        if isinstance(self.total, PurePrivacy):
+            return (
+                f"epsilon = {format_scalar(self.total.at, 4)} (pure), hence mu = "
+                f"{format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP)"
+            )
         at = (
             f"epsilon = {format_scalar(self.epsilon(self.shown_delta), 4)} "
             f"at delta = {format_scalar(self.shown_delta, 4)}"

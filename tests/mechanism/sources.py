@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.mechanism.noise import SMALLEST_SD
+from dpstats.mechanism.spherical import Ball
+
 Floats = NDArray[np.float64]
 
 
@@ -42,6 +45,15 @@ class NonPrivateSilence:
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
+
+    def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
+        return np.zeros(size, dtype=object)
+
+    def spherical(
+        self, sensitivity: float, weights: Floats, epsilon: float
+    ) -> tuple[NDArray[np.object_], float]:
+        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        return np.zeros(len(weights), dtype=object), ball.sd
 
     def coin(self, probability: float) -> bool:
         return True

@@ -1,0 +1,107 @@
+"""From the numbers of a call to the statements of `dpstats.bounds.gaussian`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpstats.bounds.bound import Bound
+from dpstats.bounds.gaussian import (
+    GaussianFacts,
+    ReleasedMoments,
+    gaussian_bounds,
+)
+from dpstats.bounds.mean import (
+    MeanFacts,
+    mean_bounds,
+)
+from dpstats.bounds.mixture import (
+    MixtureFacts,
+    mixture_bounds,
+)
+from dpstats.estimate.gaussian_planning import (
+    GaussianPlan,
+    NoiseLevel,
+)
+from dpstats.estimate.public_range import (
+    PublicRange,
+)
+from dpstats.gaussian_rounds import Moments
+
+
+def _released(found: Moments) -> ReleasedMoments:
+    values = tuple(float(v) for v in found.values)
+    return ReleasedMoments(found.rows, values, found.spread_sd, found.mean_sd, found.bias)
+
+
+def bounds_of_gaussian(
+    plan: GaussianPlan,
+    noise: NoiseLevel,
+    found_range: PublicRange,
+    gamma: float,
+    eta: float,
+    m: int,
+    found: Moments,
+) -> tuple[Bound, ...]:
+    """What is known of the errors of a mean and a covariance, before and after their release."""
+    return gaussian_bounds(
+        GaussianFacts(
+            n=plan.n,
+            d=plan.d,
+            m=m,
+            eta=eta,
+            rho=noise.rho,
+            epsilon=noise.epsilon,
+            gamma=gamma,
+            lower=found_range.lower,
+            upper=found_range.upper,
+            centre=found_range.centre,
+            range_source=found_range.source,
+            planned_noise=plan.noise,
+            planned_mean_noise=plan.mean_noise,
+            planned_bias=plan.bias,
+            released=_released(found),
+        )
+    )
+
+
+def bounds_of_mean(
+    n: int, d: int, m: int, noise: NoiseLevel, gamma: float, eta: float, sd: float
+) -> tuple[Bound, ...]:
+    """What is known of the error of a mean whose covariance was stated."""
+    return mean_bounds(MeanFacts(n, d, m, eta, noise.rho, noise.epsilon, gamma, sd))
+
+
+def bounds_of_mixture(
+    n: int,
+    m: int,
+    components: Sequence[tuple[Moments, float, float, float, int]],
+    public_clusters: bool,
+    w_min: float,
+    noise: NoiseLevel,
+    eta: float,
+    overlap: float,
+    separation: float | None,
+) -> tuple[Bound, ...]:
+    """What is known of the errors of components: moments, rows, their sd, weight and public rows."""
+    moments, rows, rows_sd, weights, public = zip(*components, strict=True)
+    return mixture_bounds(
+        MixtureFacts(
+            n=n,
+            d=len(moments[0].mean),
+            m=m,
+            k=len(moments),
+            eta=eta,
+            rho=noise.rho,
+            epsilon=noise.epsilon,
+            delta=None,
+            public_clusters=public_clusters,
+            least_weight=w_min,
+            components=tuple(_released(f) for f in moments),
+            counts=rows,
+            counts_sd=rows_sd,
+            weights=weights,
+            fewest_public=min(public),
+            separation=separation,
+            overlap=overlap,
+        )
+    )

@@ -1,0 +1,300 @@
+"""A mean and a covariance: the plan of a call, private re-whitening, and the paper's pipeline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.bounds.bound import Bound
+from dpstats.estimate.gaussian_planning import (
+    GaussianPlan,
+    NoiseLevel,
+    plan_gaussian,
+)
+from dpstats.estimate.matrices import Floats, Whitening
+from dpstats.estimate.public_range import (
+    PublicRange,
+    papers_range,
+    public_range,
+)
+from dpstats.fit_report import as_share
+from dpstats.gaussian_bounds import bounds_of_gaussian
+from dpstats.gaussian_rounds import (
+    Moments,
+    Rounds,
+    Schedule,
+    cell_at,
+    papers_rounds,
+    pooled,
+    refine,
+    symmetric,
+)
+from dpstats.gaussian_start import PublicPoints, whiten
+from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.privacy import Cost, PurePrivacy
+from dpstats.report.released import Diagnostic
+from dpstats.report.result import Coefficients
+
+_VACUOUS = 1.0
+_RESERVED, _PURE_RESERVED = 0.035, 0.08  # for lengths and counts; pure budgets add up
+
+
+@dataclass(frozen=True)
+class CovarianceNoise:
+    """Errors of a released covariance: noise of variance sd^2/2 (A_ii A_jj + A_ij^2), and sampling.
+
+    Attributes
+    ----------
+    shape : (d, d) array
+        A = R'R with R the root of the coordinates in which it was released.
+    sd : float
+    n : float
+        Rows behind it.
+    """
+
+    shape: Floats
+    sd: float
+    n: float
+
+    def std_error(self, covariance: Floats) -> Floats:
+        """Standard error of every entry."""
+        noise = self.sd**2 / 2 * _products(self.shape)
+        return np.sqrt(noise + _products(covariance) / max(self.n, 1.0))
+
+    def relative_sd(self, covariance: Floats) -> float:
+        """Root mean square Frobenius norm of the noise, in units of the covariance."""
+        values = np.linalg.eigvals(np.linalg.solve(covariance, self.shape)).real
+        return self.sd * math.sqrt((values.sum() ** 2 + (values**2).sum()) / 2)
+
+
+def _products(matrix: Floats) -> Floats:
+    size = np.diag(matrix)
+    return np.asarray(np.outer(size, size) + matrix**2)
+
+
+@dataclass(frozen=True)
+class GaussianFit:
+    """What a method hands over, in the user's units; released and computed numbers, no rows.
+
+    Attributes
+    ----------
+    mean : (d,) array
+    sampling, privacy : (d, d) arrays
+        The two parts of its covariance.
+    matrix : (d, d) array
+        The covariance of a row, and ``source``, where it comes from.
+    noise : CovarianceNoise or None
+        None where the covariance was not estimated.
+    relative_error : float or None
+    """
+
+    mean: Floats
+    sampling: Floats
+    privacy: Floats
+    matrix: Floats
+    source: str
+    noise: CovarianceNoise | None
+    relative_error: float | None
+    bounds: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+    def coefficients(self, terms: Sequence[str]) -> Coefficients:
+        """The mean with the two parts of its covariance, named."""
+        return Coefficients(tuple(terms), self.mean, self.sampling, self.privacy)
+
+
+@dataclass(frozen=True)
+class GaussianCall:
+    """The plan of a call of dp_mvnorm, from public numbers."""
+
+    plan: GaussianPlan
+    noise: NoiseLevel
+    range: PublicRange
+    gamma: float
+    eta: float
+    warnings: tuple[str, ...]
+
+
+def noise_level(total: Cost) -> NoiseLevel:
+    """What the planning needs to know of a total."""
+    if isinstance(total, PurePrivacy):
+        return NoiseLevel(epsilon=total.at)
+    return NoiseLevel(rho=total.rho)
+
+
+def plan_call(
+    points: PublicPoints,
+    n: int,
+    total: Cost,
+    method: str,
+    gamma: float,
+    cond: float | None,
+    eta: float,
+) -> GaussianCall:
+    """Rounds, shares and what they promise; said aloud where it is little."""
+    d, m, noise = len(points.terms), points.m, noise_level(total)
+    reserved = _RESERVED if noise.rho is not None else _PURE_RESERVED
+    plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=reserved)
+    found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
+    said = []
+    public_error = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
+    if plan.error >= _VACUOUS and method != "paper":
+        enough = _enough(plan, n, d, m, noise, gamma, cond, eta)
+        budget = "rho" if noise.rho is not None else "epsilon"
+        said.append(
+            f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
+            "be off by "
+            f"{plan.error:.3g} of itself. About {enough} rows would bring that to 0.5; a larger "
+            f"{budget}, "
+            "fewer columns, or (of the same population) more public rows with pool=True help too."
+        )
+    if m == d + 1 and plan.error_over_sampling > 1.5 and method != "paper":
+        said.append(
+            f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
+            "save most of "
+            "what the noise costs here."
+        )
+    if plan.error > public_error and gamma == 0 and plan.error < math.inf:
+        said.append(
+            f"The {m} public rows alone are expected to know the covariance better "
+            f"({public_error:.3g}) than "
+            "this release: consider pool=True if they are of the same population."
+        )
+    return GaussianCall(plan, noise, found, gamma, eta, tuple(said))
+
+
+def _enough(
+    plan: GaussianPlan,
+    n: int,
+    d: int,
+    m: int,
+    noise: NoiseLevel,
+    gamma: float,
+    cond: float | None,
+    eta: float,
+) -> int:
+    """Rows, to two digits, at which the planned error falls to a half."""
+    rows = float(n)
+    while plan.error > 0.5 and rows < 1e12:
+        rows *= 1.25
+        plan = plan_gaussian(int(rows), d, m, noise, gamma=gamma, cond=cond, eta=eta)
+    digits = 10 ** (math.floor(math.log10(rows)) - 1)
+    return int(math.ceil(rows / digits) * digits)
+
+
+def refined_gaussian(
+    session: CellSession,
+    points: PublicPoints,
+    whitening: Whitening,
+    call: GaussianCall,
+    pool: bool,
+) -> GaussianFit:
+    """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
+    plan = call.plan
+    schedule = Schedule(
+        plan.search, plan.rounds, plan.share, plan.counts, plan.final, (plan.cut,), True
+    )
+    start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
+    rounds = refine(session, (), [start], schedule, n_known=True)
+    found = replace(rounds.moments[0], bias=plan.bias)
+    notes: tuple[str, ...] = ()
+    if pool:
+        found, share = pooled(found, points.measured, found.cell.n)
+        notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
+    return _fit(session, points, call, found, rounds, notes)
+
+
+def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCall) -> GaussianFit:
+    """Algorithms 1 and 2 on the first d + 1 public rows.
+
+    Lemma A.22's estimator for bounded Gaussians is private re-whitening with radii that follow from
+    the ranges of Algorithm 1 alone: nothing about lengths is released.
+    """
+    d = len(points.terms)
+    first = PublicPoints(points.design, points.x[: d + 1], 0)
+    whitening = whiten(first)
+    # the paper's unit: Y = Shat^-1/2 (X - muhat) / sqrt(L), in which I <= Sigma_Y <= (U/L) I
+    root = math.sqrt(call.range.lower)
+    scale = first.units / points.units
+    back = whitening.back / root / scale[:, None]
+    start = cell_at(
+        (first.origin - points.origin) / points.units,
+        Whitening(back, whitening.root * root * scale),
+        float(session.n),
+    )
+    rounds = papers_rounds(session, start, call.range.condition, call.range.mean_range, call.eta)
+    (found,) = rounds.moments
+    unused = points.m - d - 1
+    notes = (f"{unused} of the public rows were not used.",) if unused else ()
+    return _fit(session, points, call, found, rounds, notes)
+
+
+def _fit(
+    session: CellSession,
+    points: PublicPoints,
+    call: GaussianCall,
+    found: Moments,
+    rounds: Rounds,
+    notes: tuple[str, ...],
+) -> GaussianFit:
+    """The result in the user's units, with what is to be said of it."""
+    units, n = points.units, found.cell.n
+    matrix = found.covariance * np.outer(units, units)
+    root = found.cell.root * units
+    shape = symmetric(root.T @ root)
+    noise = CovarianceNoise(shape, found.spread_sd, n)
+    error = math.sqrt(len(units) * (len(units) + 1) / n + found.relative_noise**2)
+    empty = max(1 - n / session.n, 0.0)
+    smallest = float(np.linalg.eigvalsh(found.spread)[0])
+    resolved = smallest >= 2 * found.spread_sd
+    diagnostics = (
+        Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
+        Diagnostic(
+            "truncated rows",
+            as_share(rounds.cut[0]),
+            rounds.cut[1],
+            "share that was cut in the last release",
+        ),
+        Diagnostic(
+            "empty rows",
+            empty,
+            found.count_sd / session.n,
+            "share that is missing or has an unknown level",
+        ),
+        Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
+        Diagnostic(
+            "smallest eigenvalue", smallest, found.spread_sd, "of the covariance in whitened units"
+        ),
+        Diagnostic(
+            "planned error",
+            call.plan.error,
+            None,
+            "of the covariance, relative, from public numbers",
+        ),
+    )
+    if not resolved:
+        notes += (
+            "In some direction the privacy noise is as large as the covariance itself: that "
+            "direction is "
+            "not resolved, and the covariance there is little more than a floor. Ask for a larger "
+            "budget, "
+            "more rows, or allow for another population with gamma= (few public rows: cond=).",
+        )
+    return GaussianFit(
+        mean=points.origin + units * found.centre,
+        sampling=matrix / n,
+        privacy=found.mean_sd**2 * shape,
+        matrix=matrix,
+        source="released",
+        noise=noise,
+        relative_error=error,
+        bounds=bounds_of_gaussian(
+            call.plan, call.noise, call.range, call.gamma, call.eta, points.m, found
+        ),
+        diagnostics=diagnostics,
+        notes=notes,
+    )

@@ -1,0 +1,158 @@
+"""What public rows say of a Gaussian before any private row is read: columns, centre and whitening."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpstats.call import SAME_TABLE, public_rows
+from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.estimate.matrices import (
+    Floats,
+    Whitening,
+    equivariant_whitening,
+    symmetric_power,
+)
+from dpstats.frame import Design, PublicMoments, points_formula
+from dpstats.frame.source import as_table
+
+_SHOWN = 2000
+
+
+@dataclass(frozen=True)
+class PublicPoints:
+    """Public rows as points, without those that cannot be used.
+
+    Attributes
+    ----------
+    design : Design
+        Its first column is the constant.
+    x : (m, d) array
+        In the user's units.
+    dropped : int
+    """
+
+    design: Design
+    x: Floats
+    dropped: int
+
+    @property
+    def m(self) -> int:
+        return len(self.x)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The columns, without the constant."""
+        return self.design.terms[1:]
+
+    @property
+    def formula(self) -> str:
+        return self.design.formula
+
+    @cached_property
+    def origin(self) -> Floats:
+        """The mean: where private rows are measured from."""
+        return np.asarray(self.x.mean(axis=0))
+
+    @cached_property
+    def units(self) -> Floats:
+        """Standard deviations: what private rows are measured in."""
+        sizes = np.sqrt(((self.x - self.origin) ** 2).sum(axis=0) / max(self.m - 1, 1))
+        constant = [name for name, s in zip(self.terms, sizes, strict=True) if not s > 0]
+        if constant:
+            raise PublicDataError(
+                f"the column(s) {_names(constant)} are constant over the {self.m} public rows: "
+                "their scale "
+                "is not known. Add public rows in which they vary, or leave them out."
+            )
+        return np.asarray(sizes)
+
+    @cached_property
+    def measured(self) -> Floats:
+        """The points as private rows come: from the origin, in units."""
+        return (self.x - self.origin) / self.units
+
+    @property
+    def shown(self) -> Floats:
+        """A few of the points, for plots."""
+        return self.x[:_SHOWN]
+
+
+def find_points(
+    function: str,
+    columns: str | Sequence[str],
+    public: Any,
+    limits: Mapping[str, Any] | None = None,
+) -> PublicPoints:
+    """Columns and points from a formula (or a list of columns) and a public table."""
+    if public is None:
+        raise PublicDataError(
+            f"{function} starts from public rows: pass public=frame, a few rows of the same "
+            "columns that "
+            "may be shown to anybody. They need not come from quite the same population."
+        )
+    if isinstance(public, PublicMoments | str):
+        raise PublicDataError(
+            f"{function} takes public rows, a table of the same columns; moments or texts are for dp_lm."
+        )
+    with naming("the public data"):
+        table = as_table(public)
+        formula = points_formula(columns, table.names)
+        design = Design.learn(formula, public, limits=limits)
+    x = public_rows(design, public).x[:, 1:]
+    return PublicPoints(design, x, table.n - len(x))
+
+
+def whiten(points: PublicPoints) -> Whitening:
+    """Whitening of measured rows by the public covariance, ridged where rows are too few to know it.
+
+    With more public rows than columns it follows every affine change of the columns, so that nothing
+    of a fit depends on units, correlations or location. With fewer, half of the correlation matrix
+    is replaced by the identity: then it follows changes of unit only.
+    """
+    if points.m > len(points.terms):
+        _require_rank(points)
+        return equivariant_whitening(points.measured)
+    shape = 0.5 * points.measured.T @ points.measured / (points.m - 1) + 0.5 * np.eye(
+        len(points.terms)
+    )
+    return Whitening(symmetric_power(shape, -0.5), symmetric_power(shape, 0.5))
+
+
+def _require_rank(points: PublicPoints) -> None:
+    _, singular, axes = np.linalg.svd(points.measured, full_matrices=False)
+    lost = np.finfo(np.float64).eps * float((np.abs(points.x).max(axis=0) / points.units).max())
+    null = singular < singular[0] * max(1e-11, 64 * lost)
+    if null.any():
+        loads = np.sqrt((axes[null] ** 2).sum(axis=0))
+        involved = [name for name, s in zip(points.terms, loads, strict=True) if s > 1e-4]
+        raise PublicDataError(
+            f"the {points.m} public rows span {int((~null).sum())} of {len(points.terms)} "
+            "dimensions: the columns "
+            f"{_names(involved)} depend on each other there. Leave a column such as '{involved[-1]}' "
+            "out, or add public rows (duplicates do not count)."
+        )
+
+
+def source_notes(points: PublicPoints, public: Any, data: Any) -> tuple[str, ...]:
+    """What is to be said of where the public rows come from."""
+    return (SAME_TABLE,) if public is data else ()
+
+
+def check_gamma(gamma: float) -> None:
+    number = isinstance(gamma, int | float | np.floating) and not isinstance(gamma, bool)
+    if not (number and math.isfinite(gamma) and 0 <= gamma < 1):
+        raise ArgumentError(
+            "gamma is the total variation distance that public and private rows may have, from 0 (one "
+            f"population) to below 1 (almost nothing in common), not {gamma!r}."
+        )
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

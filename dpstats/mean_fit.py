@@ -1,0 +1,326 @@
+"""A private mean about a public one, with a covariance that is known or public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpstats.bounds.bound import Bound
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.estimate.gaussian_planning import (
+    NoiseLevel,
+)
+from dpstats.estimate.matrices import Floats, Whitening, equilibrated_whitening
+from dpstats.estimate.mean_planning import (
+    MeanPlan,
+    papers_mean_cut,
+    plan_mean,
+)
+from dpstats.fit_report import as_share
+from dpstats.gaussian_bounds import bounds_of_mean
+from dpstats.gaussian_fit import GaussianFit, noise_level
+from dpstats.gaussian_rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
+from dpstats.gaussian_start import PublicPoints
+from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.privacy import Cost
+from dpstats.report.released import Diagnostic
+
+CUT_SHARE = 0.005
+_SEARCH = 0.03
+PURE_SEARCH = 0.07
+"""Pure budgets add up: a small share of one buys little."""
+_COARSE = 0.1
+
+
+@dataclass(frozen=True)
+class Known:
+    """The covariance that a mean is estimated with.
+
+    Attributes
+    ----------
+    name : str
+        As the call shows it.
+    source : str
+        As the summary says it.
+    matrix : (d, d) array
+        In the user's units.
+    stated : bool
+        Whether it was stated, so that radii follow from it; else they are found privately.
+    """
+
+    name: str
+    source: str
+    matrix: Floats
+    stated: bool
+
+    @property
+    def noun(self) -> str:
+        return self.source if " of " in self.source else "covariance of the public rows"
+
+    @property
+    def units(self) -> Floats:
+        """Standard deviations: what private rows are measured in."""
+        return np.sqrt(np.diag(self.matrix))
+
+    @property
+    def whitening(self) -> Whitening:
+        """Of measured rows."""
+        return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
+
+
+def known_covariance(points: PublicPoints, covariance: Any) -> Known:
+    """What the argument ``covariance`` of dp_mean stands for."""
+    d, m = len(points.terms), points.m
+    if covariance is None:
+        if m >= 2 * d + 2:
+            covariance = "public"
+        elif m >= 3:
+            matrix = np.diag(points.units**2)
+            return Known("public", "standard deviations of the public rows", matrix, False)
+        else:
+            covariance = "identity"
+    if isinstance(covariance, str):
+        if covariance == "identity":
+            return Known("identity", "identity: unit variances", np.eye(d), True)
+        if covariance != "public":
+            raise ArgumentError(
+                "covariance must be 'identity', 'public', standard deviations (a number or one per "
+                f"column) or a matrix, not {covariance!r}."
+            )
+        if m < d + 2:
+            raise PublicDataError(
+                f"covariance='public' needs {d + 2} public rows or more for {d} columns; there are {m}. "
+                "State it (standard deviations, or a matrix), or leave covariance= out."
+            )
+        matrix = np.cov(points.measured, rowvar=False).reshape(d, d)
+        values = np.linalg.eigvalsh(matrix)
+        if values[0] < 1e-12 * values[-1]:
+            raise PublicDataError(
+                "the public rows lie in fewer dimensions than there are columns: a column depends "
+                "on the "
+                "others, or rows are repeated. Leave one out, or state the covariance."
+            )
+        return Known("public", "public rows", matrix * np.outer(points.units, points.units), False)
+    return Known("stated", "stated in the call", _stated(points.terms, covariance), True)
+
+
+def _stated(terms: tuple[str, ...], given: Any) -> Floats:
+    d = len(terms)
+    if isinstance(given, pd.Series | pd.DataFrame):
+        for labels in given.axes:
+            if sorted(map(str, labels)) != sorted(terms):
+                raise ArgumentError(
+                    f"covariance must be labelled with the columns {', '.join(terms)}."
+                )
+        given = given.loc[list(terms)] if given.ndim == 1 else given.loc[list(terms), list(terms)]
+    try:
+        values = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("covariance must hold numbers.") from None
+    if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
+        raise ArgumentError(
+            f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "
+            "finite; its "
+            f"shape is {values.shape}."
+        )
+    if values.ndim < 2:
+        sizes = np.broadcast_to(values, d)
+        if not (sizes > 1e-100).all() or not (sizes < 1e100).all():
+            raise ArgumentError("covariance= holds standard deviations: positive numbers.")
+        return np.diag(sizes**2)
+    sizes = np.diag(values)
+    if not (sizes > 1e-200).all() or not (sizes < 1e200).all():
+        raise ArgumentError("the diagonal of covariance= holds variances: positive numbers.")
+    shape = values / np.sqrt(np.outer(sizes, sizes))
+    if not np.allclose(shape, shape.T, atol=1e-8) or np.linalg.eigvalsh(shape)[0] < 1e-10:
+        raise ArgumentError("covariance= must be symmetric and positive definite.")
+    return np.asarray((values + values.T) / 2)
+
+
+@dataclass(frozen=True)
+class MeanCall:
+    """The plan of a call of dp_mean, from public numbers."""
+
+    plan: MeanPlan
+    papers_cut: float
+    noise: NoiseLevel
+    gamma: float
+    eta: float
+    warnings: tuple[str, ...]
+
+
+def plan_call_of_mean(
+    points: PublicPoints, known: Known, n: int, total: Cost, method: str, gamma: float, eta: float
+) -> MeanCall:
+    """Rounds and radii of a mean; said aloud where it promises little."""
+    d, noise = len(points.terms), noise_level(total)
+    if method == "paper" and not known.stated:
+        raise ArgumentError(
+            "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', standard "
+            "deviations, or a matrix."
+        )
+    plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
+    said: tuple[str, ...] = ()
+    if plan.sd * math.sqrt(d) > 1:
+        said = (
+            f"n = {n} rows are few for {d} columns at this budget: the privacy noise alone is "
+            "expected to "
+            f"move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask for a larger "
+            "budget, "
+            "or fewer columns.",
+        )
+    return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, said)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A released mean in its cell's coordinates."""
+
+    cell: Cell
+    mean: Floats
+    sd: float
+    n: float
+    count_sd: float
+    cut: tuple[float, float] | None
+
+
+def _release(
+    session: CellSession, cell: Cell, radius: float, share: float, cut_share: float = 0.0
+) -> _Found:
+    """Mean of the rows cut to a radius, in the cell's coordinates."""
+    found, cut = session.vector_sum(share, cell.frame, radius, cut_share)
+    n = used_rows(session.n, found.count, found.count_sd)
+    return _Found(cell, found.total / n, found.total_sd / n, n, found.count_sd, cut)
+
+
+def fit_mean(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+) -> GaussianFit:
+    """One or two rounds of cut and noisy means about the public mean.
+
+    With a stated covariance the radii are those beyond which no row is expected. With a public one the
+    lengths of the rows are looked at privately, and a rough mean is taken first where they say that
+    the public centre is far off.
+    """
+    units = known.units
+    start = cell_at(np.zeros(len(units)), known.whitening, float(session.n))
+    if not known.stated:
+        return _fit_by_lengths(session, points, known, call, start)
+    plan, cell, radius = call.plan, start, call.plan.cut1
+    if plan.rounds == 2:
+        assert plan.cut2 is not None
+        first = _release(session, cell, radius, plan.share)
+        cell, radius = _recentred(first), plan.cut2
+    left = session.left
+    found = _release(session, cell, radius, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    return _result(session, points, known, call, found, radius, plan.rounds, 1.0)
+
+
+def papers_mean(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+) -> GaussianFit:
+    """Theorem 2.3: one round about the public mean, at the paper's radius."""
+    units = known.units
+    start = cell_at(np.zeros(len(units)), known.whitening, float(session.n))
+    left = session.left
+    found = _release(session, start, call.papers_cut, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    return _result(session, points, known, call, found, call.papers_cut, 1, 1.0)
+
+
+def _fit_by_lengths(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall, start: Cell
+) -> GaussianFit:
+    """Radii from private histograms of lengths; two rounds where rows are longer than expected."""
+    n, d = session.n, start.d
+    tail = min(0.01, 0.3 / math.sqrt(n))
+    search = PURE_SEARCH if call.noise.rho is None else _SEARCH
+    (lengths,) = cell_lengths(session, search, (), [start])
+    radius = first_radius(lengths, n, d, tail)
+    cell, rounds = start, 1
+    if radius > 2 * math.sqrt(d + 3 * math.sqrt(d)):
+        cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
+        (lengths,) = cell_lengths(session, search, (), [cell])
+        radius = first_radius(lengths, n, d, tail)
+    typical = lengths.quantile(0.5)
+    inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+    left = session.left
+    found = _release(session, cell, radius, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    return _result(session, points, known, call, found, radius, rounds, max(inflation, 0.5))
+
+
+def _recentred(found: _Found) -> Cell:
+    identity = np.eye(found.cell.d)
+    return found.cell.moved(found.mean, identity, identity)
+
+
+def _result(
+    session: CellSession,
+    points: PublicPoints,
+    known: Known,
+    call: MeanCall,
+    found: _Found,
+    radius: float,
+    rounds: int,
+    inflation: float,
+) -> GaussianFit:
+    units, root = known.units, found.cell.root * known.units
+    place = found.cell.centre + found.cell.root.T @ found.mean
+    assert found.cut is not None
+    notes: tuple[str, ...] = ()
+    if not known.stated:
+        notes = (
+            f"Standard errors rest on the {known.noun}, scaled by the released median length of private "
+            "rows.",
+        )
+    if as_share(found.cut[0]) - 2 * found.cut[1] > 0.1:
+        notes += (
+            f"About {100 * as_share(found.cut[0]):.2g} % of the rows were truncated: the "
+            "covariance is too "
+            "small for these rows, or the public rows are far from them (gamma=). State another "
+            "covariance, or estimate it: dp_mvnorm.",
+        )
+    if known.name == "identity" and points.m > 1:
+        spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
+        if spread.max() > 4 or spread.min() < 0.25:
+            notes += (
+                "Unit variances are assumed, and the public rows vary otherwise (standard deviations "
+                f"{spread.min():.3g} to {spread.max():.3g}): state covariance=.",
+            )
+    bounds: tuple[Bound, ...] = ()
+    if known.stated:
+        bounds = bounds_of_mean(
+            session.n, len(units), points.m, call.noise, call.gamma, call.eta, found.sd
+        )
+    diagnostics = (
+        Diagnostic("rounds", rounds, None, "of cutting and averaging"),
+        Diagnostic(
+            "truncated rows",
+            as_share(found.cut[0]),
+            found.cut[1],
+            "share that was cut in the last round",
+        ),
+        Diagnostic(
+            "empty rows",
+            max(1 - found.n / session.n, 0.0),
+            found.count_sd / session.n,
+            "share that is missing or has an unknown level",
+        ),
+        Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
+    )
+    return GaussianFit(
+        mean=points.origin + units * place,
+        sampling=known.matrix * inflation / found.n,
+        privacy=found.sd**2 * root.T @ root,
+        matrix=known.matrix,
+        source=known.source,
+        noise=None,
+        relative_error=None,
+        bounds=bounds,
+        diagnostics=diagnostics,
+        notes=notes,
+    )

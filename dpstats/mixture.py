@@ -1,0 +1,192 @@
+"""Private Gaussian mixtures with a little public data.
+
+The way of a call: public rows decide the regime. With many of them the components are found on public
+rows alone; with few, a tree of splits is grown with private principal axes and private valley tests
+(`mixture_tree`). Either way there is now a map from rows to cells, and `mixture_fit` estimates all
+cells together by one mechanism per round. The privacy is proved in `dpstats.mechanism.cell_session`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstats.call import call_text, check_numbers
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
+from dpstats.gaussian_fit import noise_level
+from dpstats.gaussian_start import PublicPoints, find_points, source_notes
+from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.noise import make_noise
+from dpstats.mechanism.privacy import resolve_privacy
+from dpstats.mixture_cells import few_rows_warning, find_cells
+from dpstats.mixture_fit import fit_cells
+from dpstats.mixture_model import MixtureModel
+from dpstats.mixture_report import describe
+from dpstats.report.privacy import PrivacyStatement
+
+_MOST = 10
+"""Components at most where the partition decides."""
+_ENOUGH_PUBLIC = 1.5
+
+
+def dp_mixture(
+    formula: str | Sequence[str],
+    data: Any,
+    public: Any = None,
+    k: int | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    regime: str = "auto",
+    w_min: float | None = None,
+    pool: bool = True,
+    limits: Mapping[str, Any] | None = None,
+    eta: float = 0.05,
+    seed: int | None = None,
+) -> MixtureModel:
+    """Estimate a mixture of Gaussians under differential privacy, with a little public data.
+
+    Rows are sorted into cells, one per component, by a map that public rows (and, where they are few,
+    earlier private releases) decide; the rows of every cell then give its weight, mean and covariance.
+    Components must be separated, by four standard deviations or more.
+
+    Parameters
+    ----------
+    formula : str or list of str
+        ``"~ x1 + log(x2)"``, or a list of columns.
+    data : table
+        The private rows. Rows that are missing or not finite count nowhere.
+    public : table
+        Public rows of the same columns and the same population.
+    k : int, optional
+        Number of components. None: as many as are told apart by valleys between them, at most 10:
+        of public points alone in the regime "public", of private counts in the regime "private".
+    mu, rho, epsilon, delta : float
+        The total privacy of the call in one unit: Gaussian DP, zCDP, or (epsilon, delta).
+    regime : {"auto", "public", "private"}
+        "public": components are found on public rows alone, about 1.5 d / w_min of them; the whole
+        budget goes to the estimates. "private": with public rows in the order of log(k) / w_min,
+        whatever the number of columns; up to 30 % of the budget finds the components.
+        "auto": "public" if there are enough rows for it.
+    w_min : float, optional
+        Least weight of a component that must be found; default half of 1/k.
+    pool : bool
+        Average the means and covariances with those of the public rows of the same cell, by inverse
+        variance.
+    limits : mapping, optional
+        Levels of a category, ``{"g": ["a", "b"]}``.
+    eta : float
+        Failure probability of the bounds.
+    seed : int, optional
+        Reproducible noise for teaching and tests; the result says that it is not for release.
+
+    Returns
+    -------
+    MixtureModel
+        ``.weights``, ``.means``, ``.covariances``, ``.complete``, ``.predict(newdata, type="class" or
+        "prob")``, ``.sample(n)``, ``.plot()``, ``.summary()``. When fewer components can be told apart
+        than were asked for, these are returned, and notes say so.
+
+    Warns
+    -----
+    PlanWarning
+        Before any private row is read: when public rows or the budget are too few.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> def rows(n):
+    ...     x = rng.normal(size=(n, 2)) + 12 * rng.integers(0, 2, (n, 1))
+    ...     return pd.DataFrame(x, columns=["x1", "x2"])
+    >>> fit = dp_mixture("~ x1 + x2", rows(5000), public=rows(100), rho=0.5, seed=1)
+    >>> fit.k, fit.regime
+    (2, 'public')
+    """
+    total = resolve_privacy(mu, rho, epsilon, delta)
+    check_numbers(0.0, eta, seed)
+    points = find_points("dp_mixture", formula, public, limits)
+    k, w_min = _check(points, k, w_min, regime, pool)
+    regime = _choose_regime(points, regime, k, w_min)
+    assert points.units.all()  # raises where a column is constant
+    with naming("the private data"):
+        rows = points.design.rows(data)
+    if rows.n < 2 * (k or 1):
+        raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
+    noise = noise_level(total)
+    said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
+    for message in said:
+        warnings.warn(message, PlanWarning, stacklevel=2)
+    with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
+        cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
+        fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
+    told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    options = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    return MixtureModel(
+        call=call_text("dp_mixture", points.formula, options | {"regime": regime}),
+        method="refined",
+        regime=regime,
+        found=cells.found,
+        asked=k,
+        formula=points.formula,
+        design=points.design,
+        terms=points.terms,
+        numbers=told.numbers,
+        privacy=PrivacyStatement.of(
+            session.total, session.releases, session.seeded, 1e-5 if delta is None else delta
+        ),
+        n=rows.n,
+        m=points.m,
+        dropped=points.dropped,
+        error=told.bounds,
+        details=told.diagnostics,
+        notes=said + told.notes + source_notes(points, public, data),
+        public_points=points.shown,
+    )
+
+
+def _check(
+    points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
+) -> tuple[int | None, float]:
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+        raise ArgumentError(f"k must be the number of components, 1 or more, or None, not {k!r}.")
+    if regime not in ("auto", "public", "private"):
+        raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {regime!r}.")
+    if not isinstance(pool, bool):
+        raise ArgumentError(f"pool must be True or False, not {pool!r}.")
+    most = k or _MOST
+    if w_min is None:
+        w_min = 0.5 / most
+    number = isinstance(w_min, int | float | np.floating) and not isinstance(w_min, bool)
+    if not (number and math.isfinite(w_min) and 0 < w_min <= 1 / (k or 1)):
+        raise ArgumentError(
+            "w_min is the least weight of a component, above 0 and at most 1/k = "
+            f"{1 / (k or 1):.3g}, not "
+            f"{w_min!r}."
+        )
+    least = 2 * (k or 2)
+    if points.m < least:
+        raise PublicDataError(
+            f"{points.m} public rows cannot show {k or 'several'} components: give {least} at the very "
+            f"least, and better {math.ceil(2 * math.log(most / 0.05) / w_min)} or more."
+        )
+    return None if k is None else int(k), float(w_min)
+
+
+def _choose_regime(points: PublicPoints, regime: str, k: int | None, w_min: float) -> str:
+    if regime != "auto":
+        return regime
+    d = len(points.terms)
+    enough = _ENOUGH_PUBLIC * d / w_min
+    return "public" if points.m >= max(enough, 4 * (k or 1)) else "private"

@@ -1,0 +1,119 @@
+"""The map from rows to the cells of a mixture: by public rows alone, or with private help."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.estimate.clustering import Partition
+from dpstats.estimate.gaussian_planning import (
+    NoiseLevel,
+    plan_gaussian,
+)
+from dpstats.estimate.matrices import Floats
+from dpstats.estimate.public_mixture import public_mixture
+from dpstats.mechanism.cell_rows import Codes
+from dpstats.mechanism.cell_session import CellSession
+from dpstats.mixture_tree import LEVELS, private_tree
+
+TREE_SHARE = 0.3
+"""Of the total, at most, for finding the components in the regime "private"."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The map from rows to cells, and how it was found; public or released.
+
+    Attributes
+    ----------
+    partition : Partition
+    labels : (m,) array
+        Cells of the public points.
+    found : str
+        How, in words.
+    levels : int
+        Private levels of the tree that were paid for.
+    projection_noise : float or None
+        See `mixture_tree.Tree`.
+    """
+
+    partition: Partition
+    labels: Codes
+    found: str
+    levels: int
+    projection_noise: float | None
+
+    @property
+    def number(self) -> int:
+        return int(self.labels.max()) + 1
+
+    def centroids(self, points: Floats) -> Floats:
+        """Mean (k, d) of the public points of every cell."""
+        return np.array([points[self.labels == j].mean(axis=0) for j in range(self.number)])
+
+
+def find_cells(
+    session: CellSession, points: Floats, k: int | None, w_min: float, most: int, regime: str
+) -> Cells:
+    """Cells of a regime.
+
+    Parameters
+    ----------
+    points : (m, d) array
+        Public points in the coordinates of the session's rows.
+    k : int or None
+        None: as many as valleys tell apart, ``most`` at most.
+    """
+    if k == 1:
+        return Cells((), np.zeros(len(points), dtype=np.intp), "one was asked for", 0, None)
+    if regime == "public":
+        found = public_mixture(points, k, w_min, most=most)
+        return _without_empty(found.partition, found.labels, found.how, 0, None)
+    tree = private_tree(session, points, session.n, k or most, w_min, TREE_SHARE, k)
+    valleys = tree.leaves - tree.superclusters
+    said = [f"{tree.superclusters} group(s) apart among public rows"]
+    if tree.levels:
+        said.append(
+            f"{valleys} split(s) at private valleys, {tree.levels} of {LEVELS} levels tried"
+        )
+    return _without_empty(
+        tree.partition, tree.labels, "; ".join(said), tree.levels, tree.projection_noise
+    )
+
+
+def _without_empty(
+    partition: Partition, labels: Codes, found: str, levels: int, noise: float | None
+) -> Cells:
+    """The cells, of which every one has a public row: else rows have nothing to start from."""
+    counts = np.bincount(labels)
+    if (counts > 0).all():
+        return Cells(partition, labels, found, levels, noise)
+    return Cells(
+        (), np.zeros_like(labels), f"{found}; public rows left a cell empty", levels, noise
+    )
+
+
+def few_rows_warning(
+    n: int, d: int, m: int, k: int, w_min: float, noise: NoiseLevel
+) -> tuple[str, ...]:
+    """Said before any private row is read, when the smallest component can hardly be estimated."""
+    rows = max(int(2 * w_min * n), 2)
+    plan = plan_gaussian(rows, d, max(int(2 * w_min * m), 2), noise)
+    out = []
+    if plan.error >= 1:
+        out.append(
+            f"A component of {2 * w_min:.2g} of the n = {n} rows is small for {d} columns at this "
+            "budget: its "
+            f"covariance is expected to be off by {plan.error:.3g} of itself. More rows, a larger "
+            "budget or "
+            "fewer columns help."
+        )
+    needed = math.ceil(math.log(k / 0.05) / w_min)
+    if m < needed:
+        out.append(
+            f"{m} public rows may miss a component of weight {w_min:.2g}: {needed} or more would show "
+            f"each of {k} with some rows."
+        )
+    return tuple(out)

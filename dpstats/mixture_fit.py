@@ -1,0 +1,165 @@
+"""Weights, means and covariances of the cells of a mixture, all of them by one mechanism per round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.estimate.clustering import Partition
+from dpstats.estimate.gaussian_planning import (
+    NoiseLevel,
+    plan_cells,
+)
+from dpstats.estimate.matrices import Floats, Whitening, equivariant_whitening
+from dpstats.gaussian_rounds import Moments, Rounds, Schedule, cell_at, pooled, refine
+from dpstats.mechanism.cell_rows import Codes
+from dpstats.mechanism.cell_session import CellSession
+
+COUNTS = 0.02
+_SEARCH = 0.03
+_CUT_SHARE = 0.003
+_FEWEST = 10.0
+
+
+@dataclass(frozen=True)
+class Component:
+    """One component in the measured coordinates.
+
+    Attributes
+    ----------
+    weight, weight_sd : float
+        The standard deviation covers sampling and noise.
+    rows, rows_sd : float
+        Private rows behind it, released, and their noise.
+    m : int
+        Public rows of its cell.
+    moments : Moments
+    mean_share : float
+        Weight of the private mean where it was averaged with the public one.
+    """
+
+    weight: float
+    weight_sd: float
+    rows: float
+    rows_sd: float
+    m: int
+    moments: Moments
+    mean_share: float
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """What the estimation of all cells hands over."""
+
+    components: tuple[Component, ...]
+    rounds: Rounds
+    schedule: Schedule
+    filled: float
+    filled_sd: float
+
+
+def fit_cells(
+    session: CellSession,
+    partition: Partition,
+    points: Floats,
+    labels: Codes,
+    noise: NoiseLevel,
+    pool: bool,
+    eta: float,
+) -> MixtureFit:
+    """Estimate every cell from what is left of the total.
+
+    1. noisy counts say how many rows each cell has;
+    2. one plan for all cells: rounds, shares, where rows are cut;
+    3. private re-whitening of all cells together, see `gaussian_fit.refine`;
+    4. counts of both releases are averaged; means and covariances with those of the cell's own public
+       rows where ``pool``.
+    """
+    leaves = int(labels.max()) + 1
+    counts, counts_sd = session.counts(COUNTS, partition, leaves)
+    rows = np.maximum(counts, _FEWEST)
+    own = [points[labels == j] for j in range(leaves)]
+    left = session.left - _SEARCH - _CUT_SHARE
+    plan = plan_cells(
+        tuple(float(round(v)) for v in rows),
+        tuple(len(x) for x in own),
+        points.shape[1],
+        noise,
+        eta=eta,
+        available=left,
+    )
+    schedule = Schedule(
+        _SEARCH, plan.rounds, plan.share * left, _CUT_SHARE, plan.final * left, plan.cuts, False
+    )
+    cells = [cell_at(*_start(x, points), n) for x, n in zip(own, rows, strict=True)]
+    found = refine(session, partition, cells, schedule, n_known=False)
+    found = replace(
+        found,
+        moments=tuple(
+            replace(m, bias=bias) for m, bias in zip(found.moments, plan.bias, strict=True)
+        ),
+    )
+    components = _components(found, counts, counts_sd, own, pool, session.n)
+    filled = min(sum(c.rows for c in components) / session.n, 1.0)
+    noise_of_counts = [1 / math.sqrt(counts_sd**-2 + m.count_sd**-2) for m in found.moments]
+    return MixtureFit(
+        components, found, schedule, filled, float(np.linalg.norm(noise_of_counts)) / session.n
+    )
+
+
+def _start(own: Floats, points: Floats) -> tuple[Floats, Whitening]:
+    """Centre and whitening of a cell from its public rows: their shape, or their scale alone."""
+    d = points.shape[1]
+    centre = own.mean(axis=0)
+    spread = own - centre
+    if len(own) > d and np.linalg.matrix_rank(spread) == d:
+        return centre, equivariant_whitening(spread)
+    scale = math.sqrt(float((spread**2).sum()) / (d * (len(own) - 1))) if len(own) > 1 else 1.0
+    scale = scale or 1.0
+    return centre, Whitening(np.eye(d) / scale, np.eye(d) * scale)
+
+
+def _components(
+    found: Rounds,
+    counts: Floats,
+    counts_sd: float,
+    own: Sequence[Floats],
+    pool: bool,
+    n: int,
+) -> tuple[Component, ...]:
+    rows, rows_sd = [], []
+    for first, moments in zip(counts, found.moments, strict=True):
+        each = np.array([counts_sd, moments.count_sd]) ** -2.0
+        rows.append(float((each @ [first, moments.count]) / each.sum()))
+        rows_sd.append(1 / math.sqrt(each.sum()))
+    rows = [max(v, 1.0) for v in rows]
+    total = sum(rows)
+    out = []
+    for v, sd, moments, x in zip(rows, rows_sd, found.moments, own, strict=True):
+        weight = v / total
+        weight_sd = math.sqrt(weight * (1 - weight) / n + (sd / total) ** 2)
+        # moments were divided by the first count; both counts together know the number better
+        better = rescaled(moments, v)
+        share = 1.0
+        if pool:
+            better, share = pooled(better, x, v)
+        out.append(Component(weight, weight_sd, v, sd, len(x), better, share))
+    return tuple(out)
+
+
+def rescaled(moments: Moments, rows: float) -> Moments:
+    """The moments of sums that are divided by another number of rows."""
+    ratio = moments.cell.n / rows
+    second = (moments.spread + np.outer(moments.mean, moments.mean)) * ratio
+    mean = moments.mean * ratio
+    return replace(
+        moments,
+        mean=mean,
+        spread=second - np.outer(mean, mean),
+        mean_sd=moments.mean_sd * ratio,
+        spread_sd=moments.spread_sd * ratio,
+        cell=replace(moments.cell, n=rows),
+    )

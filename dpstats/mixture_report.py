@@ -1,0 +1,187 @@
+"""The estimated cells as the components of a mixture, in the user's units, with what is said of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.bounds.bound import Bound
+from dpstats.estimate.gaussian import overlap
+from dpstats.estimate.gaussian_planning import (
+    NoiseLevel,
+)
+from dpstats.fit_report import as_share
+from dpstats.gaussian_bounds import bounds_of_mixture
+from dpstats.gaussian_start import PublicPoints
+from dpstats.mixture_cells import Cells
+from dpstats.mixture_fit import Component, MixtureFit
+from dpstats.mixture_model import MixtureNumbers
+from dpstats.report.released import Diagnostic
+
+_MUCH_OVERLAP = 0.05
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a result shows of a fit."""
+
+    numbers: MixtureNumbers
+    bounds: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+
+def describe(
+    points: PublicPoints,
+    fit: MixtureFit,
+    cells: Cells,
+    k: int | None,
+    w_min: float,
+    regime: str,
+    noise: NoiseLevel,
+    eta: float,
+    n: int,
+) -> Description:
+    """Components, the heaviest first, with bounds, diagnostics and notes."""
+    order = np.argsort([-c.weight for c in fit.components], kind="stable")
+    components = [fit.components[j] for j in order]
+    numbers = _numbers(points, components)
+    worst = _overlap(components)
+    gap = _separation(components)
+    notes = _notes(components, k, worst)
+    return Description(
+        numbers,
+        bounds_of_mixture(
+            n,
+            points.m,
+            [(c.moments, c.rows, c.rows_sd, c.weight, c.m) for c in components],
+            regime == "public",
+            w_min,
+            noise,
+            eta,
+            worst,
+            gap,
+        ),
+        _diagnostics(fit, cells, worst, gap),
+        notes,
+    )
+
+
+def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumbers:
+    units = points.units
+    means, errors, matrices, relative = [], [], [], []
+    for c in components:
+        found, d = c.moments, len(units)
+        matrix = found.covariance
+        shape = found.cell.root.T @ found.cell.root
+        means.append(points.origin + units * found.centre)
+        sampling = c.mean_share * np.diag(matrix) / c.rows  # with public rows: of all of them
+        errors.append(units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape)))
+        matrices.append(matrix * np.outer(units, units))
+        relative.append(math.sqrt(d * (d + 1) / c.rows + found.relative_noise**2))
+    return MixtureNumbers(
+        np.array([c.weight for c in components]),
+        np.array([c.weight_sd for c in components]),
+        np.array(means),
+        np.array(errors),
+        np.array(matrices),
+        tuple(relative),
+        tuple(c.rows for c in components),
+        tuple(c.m for c in components),
+    )
+
+
+def _overlap(components: list[Component]) -> float:
+    """The largest overlap of two released components."""
+    return max(
+        (
+            overlap(a.moments.centre, a.moments.covariance, b.moments.centre, b.moments.covariance)
+            for a, b in itertools.combinations(components, 2)
+        ),
+        default=0.0,
+    )
+
+
+def _separation(components: list[Component]) -> float | None:
+    """The least distance of two released means, in standard deviations along the line of both."""
+    found = []
+    for a, b in itertools.combinations(components, 2):
+        away = b.moments.centre - a.moments.centre
+        length = float(np.linalg.norm(away)) or 1.0
+        along = away / length
+        widest = max(float(along @ c.moments.covariance @ along) for c in (a, b))
+        found.append(length / math.sqrt(widest))
+    return min(found, default=None)
+
+
+def _diagnostics(
+    fit: MixtureFit, cells: Cells, worst: float, gap: float | None
+) -> tuple[Diagnostic, ...]:
+    rounds = fit.rounds
+    out = [
+        Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
+        Diagnostic(
+            "truncated rows",
+            as_share(rounds.cut[0]),
+            rounds.cut[1],
+            "share that was cut in the last release",
+        ),
+        Diagnostic(
+            "empty rows",
+            max(1 - fit.filled, 0.0),
+            fit.filled_sd,
+            "share that is missing or has an unknown level",
+        ),
+        Diagnostic(
+            "overlap", worst, None, "of the two released components that are nearest, at most"
+        ),
+        Diagnostic("separation", gap, None, "of their means, in standard deviations"),
+        Diagnostic("levels", cells.levels, None, "of the private tree that were paid for"),
+    ]
+    if cells.projection_noise is not None:
+        out.append(
+            Diagnostic(
+                "noise of the axes",
+                cells.projection_noise,
+                None,
+                "spectral norm, at most, in public units",
+            )
+        )
+    return tuple(out)
+
+
+def _notes(components: list[Component], k: int | None, worst: float) -> tuple[str, ...]:
+    notes = []
+    if k is None:
+        notes.append(
+            f"The partition decided on {len(components)} component(s): k was not given, and no further "
+            "valley stood out."
+        )
+    elif len(components) < k:
+        notes.append(
+            f"{len(components)} of {k} components were found: no further split showed a valley. "
+            "Others are "
+            "too near, too light for these public rows, or not there. A larger budget, more "
+            "public rows, or "
+            "a smaller w_min can help."
+        )
+    if worst > _MUCH_OVERLAP:
+        notes.append(
+            f"Components overlap by about {100 * worst:.2g} %: rows are sorted into cells, so "
+            "that means and "
+            "covariances of overlapping components are biased by as much."
+        )
+    drowned = [
+        str(j + 1)
+        for j, c in enumerate(components)
+        if float(np.linalg.eigvalsh(c.moments.spread)[0]) < 2 * c.moments.spread_sd
+    ]
+    if drowned:
+        notes.append(
+            f"In some direction the privacy noise is as large as the covariance of component(s) "
+            f"{', '.join(drowned)} itself. Ask for a larger budget, more rows, or fewer components."
+        )
+    return tuple(notes)
