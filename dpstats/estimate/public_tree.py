@@ -123,13 +123,19 @@ def _leaf_split(inside: Floats, most: int, component: float) -> Scores | None:
     # few points in many directions have gaps everywhere
     basis = principal_axes(inside, min(most - 1, max(len(inside) // 5, 1)))
     y = (inside - origin) @ basis
-    for q, centroids in reversed(split_candidates(y, most, max(2.0, 0.3 * component)).items()):
-        counts = zone_counts(y, centroids)
-        if accepted(counts, q, 0.0, 0.1 * component, _SIGMAS) and _tighter(y, centroids):
-            return nearest_projected(basis, centroids, origin, size_about(inside, origin))
+    least = max(2.0, 0.3 * component)
+    for q in range(min(most, int(len(inside) / least)), 1, -1):
+        axes = basis[:, : q + EXTRA]
+        seen = y[:, : q + EXTRA]
+        centroids = k_means(seen, q, least)
+        if centroids is None:
+            continue
+        counts = zone_counts(seen, centroids)
+        if accepted(counts, q, 0.0, 0.1 * component, _SIGMAS) and _tighter(seen, centroids):
+            return nearest_projected(axes, centroids, origin, size_about(inside, origin))
     return None
 
-
+EXTRA=0
 def _tighter(y: Floats, centroids: Floats) -> bool:
     """Whether every two parts are tighter than k-means makes the halves of one Gaussian.
 

@@ -11,7 +11,7 @@ depend on that row and on public or released numbers only:
 5. lift: w~ = (b, w) with b a whole number of grid steps, the same in all cells.
 
 So a row adds one matrix w~w~' of Frobenius norm at most g^2 + b^2 to the sum of one cell, and nothing
-elsewhere. Rows whose coordinates are not finite add nothing anywhere.
+elsewhere. A row that is farther than 2^300 units out counts as missing.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from dpstats.mechanism.slabs import (
 
 Codes = NDArray[np.integer[Any]]
 _LONG_ENTRY = 2.0**7
+_FARTHEST = 2.0**300
 
 
 class Scores(Protocol):
@@ -167,7 +168,10 @@ class CellRows(Passes[_Slab]):
 
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _Slab:
         measured = (x - self._origin) / self._units
-        return _Slab(measured, columns[0], np.zeros(len(x), dtype=np.intp))
+        # farther out nothing that follows could be sure not to overflow
+        alive = columns[0] & (np.abs(measured) <= _FARTHEST).all(axis=1)
+        measured[~alive] = 0.0
+        return _Slab(measured, alive, np.zeros(len(x), dtype=np.intp))
 
     def _sorted(self, slab: _Slab, partition: _Exact) -> Codes:
         """The cell of every row, -1 for none; remembered until another partition is asked for."""

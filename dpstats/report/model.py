@@ -203,7 +203,8 @@ def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
     """
     shown = [b for b in bounds if b.kind in ("bound", "simulated")]
     shown += [b for b in bounds if b.kind == "rate" and theirs][:1]
-    notes = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
+    failed = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
+    notes = tuple(dict.fromkeys(failed))
     return Table.from_columns(
         [
             Column("Bound", [b.statement for b in shown], align="l"),
@@ -215,7 +216,7 @@ def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
             Column("kind", [b.kind for b in shown], align="l"),
             Column("source", [b.source for b in shown], align="l"),
         ],
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
