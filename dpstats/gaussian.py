@@ -204,7 +204,7 @@ def dp_mvnorm(
     with naming("the private data"):
         rows = points.design.rows(data)
     check_size(rows)
-    plan = plan_call(points, rows.n, total, method, gamma, cond, eta)
+    plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
     _warn(plan.warnings)
     with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
         if method == "paper":
@@ -223,8 +223,8 @@ def _check_points(
     if points.m < 2:
         raise PublicDataError(
             "one public row tells no scale: give two or more (better twice as many as columns), "
-            "or estimate "
-            "the mean alone, dp_mean(..., covariance=...), for which one row is enough."
+            "or estimate the mean alone, dp_mean(..., covariance=...), for which one row is "
+            "enough."
         )
     if method == "paper" and points.m < d + 1:
         raise PublicDataError(
@@ -249,8 +249,8 @@ def _check_points(
         raise ArgumentError(f"cond is a condition number, 1 or more, not {cond!r}.")
     if points.m > d:
         raise ArgumentError(
-            f"cond= is for {d} public rows or fewer; {points.m} rows tell the shape themselves (gamma= "
-            "allows for another population)."
+            f"cond= is for {d} public rows or fewer; {points.m} rows tell the shape themselves "
+            "(gamma= allows for another population)."
         )
 
 

@@ -109,13 +109,14 @@ class GaussianFit:
 
 @dataclass(frozen=True)
 class GaussianCall:
-    """The plan of a call of dp_mvnorm, from public numbers."""
+    """The plan of a call of dp_mvnorm, from public numbers; ``expected``: error of the covariance."""
 
     plan: GaussianPlan
     noise: NoiseLevel
     range: PublicRange
     gamma: float
     eta: float
+    expected: float
     warnings: tuple[str, ...]
 
 
@@ -133,57 +134,53 @@ def plan_call(
     method: str,
     gamma: float,
     cond: float | None,
+    pool: bool,
     eta: float,
 ) -> GaussianCall:
-    """Rounds, shares and what they promise; said aloud where it is little."""
+    """Rounds and shares, for what the worst public rows may be like."""
     d, m, noise = len(points.terms), points.m, noise_level(total)
     reserved = _RESERVED if noise.rho is not None else _PURE_RESERVED
     plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=reserved)
     found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
+    expected = _expected_error(n, d, m, noise, cond)
+    said = _warnings(n, d, m, noise, cond, expected, pool or gamma > 0)
+    return GaussianCall(plan, noise, found, gamma, eta, expected, said)
+
+
+def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
+    """Relative error of the covariance with public rows of the same population, not the worst."""
+    return plan_gaussian(n, d, m, noise, cond=cond, eta=0.5).error
+
+
+def _warnings(
+    n: int, d: int, m: int, noise: NoiseLevel, cond: float | None, expected: float, alone: bool
+) -> tuple[str, ...]:
+    """Said before any private row is read; ``alone``: not to be averaged with public moments."""
     said = []
-    public_error = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
-    if plan.error >= _VACUOUS and method != "paper":
-        enough = _enough(plan, n, d, m, noise, gamma, cond, eta)
-        budget = "rho" if noise.rho is not None else "epsilon"
+    pooled = "" if alone else " (of the same population: pool=True)"
+    if expected >= _VACUOUS:
+        off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
+        rows = float(n)
+        while _expected_error(int(rows), d, m, noise, cond) > 0.5 and rows < 1e12:
+            rows *= 1.25
+        digits = 10 ** (math.floor(math.log10(rows)) - 1)
         said.append(
             f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
-            "be off by "
-            f"{plan.error:.3g} of itself. About {enough} rows would bring that to 0.5; a larger "
-            f"{budget}, "
-            "fewer columns, or (of the same population) more public rows with pool=True help too."
+            f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
+            f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
         )
-    if m == d + 1 and plan.error_over_sampling > 1.5 and method != "paper":
+    elif m == d + 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
         said.append(
             f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
-            "save most of "
-            "what the noise costs here."
+            "save much of what the noise costs here."
         )
-    if plan.error > public_error and gamma == 0 and plan.error < math.inf:
+    public = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
+    if public < expected < _VACUOUS and not alone:
         said.append(
-            f"The {m} public rows alone are expected to know the covariance better "
-            f"({public_error:.3g}) than "
-            "this release: consider pool=True if they are of the same population."
+            f"The {m} public rows by themselves know the covariance better (error {public:.2g}) "
+            "than this release will: consider pool=True if they are of the same population."
         )
-    return GaussianCall(plan, noise, found, gamma, eta, tuple(said))
-
-
-def _enough(
-    plan: GaussianPlan,
-    n: int,
-    d: int,
-    m: int,
-    noise: NoiseLevel,
-    gamma: float,
-    cond: float | None,
-    eta: float,
-) -> int:
-    """Rows, to two digits, at which the planned error falls to a half."""
-    rows = float(n)
-    while plan.error > 0.5 and rows < 1e12:
-        rows *= 1.25
-        plan = plan_gaussian(int(rows), d, m, noise, gamma=gamma, cond=cond, eta=eta)
-    digits = 10 ** (math.floor(math.log10(rows)) - 1)
-    return int(math.ceil(rows / digits) * digits)
+    return tuple(said)
 
 
 def refined_gaussian(
@@ -271,7 +268,7 @@ def _fit(
         ),
         Diagnostic(
             "planned error",
-            call.plan.error,
+            call.expected,
             None,
             "of the covariance, relative, from public numbers",
         ),
@@ -279,10 +276,9 @@ def _fit(
     if not resolved:
         notes += (
             "In some direction the privacy noise is as large as the covariance itself: that "
-            "direction is "
-            "not resolved, and the covariance there is little more than a floor. Ask for a larger "
-            "budget, "
-            "more rows, or allow for another population with gamma= (few public rows: cond=).",
+            "direction is not resolved, and the covariance there is little more than a floor. Ask "
+            "for a larger budget, more rows, or allow for another population with gamma= (few "
+            "public rows: cond=).",
         )
     return GaussianFit(
         mean=points.origin + units * found.centre,

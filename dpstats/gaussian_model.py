@@ -91,8 +91,8 @@ class GaussianModel(Result):
         """Standard errors of the entries of the covariance, sampling and privacy together."""
         if self.noise is None:
             raise ArgumentError(
-                f"the covariance ({self.covariance}) was not estimated from private rows; dp_mvnorm "
-                "does that."
+                f"the covariance ({self.covariance}) was not estimated from private rows; "
+                "dp_mvnorm does that."
             )
         return self._frame(self.noise.std_error(self.matrix))
 

@@ -67,8 +67,7 @@ class PublicPoints:
         if constant:
             raise PublicDataError(
                 f"the column(s) {_names(constant)} are constant over the {self.m} public rows: "
-                "their scale "
-                "is not known. Add public rows in which they vary, or leave them out."
+                "their scale is not known. Add public rows in which they vary, or leave them out."
             )
         return np.asarray(sizes)
 
@@ -93,8 +92,8 @@ def find_points(
     if public is None:
         raise PublicDataError(
             f"{function} starts from public rows: pass public=frame, a few rows of the same "
-            "columns that "
-            "may be shown to anybody. They need not come from quite the same population."
+            "columns that may be shown to anybody. They need not come from quite the same "
+            "population."
         )
     if isinstance(public, PublicMoments | str):
         raise PublicDataError(
@@ -133,9 +132,8 @@ def _require_rank(points: PublicPoints) -> None:
         involved = [name for name, s in zip(points.terms, loads, strict=True) if s > 1e-4]
         raise PublicDataError(
             f"the {points.m} public rows span {int((~null).sum())} of {len(points.terms)} "
-            "dimensions: the columns "
-            f"{_names(involved)} depend on each other there. Leave a column such as '{involved[-1]}' "
-            "out, or add public rows (duplicates do not count)."
+            f"dimensions: the columns {_names(involved)} depend on each other there. Leave a "
+            f"column such as '{involved[-1]}' out, or add public rows (duplicates do not count)."
         )
 
 
@@ -148,8 +146,8 @@ def check_gamma(gamma: float) -> None:
     number = isinstance(gamma, int | float | np.floating) and not isinstance(gamma, bool)
     if not (number and math.isfinite(gamma) and 0 <= gamma < 1):
         raise ArgumentError(
-            "gamma is the total variation distance that public and private rows may have, from 0 (one "
-            f"population) to below 1 (almost nothing in common), not {gamma!r}."
+            "gamma is the total variation distance that public and private rows may have, from 0 "
+            f"(one population) to below 1 (almost nothing in common), not {gamma!r}."
         )
 
 

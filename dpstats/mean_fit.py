@@ -89,21 +89,20 @@ def known_covariance(points: PublicPoints, covariance: Any) -> Known:
             return Known("identity", "identity: unit variances", np.eye(d), True)
         if covariance != "public":
             raise ArgumentError(
-                "covariance must be 'identity', 'public', standard deviations (a number or one per "
-                f"column) or a matrix, not {covariance!r}."
+                "covariance must be 'identity', 'public', standard deviations (a number or one "
+                f"per column) or a matrix, not {covariance!r}."
             )
         if m < d + 2:
             raise PublicDataError(
-                f"covariance='public' needs {d + 2} public rows or more for {d} columns; there are {m}. "
-                "State it (standard deviations, or a matrix), or leave covariance= out."
+                f"covariance='public' needs {d + 2} public rows or more for {d} columns; there "
+                f"are {m}. State it (standard deviations, or a matrix), or leave covariance= out."
             )
         matrix = np.cov(points.measured, rowvar=False).reshape(d, d)
         values = np.linalg.eigvalsh(matrix)
         if values[0] < 1e-12 * values[-1]:
             raise PublicDataError(
                 "the public rows lie in fewer dimensions than there are columns: a column depends "
-                "on the "
-                "others, or rows are repeated. Leave one out, or state the covariance."
+                "on the others, or rows are repeated. Leave one out, or state the covariance."
             )
         return Known("public", "public rows", matrix * np.outer(points.units, points.units), False)
     return Known("stated", "stated in the call", _stated(points.terms, covariance), True)
@@ -125,8 +124,7 @@ def _stated(terms: tuple[str, ...], given: Any) -> Floats:
     if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
         raise ArgumentError(
             f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "
-            "finite; its "
-            f"shape is {values.shape}."
+            f"finite; its shape is {values.shape}."
         )
     if values.ndim < 2:
         sizes = np.broadcast_to(values, d)
@@ -161,18 +159,16 @@ def plan_call_of_mean(
     d, noise = len(points.terms), noise_level(total)
     if method == "paper" and not known.stated:
         raise ArgumentError(
-            "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', standard "
-            "deviations, or a matrix."
+            "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', "
+            "standard deviations, or a matrix."
         )
     plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
     said: tuple[str, ...] = ()
     if plan.sd * math.sqrt(d) > 1:
         said = (
             f"n = {n} rows are few for {d} columns at this budget: the privacy noise alone is "
-            "expected to "
-            f"move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask for a larger "
-            "budget, "
-            "or fewer columns.",
+            f"expected to move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask "
+            "for a larger budget, or fewer columns.",
         )
     return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, said)
 
@@ -274,22 +270,21 @@ def _result(
     notes: tuple[str, ...] = ()
     if not known.stated:
         notes = (
-            f"Standard errors rest on the {known.noun}, scaled by the released median length of private "
-            "rows.",
+            f"Standard errors rest on the {known.noun}, scaled by the released median length of "
+            "private rows.",
         )
     if as_share(found.cut[0]) - 2 * found.cut[1] > 0.1:
         notes += (
             f"About {100 * as_share(found.cut[0]):.2g} % of the rows were truncated: the "
-            "covariance is too "
-            "small for these rows, or the public rows are far from them (gamma=). State another "
-            "covariance, or estimate it: dp_mvnorm.",
+            "covariance is too small for these rows, or the public rows are far from them "
+            "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
         )
     if known.name == "identity" and points.m > 1:
         spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
         if spread.max() > 4 or spread.min() < 0.25:
             notes += (
-                "Unit variances are assumed, and the public rows vary otherwise (standard deviations "
-                f"{spread.min():.3g} to {spread.max():.3g}): state covariance=.",
+                "Unit variances are assumed, and the public rows vary otherwise (standard "
+                f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
             )
     bounds: tuple[Bound, ...] = ()
     if known.stated:

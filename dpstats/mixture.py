@@ -172,14 +172,13 @@ def _check(
     if not (number and math.isfinite(w_min) and 0 < w_min <= 1 / (k or 1)):
         raise ArgumentError(
             "w_min is the least weight of a component, above 0 and at most 1/k = "
-            f"{1 / (k or 1):.3g}, not "
-            f"{w_min!r}."
+            f"{1 / (k or 1):.3g}, not {w_min!r}."
         )
     least = 2 * (k or 2)
     if points.m < least:
         raise PublicDataError(
-            f"{points.m} public rows cannot show {k or 'several'} components: give {least} at the very "
-            f"least, and better {math.ceil(2 * math.log(most / 0.05) / w_min)} or more."
+            f"{points.m} public rows cannot show {k or 'several'} components: give {least} at the "
+            f"very least, and better {math.ceil(2 * math.log(most / 0.05) / w_min)} or more."
         )
     return None if k is None else int(k), float(w_min)
 

@@ -100,20 +100,18 @@ def few_rows_warning(
 ) -> tuple[str, ...]:
     """Said before any private row is read, when the smallest component can hardly be estimated."""
     rows = max(int(2 * w_min * n), 2)
-    plan = plan_gaussian(rows, d, max(int(2 * w_min * m), 2), noise)
+    plan = plan_gaussian(rows, d, max(int(2 * w_min * m), 2), noise, eta=0.5)
     out = []
     if plan.error >= 1:
         out.append(
             f"A component of {2 * w_min:.2g} of the n = {n} rows is small for {d} columns at this "
-            "budget: its "
-            f"covariance is expected to be off by {plan.error:.3g} of itself. More rows, a larger "
-            "budget or "
-            "fewer columns help."
+            f"budget: its covariance is expected to be off by {plan.error:.3g} of itself. More "
+            "rows, a larger budget or fewer columns help."
         )
     needed = math.ceil(math.log(k / 0.05) / w_min)
     if m < needed:
         out.append(
-            f"{m} public rows may miss a component of weight {w_min:.2g}: {needed} or more would show "
-            f"each of {k} with some rows."
+            f"{m} public rows may miss a component of weight {w_min:.2g}: {needed} or more would "
+            f"show each of {k} with some rows."
         )
     return tuple(out)

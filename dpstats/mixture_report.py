@@ -157,22 +157,19 @@ def _notes(components: list[Component], k: int | None, worst: float) -> tuple[st
     notes = []
     if k is None:
         notes.append(
-            f"The partition decided on {len(components)} component(s): k was not given, and no further "
-            "valley stood out."
+            f"The partition decided on {len(components)} component(s): k was not given, and no "
+            "further valley stood out."
         )
     elif len(components) < k:
         notes.append(
             f"{len(components)} of {k} components were found: no further split showed a valley. "
-            "Others are "
-            "too near, too light for these public rows, or not there. A larger budget, more "
-            "public rows, or "
-            "a smaller w_min can help."
+            "Others are too near, too light for these public rows, or not there. A larger budget, "
+            "more public rows, or a smaller w_min can help."
         )
     if worst > _MUCH_OVERLAP:
         notes.append(
             f"Components overlap by about {100 * worst:.2g} %: rows are sorted into cells, so "
-            "that means and "
-            "covariances of overlapping components are biased by as much."
+            "that means and covariances of overlapping components are biased by as much."
         )
     drowned = [
         str(j + 1)
@@ -181,7 +178,8 @@ def _notes(components: list[Component], k: int | None, worst: float) -> tuple[st
     ]
     if drowned:
         notes.append(
-            f"In some direction the privacy noise is as large as the covariance of component(s) "
-            f"{', '.join(drowned)} itself. Ask for a larger budget, more rows, or fewer components."
+            "In some direction the privacy noise is as large as the covariance of component(s) "
+            f"{', '.join(drowned)} itself. Ask for a larger budget, more rows, or fewer "
+            "components."
         )
     return tuple(notes)

@@ -135,7 +135,10 @@ def _leaf_split(inside: Floats, most: int, component: float) -> Scores | None:
             return nearest_projected(axes, centroids, origin, size_about(inside, origin))
     return None
 
-EXTRA=0
+
+EXTRA = 0
+
+
 def _tighter(y: Floats, centroids: Floats) -> bool:
     """Whether every two parts are tighter than k-means makes the halves of one Gaussian.
 
