@@ -35,6 +35,7 @@ def _released(found: Moments) -> ReleasedMoments:
 
 def bounds_of_gaussian(
     plan: GaussianPlan,
+    planned: tuple[float, float],
     noise: NoiseLevel,
     found_range: PublicRange,
     gamma: float,
@@ -56,8 +57,8 @@ def bounds_of_gaussian(
             upper=found_range.upper,
             centre=found_range.centre,
             range_source=found_range.source,
-            planned_noise=plan.noise,
-            planned_mean_noise=plan.mean_noise,
+            planned_noise=planned[0],
+            planned_mean_noise=planned[1],
             planned_bias=plan.bias,
             released=_released(found),
         )

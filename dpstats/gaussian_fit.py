@@ -13,6 +13,7 @@ from dpstats.estimate.gaussian_planning import (
     GaussianPlan,
     NoiseLevel,
     plan_gaussian,
+    simulated_noise,
 )
 from dpstats.estimate.matrices import Floats, Whitening
 from dpstats.estimate.public_range import (
@@ -109,9 +110,13 @@ class GaussianFit:
 
 @dataclass(frozen=True)
 class GaussianCall:
-    """The plan of a call of dp_mvnorm, from public numbers; ``expected``: error of the covariance."""
+    """The plan of a call of dp_mvnorm, from public numbers.
+
+    ``planned``: noise of covariance and mean, seldom exceeded; ``expected``: the covariance's error.
+    """
 
     plan: GaussianPlan
+    planned: tuple[float, float]
     noise: NoiseLevel
     range: PublicRange
     gamma: float
@@ -144,7 +149,11 @@ def plan_call(
     found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     expected = _expected_error(n, d, m, noise, cond)
     said = _warnings(n, d, m, noise, cond, expected, pool or gamma > 0)
-    return GaussianCall(plan, noise, found, gamma, eta, expected, said)
+    planned = plan.noise, plan.mean_noise
+    if gamma == 0 and d < m and method != "paper":
+        simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
+        planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
+    return GaussianCall(plan, planned, noise, found, gamma, eta, expected, said)
 
 
 def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
@@ -289,7 +298,7 @@ def _fit(
         noise=noise,
         relative_error=error,
         bounds=bounds_of_gaussian(
-            call.plan, call.noise, call.range, call.gamma, call.eta, points.m, found
+            call.plan, call.planned, call.noise, call.range, call.gamma, call.eta, points.m, found
         ),
         diagnostics=diagnostics,
         notes=notes,
