@@ -30,7 +30,8 @@ from dpstats.gaussian_rounds import Moments
 
 def _released(found: Moments) -> ReleasedMoments:
     values = tuple(float(v) for v in found.values)
-    return ReleasedMoments(found.rows, values, found.spread_sd, found.mean_sd, found.bias)
+    rows = min(found.mean_rows, found.spread_rows)
+    return ReleasedMoments(rows, values, found.spread_sd, found.mean_sd, found.bias + found.lost)
 
 
 def bounds_of_gaussian(

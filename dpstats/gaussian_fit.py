@@ -40,7 +40,12 @@ from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
 
 _VACUOUS = 1.0
-_RESERVED, _PURE_RESERVED = 0.035, 0.08  # for lengths and counts; pure budgets add up
+LONG_TAIL = 0.3
+LONG_TAILS = (
+    "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard errors "
+    "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
+    "sqrt); for means alone dp_mean cuts less."
+)
 
 
 @dataclass(frozen=True)
@@ -54,16 +59,21 @@ class CovarianceNoise:
     sd : float
     n : float
         Rows behind it.
+    bias : float
+        What cutting takes off it, relative, as far as long tails were seen.
     """
 
     shape: Floats
     sd: float
     n: float
+    bias: float = 0.0
 
     def std_error(self, covariance: Floats) -> Floats:
         """Standard error of every entry."""
         noise = self.sd**2 / 2 * _products(self.shape)
-        return np.sqrt(noise + _products(covariance) / max(self.n, 1.0))
+        size = np.diag(covariance)
+        bias = self.bias**2 * np.outer(size, size)
+        return np.asarray(np.sqrt(noise + _products(covariance) / max(self.n, 1.0) + bias))
 
     def relative_sd(self, covariance: Floats) -> float:
         """Root mean square Frobenius norm of the noise, in units of the covariance."""
@@ -144,7 +154,7 @@ def plan_call(
 ) -> GaussianCall:
     """Rounds and shares, for what the worst public rows may be like."""
     d, m, noise = len(points.terms), points.m, noise_level(total)
-    reserved = _RESERVED if noise.rho is not None else _PURE_RESERVED
+    reserved = sum(_side_shares(n, noise))
     plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=reserved)
     found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     expected = _expected_error(n, d, m, noise, cond)
@@ -154,6 +164,20 @@ def plan_call(
         simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
         planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
     return GaussianCall(plan, planned, noise, found, gamma, eta, expected, said)
+
+
+def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
+    """Shares for lengths, for tails and for the share of truncated rows.
+
+    A histogram of lengths is read where half the rows in twelve bins stand 5.5 standard deviations
+    above the noise: few rows need more of the budget for that. Pure budgets add up, so that small
+    shares of one buy little.
+    """
+    needed = 2 * 5.5 * math.sqrt(12) / n
+    if noise.rho is not None:
+        return min(max(needed**2 / noise.rho, 0.03), 0.15), 0.02, 0.005
+    assert noise.epsilon is not None
+    return min(max(needed * math.sqrt(8) / noise.epsilon, 0.06), 0.15), 0.04, 0.01
 
 
 def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
@@ -201,8 +225,9 @@ def refined_gaussian(
 ) -> GaussianFit:
     """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
     plan = call.plan
+    lengths, tails, counts = _side_shares(session.n, call.noise)
     schedule = Schedule(
-        plan.search, plan.rounds, plan.share, plan.counts, plan.final, (plan.cut,), True
+        call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
     rounds = refine(session, (), [start], schedule, n_known=True)
@@ -252,8 +277,11 @@ def _fit(
     matrix = found.covariance * np.outer(units, units)
     root = found.cell.root * units
     shape = symmetric(root.T @ root)
-    noise = CovarianceNoise(shape, found.spread_sd, n)
-    error = math.sqrt(len(units) * (len(units) + 1) / n + found.relative_noise**2)
+    noise = CovarianceNoise(shape, found.spread_sd, found.spread_rows, found.lost)
+    d = len(units)
+    error = math.sqrt(
+        d * (d + 1) / found.spread_rows + found.relative_noise**2 + (found.bias + found.lost) ** 2
+    )
     empty = max(1 - n / session.n, 0.0)
     smallest = float(np.linalg.eigvalsh(found.spread)[0])
     resolved = smallest >= 2 * found.spread_sd
@@ -282,6 +310,18 @@ def _fit(
             "of the covariance, relative, from public numbers",
         ),
     )
+    if found.tail > LONG_TAIL or found.lost > LONG_TAIL / 10:
+        notes += (LONG_TAILS,)
+    if found.count < max(4 * found.count_sd, d + 1):
+        notes += (
+            "Hardly any private row could be used: they are missing, or have levels that the public "
+            "rows do not know. What is shown is noise.",
+        )
+    elif empty > 0.01:
+        notes += (
+            f"About {100 * empty:.2g} % of the private rows were not used: missing values, or levels "
+            "that the public rows do not know.",
+        )
     if not resolved:
         notes += (
             "In some direction the privacy noise is as large as the covariance itself: that "
@@ -291,7 +331,7 @@ def _fit(
         )
     return GaussianFit(
         mean=points.origin + units * found.centre,
-        sampling=matrix / n,
+        sampling=matrix / found.mean_rows,
         privacy=found.mean_sd**2 * shape,
         matrix=matrix,
         source="released",

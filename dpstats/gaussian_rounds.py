@@ -12,12 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import stats
 
 from dpstats.estimate.gaussian_planning import (
     FinalCut,
+    NoiseLevel,
+    Tail,
     coarse_cut,
     final_cut,
     whitening_update,
+    widened_cut,
 )
 from dpstats.estimate.matrices import Floats, Whitening, floored
 from dpstats.mechanism.cell_rows import Frame, Partition
@@ -38,26 +42,27 @@ class Schedule:
 
     Attributes
     ----------
-    search : float
-        For the histogram of lengths.
+    noise : NoiseLevel
+        Of the whole total.
+    search, tails : float
+        For histograms of lengths: of public coordinates, and of those of the last round.
     rounds : int
     share : float
         Of each round before the last.
     cut_share : float
         For the share of truncated rows.
-    final : float
-        Of the last round; it also takes what rounds that were not needed leave.
     cuts : tuple of FinalCut
         Of the last round, one per cell, with one ratio b/g.
     extend : bool
         Whether rounds are added while some direction is not resolved.
     """
 
+    noise: NoiseLevel
     search: float
+    tails: float
     rounds: int
     share: float
     cut_share: float
-    final: float
     cuts: tuple[FinalCut, ...]
     extend: bool
 
@@ -106,10 +111,14 @@ class Moments:
         Noise per coordinate; of the matrix on its diagonal.
     count, count_sd : float
         Released number of rows.
-    public : int
-        Public rows that were averaged in.
-    bias : float
-        Frobenius norm of what cutting is planned to take off the relative covariance.
+    mean_rows, spread_rows : float
+        Rows that would give the sampling errors of mean and spread: fewer than there are where long
+        tails were seen, or other ones where public rows were averaged in.
+    bias, lost : float
+        Frobenius norm of what cutting takes off the relative covariance: of Gaussian rows, as planned,
+        and beyond that, as seen.
+    tail : float
+        Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
     """
 
     cell: Cell
@@ -119,13 +128,11 @@ class Moments:
     spread_sd: float
     count: float
     count_sd: float
-    public: int = 0
+    mean_rows: float
+    spread_rows: float
     bias: float = 0.0
-
-    @property
-    def rows(self) -> float:
-        """Rows behind it, private and public."""
-        return self.cell.n + self.public
+    lost: float = 0.0
+    tail: float = 0.0
 
     @property
     def floored(self) -> Floats:
@@ -200,11 +207,16 @@ def refine(
     1. a histogram of lengths says where the rows of each cell are cut;
     2. each round releases numbers, means and second moments of all cells by one mechanism and makes
        them the new coordinates; the cheaper the farther the public coordinates were off;
-    3. the last round takes all that is left, with rows cut where noise and what is cut off balance.
+    3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
+       second histogram says whether there are longer tails than a Gaussian has.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
     """
-    cells = _with_radii(session, partition, cells, schedule)
+    first = cell_lengths(session, schedule.search, partition, cells)
+    cells = [
+        replace(cell, radius=first_radius(lengths, cell.n, cell.d))
+        for cell, lengths in zip(cells, first, strict=True)
+    ]
     made, resolved, planned = 0, True, schedule.rounds
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
@@ -229,14 +241,63 @@ def refine(
         if resolved:
             break
     ratio = math.sqrt(schedule.cuts[0].ratio)
+    if made:
+        lengths = cell_lengths(session, schedule.tails, partition, cells)
+    else:  # the public coordinates were good enough: their lengths are those of the last round
+        lengths = first
+        cells = [
+            replace(cell, radius=typical_radius(one, cell.n, cell.d, cut.size2))
+            for cell, one, cut in zip(cells, first, schedule.cuts, strict=True)
+        ]
     final = session.left - schedule.cut_share
-    radii = [c.radius for c in cells]
+    found_tails = [
+        _tail(one, cell, schedule.noise, final, cut, len(cells), known=made > 0)
+        for one, cell, cut in zip(lengths, cells, schedule.cuts, strict=True)
+    ]
+    radii = [tail.radius for tail in found_tails]
     lifted, cut = session.lifted(
         final, partition, [c.frame for c in cells], radii, ratio, session.left - final
     )
     assert cut is not None
-    moments = tuple(_moments(c, lifted, j, n_known) for j, c in enumerate(cells))
+    moments = tuple(
+        _with_tail(_moments(c, lifted, j, n_known), tail)
+        for j, (c, tail) in enumerate(zip(cells, found_tails, strict=True))
+    )
     return Rounds(moments, made, resolved, tuple(radii), cut)
+
+
+def _tail(
+    lengths: LogHistogram,
+    cell: Cell,
+    noise: NoiseLevel,
+    share: float,
+    cut: FinalCut,
+    cells: int,
+    *,
+    known: bool,
+) -> Tail:
+    """Where the rows of a cell are cut, in view of the tails that its histogram shows.
+
+    ``known``: rows are N(0, I) as planned; else the radius says how large they are.
+    """
+    n = max(cell.n, 1.0)
+    unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
+    scale2 = 1.0 if known else cell.radius**2 / cut.size2
+    return widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
+
+
+def _with_tail(found: Moments, tail: Tail) -> Moments:
+    """Fewer rows speak for the spread where its fourth moment is larger than a Gaussian's.
+
+    The factor 1 + tail (d + 2) / 2 is that of independent columns which share the excess.
+    """
+    d = len(found.mean)
+    return replace(
+        found,
+        spread_rows=found.cell.n / (1 + tail.excess * (d + 2) / 2),
+        lost=tail.lost,
+        tail=tail.excess,
+    )
 
 
 def papers_rounds(
@@ -279,18 +340,6 @@ def _longest(d: int, log_term: float) -> float:
     return math.sqrt(d + 2 * math.sqrt(d * log_term) + 2 * log_term)
 
 
-def _with_radii(
-    session: CellSession, partition: Partition, cells: Sequence[Cell], schedule: Schedule
-) -> list[Cell]:
-    """Cells with a first radius, read off a private histogram of lengths."""
-    tail = 0.05 if schedule.rounds else 0.01
-    found = cell_lengths(session, schedule.search, partition, cells)
-    return [
-        replace(cell, radius=first_radius(lengths, cell.n, cell.d, tail))
-        for cell, lengths in zip(cells, found, strict=True)
-    ]
-
-
 def cell_lengths(
     session: CellSession, share: float, partition: Partition, cells: Sequence[Cell]
 ) -> list[LogHistogram]:
@@ -300,10 +349,22 @@ def cell_lengths(
     return session.lengths(share, partition, frames, octave - 10, _OCTAVES)
 
 
-def first_radius(lengths: LogHistogram, n: float, d: int, tail: float) -> float:
+def first_radius(lengths: LogHistogram, n: float, d: int, tail: float = 0.05) -> float:
     """Length that this share of rows exceeds, or more of them where the noise hides so few."""
     level = 1 - max(tail, min(4 * lengths.noise_sd / max(n, 1.0), 0.25))
     return lengths.quantile(level) or 2 * math.sqrt(d)
+
+
+def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> float:
+    """Cut for rows that are N(0, I) but for their scale, which the median length tells.
+
+    Larger by twice what the noise makes of the median: too small a cut is a bias, too large a one noise.
+    """
+    typical = lengths.quantile(0.5)
+    if typical is None:
+        return 2 * math.sqrt(d)
+    unsure = min(math.sqrt(8) * lengths.noise_sd / max(n, 1.0), 0.5)
+    return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
 
 
 def _moments(cell: Cell, lifted: Lifted, j: int, n_known: bool) -> Moments:
@@ -313,7 +374,7 @@ def _moments(cell: Cell, lifted: Lifted, j: int, n_known: bool) -> Moments:
     mean = lifted.sums[j] / n
     spread = symmetric(lifted.squares[j] / n - np.outer(mean, mean))
     mean_sd, spread_sd = float(lifted.sums_sd[j]) / n, float(lifted.squares_sd[j]) / n
-    return Moments(cell, mean, spread, mean_sd, spread_sd, count, count_sd)
+    return Moments(replace(cell, n=n), mean, spread, mean_sd, spread_sd, count, count_sd, n, n)
 
 
 def used_rows(n: float, count: float, count_sd: float) -> float:
@@ -341,18 +402,20 @@ def pooled(found: Moments, points: Floats, rows: float) -> tuple[Moments, float]
     private = 1 / (1 / rows + found.mean_sd**2)
     share = private / (private + m)
     mean = share * found.mean + (1 - share) * public_mean
-    spread, spread_sd = found.spread, found.spread_sd
+    kept = replace(
+        found,
+        mean=mean,
+        mean_sd=share * found.mean_sd,
+        mean_rows=1 / (share**2 / found.mean_rows + (1 - share) ** 2 / m),
+    )
     if m > d:
         public = np.cov(local, rowvar=False).reshape(d, d)
         known = 1 / (2 / rows + found.spread_sd**2)
         part = known / (known + (m - 1) / 2)
-        spread, spread_sd = part * spread + (1 - part) * public, part * spread_sd
-    kept = replace(
-        found,
-        mean=mean,
-        spread=spread,
-        mean_sd=share * found.mean_sd,
-        spread_sd=spread_sd,
-        public=m if m > d else 0,
-    )
+        kept = replace(
+            kept,
+            spread=part * found.spread + (1 - part) * public,
+            spread_sd=part * found.spread_sd,
+            spread_rows=1 / (part**2 / found.spread_rows + (1 - part) ** 2 / (m - 1)),
+        )
     return kept, share

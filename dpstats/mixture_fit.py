@@ -20,6 +20,7 @@ from dpstats.mechanism.cell_session import CellSession
 
 COUNTS = 0.02
 _SEARCH = 0.03
+_TAILS = 0.02
 _CUT_SHARE = 0.003
 _FEWEST = 10.0
 
@@ -82,7 +83,7 @@ def fit_cells(
     counts, counts_sd = session.counts(COUNTS, partition, leaves)
     rows = np.maximum(counts, _FEWEST)
     own = [points[labels == j] for j in range(leaves)]
-    left = session.left - _SEARCH - _CUT_SHARE
+    left = session.left - _SEARCH - _TAILS - _CUT_SHARE
     plan = plan_cells(
         tuple(float(round(v)) for v in rows),
         tuple(len(x) for x in own),
@@ -92,7 +93,7 @@ def fit_cells(
         available=left,
     )
     schedule = Schedule(
-        _SEARCH, plan.rounds, plan.share * left, _CUT_SHARE, plan.final * left, plan.cuts, False
+        noise, _SEARCH, _TAILS, plan.rounds, plan.share * left, _CUT_SHARE, plan.cuts, False
     )
     cells = [cell_at(*_start(x, points), n) for x, n in zip(own, rows, strict=True)]
     found = refine(session, partition, cells, schedule, n_known=False)
@@ -161,5 +162,7 @@ def rescaled(moments: Moments, rows: float) -> Moments:
         spread=second - np.outer(mean, mean),
         mean_sd=moments.mean_sd * ratio,
         spread_sd=moments.spread_sd * ratio,
+        mean_rows=rows,
+        spread_rows=moments.spread_rows / ratio,
         cell=replace(moments.cell, n=rows),
     )

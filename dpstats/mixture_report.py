@@ -78,10 +78,15 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
         matrix = found.covariance
         shape = found.cell.root.T @ found.cell.root
         means.append(points.origin + units * found.centre)
-        sampling = c.mean_share * np.diag(matrix) / c.rows  # with public rows: of all of them
+        sampling = np.diag(matrix) / found.mean_rows
         errors.append(units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape)))
         matrices.append(matrix * np.outer(units, units))
-        relative.append(math.sqrt(d * (d + 1) / c.rows + found.relative_noise**2))
+        error2 = (
+            d * (d + 1) / found.spread_rows
+            + found.relative_noise**2
+            + (found.bias + found.lost) ** 2
+        )
+        relative.append(math.sqrt(error2))
     return MixtureNumbers(
         np.array([c.weight for c in components]),
         np.array([c.weight_sd for c in components]),

@@ -14,7 +14,7 @@ off the first row, has sd s/(sqrt(2) b). D = d(d+1)/2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -317,6 +317,60 @@ def final_cut(tau: float, d: int, n: float, cut: FinalCut) -> float:
     25.49
     """
     return float(_length2(tau, d, math.log(max(n, 2.0)), cut.size2))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Where rows are cut at last, in view of the tails that were seen.
+
+    Attributes
+    ----------
+    radius : float
+    lost : float
+        Mean square of the rows' lengths beyond the radius that was surely seen, in units of the
+        covariance: what cutting takes off it, in one direction at most.
+    excess : float
+        Fourth moment of the lengths beyond a Gaussian's, over that Gaussian's.
+    """
+
+    radius: float
+    lost: float
+    excess: float
+
+
+def widened_cut(
+    radius: float, d: int, n: float, unit: float, above: Callable[[Floats], Floats], scale2: float
+) -> Tail:
+    """A larger cut where released counts of long rows say that the planned one loses more than noise.
+
+    Minimises noise^2 + lost^2, noise growing with the square of the radius, lost being what a
+    Gaussian would not lose.
+
+    Parameters
+    ----------
+    radius : float
+        Planned, for N(0, I).
+    unit : float
+        Sd of svec coordinates for a cut at 1.
+    above : callable
+        Released counts of rows longer than each of some lengths, as far as they are sure.
+    scale2 : float
+        Variance of the Gaussian that the plan takes the rows for, in each direction.
+
+    Examples
+    --------
+    >>> widened_cut(5.0, 10, 1e4, 1e-4, lambda r: 0 * r, 1.0).radius
+    5.0
+    """
+    grid = radius * 2.0 ** (np.arange(33) / 4)
+    size2 = grid**2 / scale2
+    beyond = np.maximum(above(grid) / n - stats.chi2.sf(size2, d), 0.0)[:-1]
+    ring = np.append(beyond * np.diff(size2), 0.0)
+    lost = np.cumsum(ring[::-1])[::-1]
+    noise2 = (unit * size2) ** 2 * (d * (d + 1) / 2)
+    best = int(np.argmin(noise2[:17] + lost[:17] ** 2))
+    fourth = float((beyond * np.diff(size2**2)).sum())
+    return Tail(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)))
 
 
 def whitening_update(released: Floats, s: float) -> Update:

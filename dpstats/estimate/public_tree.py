@@ -22,7 +22,6 @@ from dpstats.estimate.clustering import (
     assign,
     nearest_projected,
     size_about,
-    split_candidates,
     split_labels,
     superclusters,
     zone_counts,
@@ -33,7 +32,7 @@ from dpstats.estimate.matrices import Floats
 _SEED = 20222
 MOST_LEAVES = 10
 _SIGMAS = 1.5  # of the valley test; what looks like a valley by chance is left to the comparison
-_COMPARISONS = 39  # single Gaussians that a split is compared with
+_COMPARISONS = 59  # single Gaussians that a split is compared with
 _COMPARED_ON = 500
 
 
@@ -69,8 +68,8 @@ def public_tree(
 ) -> PublicTree:
     """Superclusters, then splits of leaves at the gaps that the points themselves show.
 
-    In each level every leaf is projected on its principal axes and divided by k-means in 2, 3, ...
-    parts; it is split into the largest number of parts between every two of which there is a valley
+    In each level every leaf is projected on its first principal axes and divided by k-means in 2, 3,
+    ... parts; it is split into the largest number of parts between every two of which there is a valley
     and which are tighter than parts of one Gaussian.
 
     Parameters
@@ -115,28 +114,24 @@ def public_tree(
 def _leaf_split(inside: Floats, most: int, component: float) -> Scores | None:
     """Scores that split the points of a leaf into the largest accepted number of parts.
 
-    ``component`` is the least number of points of a component.
+    Parts q are looked for on q - 1 axes: as many as their centres span, and few points in more
+    directions have gaps everywhere. ``component`` is the least number of points of a component.
     """
     if len(inside) < 4:
         return None
     origin = inside.mean(axis=0)
-    # few points in many directions have gaps everywhere
-    basis = principal_axes(inside, min(most - 1, max(len(inside) // 5, 1)))
-    y = (inside - origin) @ basis
+    axes = principal_axes(inside, min(most - 1, max(len(inside) // 5, 1)))
     least = max(2.0, 0.3 * component)
     for q in range(min(most, int(len(inside) / least)), 1, -1):
-        axes = basis[:, : q + EXTRA]
-        seen = y[:, : q + EXTRA]
-        centroids = k_means(seen, q, least)
+        basis = axes[:, : q - 1]
+        y = (inside - origin) @ basis
+        centroids = k_means(y, q, least)
         if centroids is None:
             continue
-        counts = zone_counts(seen, centroids)
-        if accepted(counts, q, 0.0, 0.1 * component, _SIGMAS) and _tighter(seen, centroids):
-            return nearest_projected(axes, centroids, origin, size_about(inside, origin))
+        counts = zone_counts(y, centroids)
+        if accepted(counts, q, 0.0, 0.1 * component, _SIGMAS) and _tighter(y, centroids):
+            return nearest_projected(basis, centroids, origin, size_about(inside, origin))
     return None
-
-
-EXTRA = 0
 
 
 def _tighter(y: Floats, centroids: Floats) -> bool:

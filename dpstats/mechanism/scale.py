@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
-_SURE = 5.5
+_SURE, _NEAR = 5.5, 2.5
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,20 @@ class LogHistogram:
         stop = np.minimum(first + 16, self.counts.size)
         found = total[stop] - total[start] - 1.5 * np.sqrt(stop - start) * self.noise_sd
         return np.asarray(np.maximum(found, 0.0))
+
+    def tail(self, threshold: Floats) -> Floats:
+        """How many values surely exceed each of some rising thresholds, within the next octave.
+
+        Believed as far as it reaches without a gap, at two and a half noise standard deviations; and
+        wherever it stands 5.5 of them above zero, as noise alone hardly ever does.
+        """
+        first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
+        total = np.concatenate([[0.0], np.cumsum(self.counts)])
+        stop = np.minimum(first + 4, self.counts.size)
+        found = total[stop] - total[first]
+        noise = np.sqrt(stop - first) * self.noise_sd
+        reached = np.cumprod(found > _NEAR * noise).astype(np.bool_)
+        return np.where(reached | (found > _SURE * noise), np.maximum(found, 0.0), 0.0)
 
     def seen_above(self, threshold: Floats) -> Floats:
         """How many of the values that are `_seen` lie above each threshold, however far."""
