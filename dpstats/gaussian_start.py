@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ class PublicPoints:
     design: Design
     x: Floats
     dropped: int
+    own_units: Floats | None = None
 
     @property
     def m(self) -> int:
@@ -60,16 +61,38 @@ class PublicPoints:
         return np.asarray(self.x.mean(axis=0))
 
     @cached_property
-    def units(self) -> Floats:
-        """Standard deviations: what private rows are measured in."""
-        sizes = np.sqrt(((self.x - self.origin) ** 2).sum(axis=0) / max(self.m - 1, 1))
-        constant = [name for name, s in zip(self.terms, sizes, strict=True) if not s > 0]
-        if constant:
+    def deviations(self) -> Floats:
+        """Standard deviations; raises where the scale of a column is not known."""
+        with np.errstate(all="ignore"):
+            away = np.abs(self.x - self.origin)
+            largest = np.where(away.max(axis=0) > 0, away.max(axis=0), 1.0)
+            squares = ((away / largest) ** 2).sum(axis=0) / max(self.m - 1, 1)
+            sizes = np.asarray(largest * np.sqrt(squares))
+        flat = ~(sizes > 1e-13 * np.abs(self.x).max(axis=0))
+        if flat.any():
+            constant = [name for name, f in zip(self.terms, flat, strict=True) if f]
             raise PublicDataError(
-                f"the column(s) {_names(constant)} are constant over the {self.m} public rows: "
-                "their scale is not known. Add public rows in which they vary, or leave them out."
+                f"the column(s) {_names(constant)} are constant over the {self.m} public rows: their "
+                "scale is not known. Add public rows in which they vary, or leave them out."
             )
-        return np.asarray(sizes)
+        odd = ~((sizes > 1e-100) & (sizes < 1e100) & (np.abs(self.origin) < 1e150))
+        if odd.any():
+            names = [name for name, f in zip(self.terms, odd, strict=True) if f]
+            raise PublicDataError(
+                f"the column(s) {_names(names)} are of a size that cannot be computed with: change the "
+                "unit."
+            )
+        return sizes
+
+    @property
+    def units(self) -> Floats:
+        """What private rows are measured in."""
+        return self.deviations if self.own_units is None else self.own_units
+
+    def measured_in(self, units: Floats) -> PublicPoints:
+        """The same points in other units, once their scales are known to be usable."""
+        assert len(self.deviations) == len(units)
+        return replace(self, own_units=units)
 
     @cached_property
     def measured(self) -> Floats:

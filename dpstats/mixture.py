@@ -17,6 +17,7 @@ import numpy as np
 
 from dpstats.call import call_text, check_numbers
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
+from dpstats.estimate.k_means import column_units
 from dpstats.gaussian_fit import noise_level
 from dpstats.gaussian_start import PublicPoints, find_points, source_notes
 from dpstats.mechanism.cell_session import CellSession
@@ -119,7 +120,9 @@ def dp_mixture(
     points = find_points("dp_mixture", formula, public, limits)
     k, w_min = _check(points, k, w_min, regime, pool)
     regime = _choose_regime(points, regime, k, w_min)
-    assert points.units.all()  # raises where a column is constant
+    if regime == "public":
+        points = points.measured_in(column_units(points.x, w_min))
+    assert points.units.all()  # raises where a scale is not known
     with naming("the private data"):
         rows = points.design.rows(data)
     if rows.n < 2 * (k or 1):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstats.estimate.clustering import Partition
+from dpstats.estimate.clustering import Partition, number_of_cells
 from dpstats.estimate.gaussian_planning import (
     NoiseLevel,
     plan_gaussian,
@@ -45,14 +45,6 @@ class Cells:
     levels: int
     projection_noise: float | None
 
-    @property
-    def number(self) -> int:
-        return int(self.labels.max()) + 1
-
-    def centroids(self, points: Floats) -> Floats:
-        """Mean (k, d) of the public points of every cell."""
-        return np.array([points[self.labels == j].mean(axis=0) for j in range(self.number)])
-
 
 def find_cells(
     session: CellSession, points: Floats, k: int | None, w_min: float, most: int, regime: str
@@ -87,7 +79,7 @@ def _without_empty(
     partition: Partition, labels: Codes, found: str, levels: int, noise: float | None
 ) -> Cells:
     """The cells, of which every one has a public row: else rows have nothing to start from."""
-    counts = np.bincount(labels)
+    counts = np.bincount(labels, minlength=number_of_cells(partition))
     if (counts > 0).all():
         return Cells(partition, labels, found, levels, noise)
     return Cells(

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstats.estimate.clustering import Partition
+from dpstats.estimate.clustering import Partition, number_of_cells
 from dpstats.estimate.gaussian_planning import (
     NoiseLevel,
     plan_cells,
 )
 from dpstats.estimate.matrices import Floats, Whitening, equivariant_whitening
-from dpstats.gaussian_rounds import Moments, Rounds, Schedule, cell_at, pooled, refine
+from dpstats.estimate.overlap import overlap_matters, without_overlap
+from dpstats.gaussian_rounds import (
+    Moments,
+    Rounds,
+    Schedule,
+    cell_at,
+    pooled,
+    refine,
+    symmetric,
+)
 from dpstats.mechanism.cell_rows import Codes
 from dpstats.mechanism.cell_session import CellSession
 
@@ -60,6 +70,7 @@ class MixtureFit:
     schedule: Schedule
     filled: float
     filled_sd: float
+    corrected: bool
 
 
 def fit_cells(
@@ -77,9 +88,10 @@ def fit_cells(
     2. one plan for all cells: rounds, shares, where rows are cut;
     3. private re-whitening of all cells together, see `gaussian_fit.refine`;
     4. counts of both releases are averaged; means and covariances with those of the cell's own public
-       rows where ``pool``.
+       rows where ``pool``;
+    5. where components overlap so much that it matters, what sorting does to them is taken off.
     """
-    leaves = int(labels.max()) + 1
+    leaves = number_of_cells(partition)
     counts, counts_sd = session.counts(COUNTS, partition, leaves)
     rows = np.maximum(counts, _FEWEST)
     own = [points[labels == j] for j in range(leaves)]
@@ -104,10 +116,16 @@ def fit_cells(
         ),
     )
     components = _components(found, counts, counts_sd, own, pool, session.n)
+    components, corrected = _without_overlap(partition, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
     noise_of_counts = [1 / math.sqrt(counts_sd**-2 + m.count_sd**-2) for m in found.moments]
     return MixtureFit(
-        components, found, schedule, filled, float(np.linalg.norm(noise_of_counts)) / session.n
+        components,
+        found,
+        schedule,
+        filled,
+        float(np.linalg.norm(noise_of_counts)) / session.n,
+        corrected,
     )
 
 
@@ -149,6 +167,40 @@ def _components(
             better, share = pooled(better, x, v)
         out.append(Component(weight, weight_sd, v, sd, len(x), better, share))
     return tuple(out)
+
+
+def separation(components: Sequence[Component]) -> float | None:
+    """The least distance of two means, in standard deviations along the line of both."""
+    found = []
+    for a, b in itertools.combinations(components, 2):
+        away = b.moments.centre - a.moments.centre
+        length = float(np.linalg.norm(away)) or 1.0
+        along = away / length
+        widest = max(float(along @ c.moments.covariance @ along) for c in (a, b))
+        found.append(length / math.sqrt(widest))
+    return min(found, default=None)
+
+
+def _without_overlap(
+    partition: Partition, components: tuple[Component, ...]
+) -> tuple[tuple[Component, ...], bool]:
+    """Components from their cells, where the overlap is no small part of the standard errors."""
+    if not overlap_matters(separation(components), max(c.rows for c in components)):
+        return components, False
+    weights = np.array([c.weight for c in components])
+    means = np.array([c.moments.centre for c in components])
+    covariances = np.array([c.moments.covariance for c in components])
+    weight, mean, spread = without_overlap(partition, weights, means, covariances)
+    out = []
+    for c, w, m, s in zip(components, weight, mean, spread, strict=True):
+        cell = c.moments.cell
+        moments = replace(
+            c.moments,
+            mean=cell.back.T @ (m - cell.centre),
+            spread=symmetric(cell.back.T @ s @ cell.back),
+        )
+        out.append(replace(c, weight=float(w), moments=moments))
+    return tuple(out), True
 
 
 def rescaled(moments: Moments, rows: float) -> Moments:

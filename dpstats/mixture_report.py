@@ -17,7 +17,7 @@ from dpstats.fit_report import as_share
 from dpstats.gaussian_bounds import bounds_of_mixture
 from dpstats.gaussian_start import PublicPoints
 from dpstats.mixture_cells import Cells
-from dpstats.mixture_fit import Component, MixtureFit
+from dpstats.mixture_fit import Component, MixtureFit, separation
 from dpstats.mixture_model import MixtureNumbers
 from dpstats.report.released import Diagnostic
 
@@ -50,7 +50,7 @@ def describe(
     components = [fit.components[j] for j in order]
     numbers = _numbers(points, components)
     worst = _overlap(components)
-    gap = _separation(components)
+    gap = separation(components)
     notes = _notes(components, k, worst)
     return Description(
         numbers,
@@ -108,18 +108,6 @@ def _overlap(components: list[Component]) -> float:
         ),
         default=0.0,
     )
-
-
-def _separation(components: list[Component]) -> float | None:
-    """The least distance of two released means, in standard deviations along the line of both."""
-    found = []
-    for a, b in itertools.combinations(components, 2):
-        away = b.moments.centre - a.moments.centre
-        length = float(np.linalg.norm(away)) or 1.0
-        along = away / length
-        widest = max(float(along @ c.moments.covariance @ along) for c in (a, b))
-        found.append(length / math.sqrt(widest))
-    return min(found, default=None)
 
 
 def _diagnostics(

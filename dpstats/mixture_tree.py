@@ -4,6 +4,10 @@ Leaves are split level by level. The private rows of all leaves give their secon
 release; along their principal axes the public points propose splits; one release of counts at the
 centres of the proposed parts and half way between them decides. Superclusters that public points
 show by themselves cost nothing.
+
+What a principal axis is depends on the units of the columns. Total standard deviations come first; they
+hide clusters that differ in one column among many, so that a level without a split is followed by one
+in units of the spread within clusters, as public points show it.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from dpstats.estimate.clustering import (
     valley_zones,
     zone_of,
 )
+from dpstats.estimate.k_means import column_units
 from dpstats.estimate.matrices import Floats
 from dpstats.mechanism.cell_rows import Codes, Frame, Zones
 from dpstats.mechanism.cell_session import CellSession, Lifted
@@ -96,16 +101,19 @@ def private_tree(
     groups = superclusters(points, most, w_min)
     partition: Partition = () if groups.split is None else (groups.split,)
     labels, leaves, noise = groups.labels, groups.number, None
+    metrics = [np.ones(points.shape[1]), column_units(points, w_min)]
     level = 0
-    while leaves < most and leaves != goal and level < LEVELS:
+    while metrics and leaves < most and leaves != goal and level < LEVELS:
         inner = [groups.core & (labels == leaf) for leaf in range(leaves)]
-        frames, radii = _balls(points, inner)
+        frames, radii = _balls(points, inner, metrics[0])
         each = share / LEVELS
         lifted, _ = session.lifted(each * _MOMENTS, partition, frames, radii, 0.5)
         noise = max(noise or 0.0, _spectral_noise(lifted))
         proposals = []
         for leaf in range(leaves):
-            axes = _principal_axes(lifted, leaf, min(most - leaves, points.shape[1]))
+            axes = frames[leaf].back @ _principal_axes(
+                lifted, leaf, min(most - leaves, points.shape[1])
+            )
             proposals += _proposals(
                 points[inner[leaf]],
                 axes,
@@ -118,7 +126,8 @@ def private_tree(
             )
         level += 1
         if not proposals:
-            break
+            del metrics[0]
+            continue
         counts, sd = session.zones(each * (1 - _MOMENTS), partition, [p.zones for p in proposals])
         before = leaves
         for proposal in _chosen(proposals, counts, sd, 0.1 * w_min * n, most - leaves):
@@ -126,20 +135,20 @@ def private_tree(
             split = Split(proposal.leaf, proposal.split.scores, parts)
             partition, leaves = (*partition, split), leaves + proposal.parts - 1
         if leaves == before:
-            break
+            del metrics[0]
+            continue
         labels = assign(partition, points)
     return Tree(partition, labels, leaves, level, groups.number, noise)
 
 
-def _balls(points: Floats, inner: list[Codes]) -> tuple[list[Frame], list[float]]:
-    """A ball about the public points of each leaf."""
+def _balls(points: Floats, inner: list[Codes], units: Floats) -> tuple[list[Frame], list[float]]:
+    """A ball about the public points of each leaf, in some units."""
     frames, radii = [], []
-    d = points.shape[1]
     for mine in inner:
         own = points[mine] if mine.any() else points
         centre = own.mean(axis=0)
-        farthest = float(np.sqrt(((own - centre) ** 2).sum(axis=1).max()))
-        frames.append(Frame(centre, np.eye(d)))
+        farthest = float(np.sqrt((((own - centre) / units) ** 2).sum(axis=1).max()))
+        frames.append(Frame(centre, np.diag(1 / units)))
         radii.append(_REACH * farthest or 1.0)
     return frames, radii
 

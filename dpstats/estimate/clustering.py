@@ -100,6 +100,15 @@ def assign(partition: Partition, x: Floats) -> Labels:
     return cell
 
 
+def number_of_cells(partition: Partition) -> int:
+    """Cells that rows can be sorted into, whether or not any row is.
+
+    >>> number_of_cells(())
+    1
+    """
+    return 1 + max((label for split in partition for label in split.labels), default=0)
+
+
 def size_about(points: Floats, origin: Floats) -> Floats:
     """Root mean square of points - origin per coordinate; 1 where they all agree with it."""
     size = np.sqrt(((points - origin) ** 2).mean(axis=0))

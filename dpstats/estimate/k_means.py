@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist
 from dpstats.estimate.matrices import Floats
 
 _SEED = 20221
+_FEWEST = 12  # points in a shortest interval, if there are enough
 _STARTS_FROM = 2000  # points on which the starts of k-means are compared
 _RESTARTS = 30
 _SHORT, _LONG = 6, 20  # steps of each start, and of the best one
@@ -34,7 +35,7 @@ def column_units(points: Floats, share: float) -> Floats:
     Clusters far apart in one column would look near if it were divided by its standard deviation: they
     come out about one unit apart whatever the distance, beside the spread of the other columns. The
     spread within clusters is told by the shortest interval with a share of the points, as a multiple of
-    what it is for a normal column of unit variance; it counts if it is less than a tenth of the standard
+    what it is for a normal column of unit variance; it counts if it is well below the standard
     deviation. A column without spread keeps its unit.
 
     Parameters
@@ -53,14 +54,19 @@ def column_units(points: Floats, share: float) -> Floats:
     m = len(points)
     sd = points.std(axis=0)
     if m > 1:
-        step = min(max(math.ceil(share * m), 4), m - 1)
+        step = min(max(math.ceil(share * m), min(_FEWEST, m // 3), 4), m - 1)
         ordered = np.sort(points, axis=0)
         length = (ordered[step:] - ordered[: m - step]).min(axis=0)
-        within = length / (2 * float(special.ndtri(0.5 + min(share, 0.9) / 2)))
+        within = length / (2 * float(special.ndtri(0.5 + min(step / m, 0.9) / 2)))
         # rounding of equal values is no spread
-        sd = np.where((within > 1e-12 * sd) & (within < sd / 10), within, sd)
+        sd = np.where((within > 1e-12 * sd) & (within < _below(step) * sd), within, sd)
     result: Floats = np.where(sd > 1e-14 * np.abs(points).max(axis=0), sd, 1.0)
     return result
+
+
+def _below(step: int) -> float:
+    """How small the shortest interval must be to mean something: the fewer points, the more it varies."""
+    return 0.7 if step >= 40 else 0.55 if step >= 15 else 0.4
 
 
 def principal_axes(points: Floats, most: int) -> Floats:

@@ -184,7 +184,11 @@ class CellRows(Passes[_Slab]):
             slab.partition = partition
         return slab.cells
 
-    def _prepared(self, partition: Partition) -> _Exact:
+    def _prepared(self, partition: Partition, cells: int | None = None) -> _Exact:
+        """The partition, which must not have more cells than the caller counts with."""
+        labels = [label for split in partition for label in split.labels]
+        if cells is not None and not -1 < min(labels, default=0) <= max(labels, default=0) < cells:
+            raise ValueError("the partition has other cells than are counted")
         found = self._exact.get(id(partition))
         if found is None or found.splits is not partition:
             found = self._exact[id(partition)] = _Exact.of(partition)
@@ -194,7 +198,7 @@ class CellRows(Passes[_Slab]):
 
     def counts(self, partition: Partition, cells: int) -> Integers:
         """Rows of each cell. A replaced row leaves one and enters another."""
-        exact = self._prepared(partition)
+        exact = self._prepared(partition, cells)
 
         def work(slab: _Slab) -> tuple[Floats]:
             code = self._sorted(slab, exact)
@@ -206,7 +210,7 @@ class CellRows(Passes[_Slab]):
         self, partition: Partition, frames: Sequence[Frame], lowest: int, octaves: int
     ) -> Integers:
         """Histograms (K, bins) of |w|, by cell. A replaced row leaves one bin and enters another."""
-        exact, maps = self._prepared(partition), _maps(frames)
+        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
 
         def work(slab: _Slab) -> tuple[Floats]:
             code = self._sorted(slab, exact)
@@ -249,7 +253,7 @@ class CellRows(Passes[_Slab]):
         within one cell |w~w~' - v~v~'|_F^2 = |w~|^4 + |v~|^4 - 2 (w~.v~)^2 <= 2 (steps^2 + lift^2)^2:
         sqrt(2) (steps^2 + lift^2) either way.
         """
-        exact, maps = self._prepared(partition), _maps(frames)
+        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
         steps, shape = self.grid.steps, (len(frames), self.d + 1, self.d + 1)
 
         def work(slab: _Slab) -> tuple[Floats, Floats]:
