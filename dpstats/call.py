@@ -29,6 +29,10 @@ def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
         raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")
     if not (isinstance(eta, int | float) and 0 < eta < 1):
         raise ArgumentError(f"eta must lie strictly between 0 and 1, not {eta!r}.")
+    if eta < 1e-12:
+        raise ArgumentError(
+            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
+        )
     integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and not (integer and seed >= 0):
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")

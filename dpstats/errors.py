@@ -42,6 +42,10 @@ class NotReleasedError(DPStatsError, AttributeError):
     """The quantity would need a private row and therefore does not exist."""
 
 
+class PassError(DPStatsError, RuntimeError):
+    """A pass over the private rows could not be finished."""
+
+
 class PlanWarning(UserWarning):
     """The plan of a call, made from public numbers alone, promises little."""
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpstats.call import call_text, check_numbers, check_size
+from dpstats.call import call_text, check_numbers
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
@@ -21,7 +21,7 @@ from dpstats.mean_fit import fit_mean, known_covariance, papers_mean, plan_call_
 from dpstats.mechanism.cell_session import CellSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import PurePrivacy, resolve_cost
-from dpstats.ptr_call import choose, positive
+from dpstats.ptr_call import choose, delta_note, positive
 from dpstats.report.gaussian import MEAN_METHODS, MVNORM_METHODS
 from dpstats.report.privacy import PrivacyStatement
 
@@ -203,7 +203,7 @@ def dp_mvnorm(
     whitening = whiten(points)
     with naming("the private data"):
         rows = points.design.rows(data)
-    check_size(rows)
+    _check_size(rows.n, len(points.terms))
     plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
     _warn(plan.warnings)
     with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
@@ -214,6 +214,14 @@ def dp_mvnorm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
     return _model("dp_mvnorm", points, options, method, fit, session, public, data, plan.warnings)
+
+
+def _check_size(n: int, d: int) -> None:
+    if n < d + 1:
+        raise ArgumentError(
+            f"{n} private rows cannot tell the covariance of {d} columns: give at least {d + 1} "
+            "rows (for privacy to leave anything, a few hundred per column), or fewer columns."
+        )
 
 
 def _check_points(
@@ -243,6 +251,10 @@ def _check_points(
         )
     if method == "paper" and pool:
         raise ArgumentError("pool=True belongs to method='refined'.")
+    if method == "paper" and gamma > 0:
+        raise ArgumentError(
+            "gamma= belongs to method='refined'; the paper's ranges are for one law."
+        )
     if cond is None:
         return
     if positive("cond", cond) < 1:
@@ -288,6 +300,6 @@ def _model(
         dropped=points.dropped,
         error=fit.bounds,
         details=fit.diagnostics,
-        notes=said + fit.notes + source_notes(points, public, data),
+        notes=said + fit.notes + delta_note(delta, session.n) + source_notes(points, public, data),
         public_points=points.shown,
     )

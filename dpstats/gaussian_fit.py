@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.bounds.bound import Bound
+from dpstats.errors import PrivacyError
 from dpstats.estimate.gaussian_planning import (
     GaussianPlan,
     NoiseLevel,
@@ -34,17 +35,18 @@ from dpstats.gaussian_rounds import (
     symmetric,
 )
 from dpstats.gaussian_start import PublicPoints, whiten
-from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.privacy import Cost, PurePrivacy
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
 
 _VACUOUS = 1.0
+_LEAST_RHO = 1e-14
 LONG_TAIL = 0.3
 LONG_TAILS = (
-    "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard errors "
-    "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
-    "sqrt); for means alone dp_mean cuts less."
+    "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
+    "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
+    "(log, sqrt); for means alone dp_mean cuts less."
 )
 
 
@@ -139,6 +141,11 @@ def noise_level(total: Cost) -> NoiseLevel:
     """What the planning needs to know of a total."""
     if isinstance(total, PurePrivacy):
         return NoiseLevel(epsilon=total.at)
+    if total.rho < _LEAST_RHO:
+        raise PrivacyError(
+            f"a total of rho = {total.rho:.3g} (mu = {total.mu:.3g}) leaves nothing but noise: "
+            "ask for more."
+        )
     return NoiseLevel(rho=total.rho)
 
 
@@ -157,8 +164,10 @@ def plan_call(
     reserved = sum(_side_shares(n, noise))
     plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=reserved)
     found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
+    require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
     expected = _expected_error(n, d, m, noise, cond)
-    said = _warnings(n, d, m, noise, cond, expected, pool or gamma > 0)
+    alone = pool or gamma > 0 or method == "paper"
+    said = _warnings(n, d, m, noise, cond, expected, alone)
     planned = plan.noise, plan.mean_noise
     if gamma == 0 and d < m and method != "paper":
         simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
@@ -202,7 +211,7 @@ def _warnings(
             f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
             f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
         )
-    elif m == d + 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
+    elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
         said.append(
             f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
             "save much of what the noise costs here."
@@ -314,13 +323,13 @@ def _fit(
         notes += (LONG_TAILS,)
     if found.count < max(4 * found.count_sd, d + 1):
         notes += (
-            "Hardly any private row could be used: they are missing, or have levels that the public "
-            "rows do not know. What is shown is noise.",
+            "Hardly any private row could be used: they are missing, or have levels that the "
+            "public rows do not know. What is shown is noise.",
         )
     elif empty > 0.01:
         notes += (
-            f"About {100 * empty:.2g} % of the private rows were not used: missing values, or levels "
-            "that the public rows do not know.",
+            f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
+            "levels that the public rows do not know.",
         )
     if not resolved:
         notes += (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, FormulaError
+from dpstats.errors import ArgumentError, FormulaError, SchemaError
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.gaussian_fit import CovarianceNoise
@@ -47,6 +48,8 @@ class GaussianModel(Result):
     ['age', 'educ']
     """
 
+    _instead_of_rows = "sample(n) draws synthetic ones; "
+    _instead_of_likelihood = ""
     call: str
     method: str
     formula: str
@@ -100,7 +103,7 @@ class GaussianModel(Result):
     def condition(self) -> float:
         """Condition number of the covariance."""
         values = np.linalg.eigvalsh(self.matrix)
-        return float(values[-1] / values[0])
+        return float(values[-1] / values[0]) if values[0] > 0 else math.inf
 
     def _frame(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=list(self.terms), columns=list(self.terms))
@@ -181,7 +184,17 @@ class GaussianModel(Result):
             name: plain.get(spec.kind, list(spec.levels or ()))
             for name, spec in self.design.columns.items()
         }
-        design = Design.declare(asked, schema)
+        try:
+            design = Design.declare(asked, schema)
+        except SchemaError as error:
+            said = str(error).split(";")[0].replace("the schema has", "this fit has")
+            raise FormulaError(f"{said}; it holds {', '.join(terms)}.") from None
+        if design.offset_factors:
+            raise FormulaError("to_moments() takes no offset: subtract it from the response first.")
+        if design.response in design.terms:
+            raise FormulaError(
+                f"`{design.response}` is the response and also on the right-hand side."
+            )
         wanted = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]
         unknown = [str(t) for t in wanted if t not in terms]
         if unknown:

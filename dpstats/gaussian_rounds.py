@@ -23,7 +23,7 @@ from dpstats.estimate.gaussian_planning import (
     whitening_update,
     widened_cut,
 )
-from dpstats.estimate.matrices import Floats, Whitening, floored
+from dpstats.estimate.matrices import Floats, Whitening, floored, positive_covariance
 from dpstats.mechanism.cell_rows import Frame, Partition
 from dpstats.mechanism.cell_session import CellSession, Lifted
 from dpstats.mechanism.scale import LogHistogram
@@ -82,7 +82,7 @@ class Cell:
 
     @property
     def frame(self) -> Frame:
-        return Frame(self.centre, self.back)
+        return Frame(self.centre, self.back, self.root)
 
     @property
     def d(self) -> int:
@@ -142,7 +142,7 @@ class Moments:
     @property
     def values(self) -> Floats:
         """Eigenvalues of the covariance in the cell's coordinates."""
-        return np.linalg.eigvalsh(self.floored)
+        return np.asarray(np.maximum(np.linalg.eigvalsh(self.floored), 1e-15))
 
     @property
     def relative_noise(self) -> float:
@@ -158,7 +158,7 @@ class Moments:
     @property
     def covariance(self) -> Floats:
         """The covariance of the rows as measured."""
-        return symmetric(self.cell.root.T @ self.floored @ self.cell.root)
+        return positive_covariance(self.cell.root.T @ self.floored @ self.cell.root)
 
 
 @dataclass(frozen=True)

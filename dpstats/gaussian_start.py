@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.call import SAME_TABLE, public_rows
+from dpstats.call import SAME_TABLE, check_limits, public_rows
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.matrices import (
     Floats,
@@ -18,7 +18,7 @@ from dpstats.estimate.matrices import (
     equivariant_whitening,
     symmetric_power,
 )
-from dpstats.frame import Design, PublicMoments, points_formula
+from dpstats.frame import Design, PublicMoments, check_columns, points_formula
 from dpstats.frame.source import as_table
 
 _SHOWN = 2000
@@ -112,6 +112,7 @@ def find_points(
     limits: Mapping[str, Any] | None = None,
 ) -> PublicPoints:
     """Columns and points from a formula (or a list of columns) and a public table."""
+    check_columns(columns)
     if public is None:
         raise PublicDataError(
             f"{function} starts from public rows: pass public=frame, a few rows of the same "
@@ -122,11 +123,16 @@ def find_points(
         raise PublicDataError(
             f"{function} takes public rows, a table of the same columns; moments or texts are for dp_lm."
         )
+    if limits is not None and not isinstance(limits, Mapping):
+        raise ArgumentError(f"limits must be a dict such as {{'g': ['a', 'b']}}, not {limits!r}.")
     with naming("the public data"):
         table = as_table(public)
         formula = points_formula(columns, table.names)
         design = Design.learn(formula, public, limits=limits)
+    check_limits(design, False, limits)
     x = public_rows(design, public).x[:, 1:]
+    if not len(x):
+        raise PublicDataError(f"none of the {table.n} public rows can be used by '{formula}'.")
     return PublicPoints(design, x, table.n - len(x))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from dpstats.gaussian_bounds import bounds_of_mean
 from dpstats.gaussian_fit import GaussianFit, noise_level
 from dpstats.gaussian_rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
 from dpstats.gaussian_start import PublicPoints
-from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.privacy import Cost
 from dpstats.report.released import Diagnostic
 
@@ -110,6 +111,12 @@ def known_covariance(points: PublicPoints, covariance: Any) -> Known:
 
 def _stated(terms: tuple[str, ...], given: Any) -> Floats:
     d = len(terms)
+    if isinstance(given, bool):
+        raise ArgumentError("covariance must hold standard deviations or a matrix, not a bool.")
+    if isinstance(given, Mapping):
+        if not all(isinstance(v, int | float | np.number) for v in given.values()):
+            raise ArgumentError("covariance must hold numbers.")
+        given = pd.Series(given)
     if isinstance(given, pd.Series | pd.DataFrame):
         for labels in given.axes:
             if sorted(map(str, labels)) != sorted(terms):
@@ -162,6 +169,7 @@ def plan_call_of_mean(
             "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', "
             "standard deviations, or a matrix."
         )
+    require_room(total, n, d, 1, [0.05], moments=False)
     plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
     said: tuple[str, ...] = ()
     if plan.sd * math.sqrt(d) > 1:
@@ -275,11 +283,11 @@ def _result(
         )
     if as_share(found.cut[0]) - 2 * found.cut[1] > 0.1:
         notes += (
-            f"About {100 * as_share(found.cut[0]):.2g} % of the rows were truncated: the "
+            f"About {100 * as_share(found.cut[0]):.0f} % of the rows were truncated: the "
             "covariance is too small for these rows, or the public rows are far from them "
             "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
         )
-    if known.name == "identity" and points.m > 1:
+    if known.name == "identity" and points.m >= 6:
         spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
         if spread.max() > 4 or spread.min() < 0.25:
             notes += (

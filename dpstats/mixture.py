@@ -20,13 +20,14 @@ from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
 from dpstats.estimate.k_means import column_units
 from dpstats.gaussian_fit import noise_level
 from dpstats.gaussian_start import PublicPoints, find_points, source_notes
-from dpstats.mechanism.cell_session import CellSession
+from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
 from dpstats.mixture_cells import few_rows_warning, find_cells
 from dpstats.mixture_fit import fit_cells
 from dpstats.mixture_model import MixtureModel
 from dpstats.mixture_report import describe
+from dpstats.ptr_call import delta_note
 from dpstats.report.privacy import PrivacyStatement
 
 _MOST = 10
@@ -76,7 +77,8 @@ def dp_mixture(
         whatever the number of columns; up to 30 % of the budget finds the components.
         "auto": "public" if there are enough rows for it.
     w_min : float, optional
-        Least weight of a component that must be found; default half of 1/k.
+        Least weight of a component that must be found; default half of 1/k, and 0.05 where k is not
+        given. A smaller one finds lighter components, and needs more public rows.
     pool : bool
         Average the means and covariances with those of the public rows of the same cell, by inverse
         variance.
@@ -118,16 +120,18 @@ def dp_mixture(
     total = resolve_privacy(mu, rho, epsilon, delta)
     check_numbers(0.0, eta, seed)
     points = find_points("dp_mixture", formula, public, limits)
+    asked_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
     regime = _choose_regime(points, regime, k, w_min)
+    assert points.deviations.all()  # raises where a scale is not known
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
-    assert points.units.all()  # raises where a scale is not known
     with naming("the private data"):
         rows = points.design.rows(data)
     if rows.n < 2 * (k or 1):
         raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
     noise = noise_level(total)
+    require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
     said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
     for message in said:
         warnings.warn(message, PlanWarning, stacklevel=2)
@@ -135,7 +139,11 @@ def dp_mixture(
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
     told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
-    options = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options: dict[str, Any] = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    if asked_w_min is not None:
+        options["w_min"] = asked_w_min
+    if not pool:
+        options["pool"] = pool
     return MixtureModel(
         call=call_text("dp_mixture", points.formula, options | {"regime": regime}),
         method="refined",
@@ -154,7 +162,7 @@ def dp_mixture(
         dropped=points.dropped,
         error=told.bounds,
         details=told.diagnostics,
-        notes=said + told.notes + source_notes(points, public, data),
+        notes=said + told.notes + delta_note(delta, rows.n) + source_notes(points, public, data),
         public_points=points.shown,
     )
 

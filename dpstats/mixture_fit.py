@@ -159,7 +159,7 @@ def _components(
     out = []
     for v, sd, moments, x in zip(rows, rows_sd, found.moments, own, strict=True):
         weight = v / total
-        weight_sd = math.sqrt(weight * (1 - weight) / n + (sd / total) ** 2)
+        weight_sd = math.sqrt(weight * (1 - weight) / min(total, n) + (sd / total) ** 2)
         # moments were divided by the first count; both counts together know the number better
         better = rescaled(moments, v)
         share = 1.0
@@ -185,7 +185,10 @@ def _without_overlap(
     partition: Partition, components: tuple[Component, ...]
 ) -> tuple[tuple[Component, ...], bool]:
     """Components from their cells, where the overlap is no small part of the standard errors."""
-    if not overlap_matters(separation(components), max(c.rows for c in components)):
+    clear = all(
+        float(np.linalg.eigvalsh(c.moments.spread)[0]) > 2 * c.moments.spread_sd for c in components
+    )
+    if not clear or not overlap_matters(separation(components), max(c.rows for c in components)):
         return components, False
     weights = np.array([c.weight for c in components])
     means = np.array([c.moments.centre for c in components])

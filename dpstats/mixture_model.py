@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,7 @@ class MixtureModel(Released):
     (1,)
     """
 
+    _instead_of_likelihood = ""
     call: str
     method: str
     regime: str
@@ -136,7 +138,7 @@ class MixtureModel(Released):
             means_se=found.means_se,
             covariances=found.covariances,
             relative_errors=found.relative_errors,
-            conditions=[float(v[-1] / v[0]) for v in values],
+            conditions=[float(v[-1] / v[0]) if v[0] > 0 else math.inf for v in values],
             rows=found.rows,
             public_rows=found.public_rows,
             n=self.n,

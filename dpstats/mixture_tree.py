@@ -148,7 +148,7 @@ def _balls(points: Floats, inner: list[Codes], units: Floats) -> tuple[list[Fram
         own = points[mine] if mine.any() else points
         centre = own.mean(axis=0)
         farthest = float(np.sqrt((((own - centre) / units) ** 2).sum(axis=1).max()))
-        frames.append(Frame(centre, np.diag(1 / units)))
+        frames.append(Frame(centre, np.diag(1 / units), np.diag(units)))
         radii.append(_REACH * farthest or 1.0)
     return frames, radii
 

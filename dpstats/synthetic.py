@@ -28,6 +28,9 @@ def draw_mixture(
     seed: int | None,
 ) -> tuple[Floats, NDArray[np.int64]]:
     """n rows of a mixture in random order, and the component of each."""
+    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (integer and seed >= 0):
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
     generator = np.random.default_rng(seed)
     component = generator.choice(len(weights), size=n, p=weights / weights.sum())
     rows = np.empty((n, len(means[0])))

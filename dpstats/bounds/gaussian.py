@@ -33,6 +33,7 @@ DISTANCE = "total variation distance of the estimated Gaussian"
 _CHI = "exact up to clipping, chi-square"
 DISTANCE_SOURCE = "exact up to clipping, Pinsker"
 _SAFETY = 1.5  # sd's of the trace of noise by which eigenvalues may be too large
+_MOST_INFLATION = 10.0  # beyond, three cumulants tell nothing of a quantile
 _HIDDEN = 1.2  # an eigenvalue this many noise norms large is certainly not noise
 
 
@@ -137,7 +138,7 @@ def weighted_quantile(
     18.307
     """
     unit = float(np.max(weights))
-    if not math.isfinite(unit):
+    if not math.isfinite(unit) or inflation > _MOST_INFLATION:
         return math.inf
     if unit == 0:
         return offset2
@@ -148,7 +149,8 @@ def weighted_quantile(
     third = float((a**3).sum()) + 3 * typical**2 * c
     df = second**3 / third**2 / (1 + inflation)
     second *= 1 + inflation
-    return unit * (first + math.sqrt(second / df) * (float(stats.chi2.isf(eta, df)) - df))
+    value = first + math.sqrt(second / df) * (float(stats.chi2.isf(eta, df)) - df)
+    return unit * max(value, first)
 
 
 def _pairs(inverse: Floats) -> Floats:
@@ -209,7 +211,7 @@ class _Law:
 
     def covariance_radius(self, eta: float) -> float:
         square = weighted_quantile(self.covariance, eta, self.offset2, self.inflation)
-        return math.sqrt(square)
+        return math.sqrt(max(square, 0.0))
 
     def mean_radius(self, eta: float) -> float:
         return math.sqrt(weighted_quantile(self.mean, eta))
@@ -283,6 +285,7 @@ def _from_divergence(divergence: float) -> float:
     """Pinsker, or Bretagnolle and Huber."""
     if not math.isfinite(divergence):
         return 1.0
+    divergence = max(divergence, 0.0)
     return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)), 1.0)
 
 

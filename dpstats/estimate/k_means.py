@@ -65,7 +65,7 @@ def column_units(points: Floats, share: float) -> Floats:
 
 
 def _below(step: int) -> float:
-    """How small the shortest interval must be to mean something: the fewer points, the more it varies."""
+    """How small the shortest interval must be to count: the fewer points, the more it varies."""
     return 0.7 if step >= 40 else 0.55 if step >= 15 else 0.4
 
 

@@ -102,6 +102,22 @@ def floored(matrix: Floats, floor: float) -> Floats:
     return result
 
 
+def positive_covariance(matrix: Floats) -> Floats:
+    """A covariance that is positive definite in floats: correlations stay away from -1 and 1.
+
+    Examples
+    --------
+    >>> bool(np.linalg.eigvalsh(positive_covariance(np.array([[1.0, 1.0], [1.0, 1.0]])))[0] > 0)
+    True
+    """
+    variances = np.diag(matrix)
+    size = np.sqrt(np.maximum(variances, 1e-24 * max(float(variances.max()), 1e-300)))
+    shape = np.array(matrix / np.outer(size, size))
+    np.fill_diagonal(shape, 1.0)
+    kept = floored((shape + shape.T) / 2, 1e-12 * len(shape))
+    return np.asarray((kept + kept.T) / 2 * np.outer(size, size))
+
+
 @dataclass(frozen=True)
 class Curvature:
     """A released second-moment matrix of whitened rows, and the matrix that is used in its place.

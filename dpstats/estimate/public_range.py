@@ -65,7 +65,7 @@ def variance_ratio(gamma: float) -> float:
     >>> [round(variance_ratio(gamma), 2) for gamma in (0.0, 0.1, 0.5, 0.9)]
     [1.0, 1.51, 9.82, 516.64]
     """
-    if gamma <= 0:
+    if gamma <= 1e-12:
         return 1.0
 
     def excess(log_k: float) -> float:

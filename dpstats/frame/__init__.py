@@ -6,6 +6,7 @@ unknown level becomes zero and changes no other row.
 """
 
 from dpstats.frame.classes import (
+    check_columns,
     curve_formula,
     declare_classes,
     features_design,
@@ -21,6 +22,7 @@ __all__ = [
     "Design",
     "PublicMoments",
     "Rows",
+    "check_columns",
     "curve_formula",
     "declare_classes",
     "features_design",

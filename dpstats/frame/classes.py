@@ -7,7 +7,7 @@ constant, which is 0 for a row that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -102,8 +102,8 @@ def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
     if parsed.response is not None:
         written = formula_text(None, ((), (parsed.response,), *(t for t in parsed.terms if t)), ())
         raise FormulaError(
-            f"'{columns}' has a response; here all columns are alike: write '{written}', or dp_lm for "
-            "a regression."
+            f"'{columns}' has a response; here all columns are alike: write '{written}', or dp_lm "
+            "for a regression."
         )
     if parsed.offsets:
         raise FormulaError("points have no offset.")
@@ -113,14 +113,30 @@ def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
     return formula_text(None, ((), *terms), ())
 
 
-def _listed(columns: Sequence[str]) -> str:
-    said = "the columns are a one-sided formula such as '~ x1 + x2', or a list such as ['x1', 'x2']"
-    try:
-        names = list(columns)
-    except TypeError:
-        raise FormulaError(f"{said}, not {type(columns).__name__}.") from None
-    if not names or not all(isinstance(name, str) and name and "`" not in name for name in names):
+def check_columns(columns: Any) -> None:
+    """Raise unless this is a formula or a list of names."""
+    said = (
+        "the first argument names the columns: a one-sided formula such as '~ x1 + x2', or a list "
+        "such as ['x1', 'x2']"
+    )
+    if isinstance(columns, str):
+        if "~" not in columns:
+            names = columns.replace("+", " ").split()
+            better = f": write '~ {columns.strip()}'" if names else ""
+            better += f", or {names}" if names and all(n.isidentifier() for n in names) else ""
+            raise FormulaError(f"{said}; '{columns}' has no '~'{better}.")
+        return
+    table = hasattr(columns, "columns") or isinstance(columns, Mapping | set | frozenset | bytes)
+    if table or not isinstance(columns, Iterable):
+        raise FormulaError(f"{said}, not {type(columns).__name__}.")
+    names = list(columns)
+    if not names or not all(isinstance(n, str) and n and "`" not in n for n in names):
         raise FormulaError(f"{said}.")
+
+
+def _listed(columns: Sequence[str]) -> str:
+    check_columns(columns)
+    names = list(columns)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise FormulaError(f"column `{twice[0]}` is listed twice.")

@@ -145,14 +145,17 @@ class PublicMoments:
         """Moments from what ``to_json`` has written."""
         try:
             saved = json.loads(text)
+            design, spent = Design.from_dict(saved["design"]), saved.get("spent")
+            if spent is not None and not (isinstance(spent, int | float) and spent > 0):
+                raise TypeError
             return cls(
-                Design.from_dict(saved["design"]),
+                design,
                 saved["m"],
                 np.array(saved["gram"], dtype=np.float64),
                 None if saved["cross"] is None else np.array(saved["cross"], dtype=np.float64),
                 saved["yy"],
                 saved["dropped"],
-                saved.get("spent"),
+                spent,
             )
         except (KeyError, TypeError, json.JSONDecodeError):
             raise PublicDataError(

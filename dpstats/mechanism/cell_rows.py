@@ -78,10 +78,11 @@ Partition = Sequence[Split]
 
 @dataclass(frozen=True)
 class Frame:
-    """Public coordinates of a cell: w = back'(x - centre)."""
+    """Public coordinates of a cell: w = back'(x - centre), x = centre + root'w, if root is known."""
 
     centre: Floats
     back: Floats
+    root: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,7 @@ class CellRows(Passes[_Slab]):
 
         Replacing a row moves the sum by at most two radii, or by one together with the count by one.
         """
-        exact, fine = exact_map(frame.back), self.grid.fine
+        (exact,), fine = _maps([frame]), self.grid.fine
 
         def work(slab: _Slab) -> tuple[Floats, Floats, Floats]:
             z, exponent, norm = _coordinates(slab.x[slab.alive], frame, exact)
@@ -289,7 +290,7 @@ class CellRows(Passes[_Slab]):
 
 
 def _maps(frames: Sequence[Frame]) -> list[ExactMatrix]:
-    return [exact_map(frame.back) for frame in frames]
+    return [exact_map(frame.back, root=frame.root) for frame in frames]
 
 
 def _coordinates(
@@ -297,7 +298,7 @@ def _coordinates(
 ) -> tuple[Floats, NDArray[np.int32], Floats]:
     """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`."""
     z = np.empty((x.shape[1], len(x)))
-    exponent, norm = whitened(x - frame.centre, matrix, len(z), z)
+    exponent, norm = whitened(x - frame.centre, matrix, len(z), z, any_size=True)
     return z, exponent, norm
 
 

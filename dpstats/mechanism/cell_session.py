@@ -11,11 +11,13 @@ import numpy as np
 
 from dpstats.mechanism.cell_rows import CellRows, Frame, Partition, Zones
 from dpstats.mechanism.gaussian import Floats, release_symmetric, release_vector
-from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import Cost
+from dpstats.mechanism.grid import Grid
+from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.privacy import Cost, PurePrivacy
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.session import Session, sane
 from dpstats.mechanism.slabs import Integers, RowSource
+from dpstats.mechanism.spherical import Ball
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,24 @@ class VectorSum:
     total_sd: float
     count: float
     count_sd: float
+
+
+def require_room(
+    total: Cost, n: int, d: int, cells: int, shares: Sequence[float], *, moments: bool = True
+) -> None:
+    """Raise where a release of the plan would need noise that is too large for the grid; reads nothing.
+
+    ``moments``: whether second moments are released, or sums of rows alone.
+    """
+    grid = Grid.for_rows(n)
+    for share in shares:
+        part = total.share(share)
+        size = 1.8 * grid.steps**2 if moments else 2.0 * grid.fine
+        if isinstance(part, PurePrivacy):
+            q = cells * (d + 1) * (d + 2) // 2 if moments else d + 1
+            Ball.fitting(size, np.ones(q), part.at, SMALLEST_SD)
+        else:
+            check_sd(max(size / max(part.mu, 1e-300), SMALLEST_SD))
 
 
 class CellSession(Session[CellRows]):

@@ -289,7 +289,14 @@ def resolve_cost(
     PurePrivacy(at=1.0)
     """
     if epsilon is None or delta is not None or mu is not None or rho is not None:
-        return resolve_privacy(mu, rho, epsilon, delta)
+        try:
+            return resolve_privacy(mu, rho, epsilon, delta)
+        except PrivacyError as error:
+            said = str(error).replace(
+                "epsilon=1 with delta=1e-5;",
+                "epsilon=1 with delta=1e-5, or epsilon=1 alone (pure differential privacy);",
+            )
+        raise PrivacyError(said)
     pure = PurePrivacy(_positive("epsilon", epsilon))
     if pure.at > _LARGEST_EPSILON:
         raise PrivacyError(f"a total above epsilon = {_LARGEST_EPSILON:g} protects nobody.")
@@ -299,6 +306,10 @@ def resolve_cost(
 def _mu_from_epsilon(epsilon: float, delta: float) -> float:
     target = math.log(delta)
     low, high = 1e-12, 1.0
+    if _log_delta(low, epsilon) >= target:
+        raise PrivacyError(
+            f"epsilon = {epsilon:g} with delta = {delta:g} leaves nothing but noise: ask for more."
+        )
     while _log_delta(high, epsilon) < target:
         high *= 2
     root = optimize.brentq(lambda m: _log_delta(m, epsilon) - target, low, high, xtol=1e-14)

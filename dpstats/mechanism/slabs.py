@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from dpstats.errors import PassError, unheard
 from dpstats.mechanism.grid import ExactMatrix, ExactSum, Grid, exact_product, scaled_product
 
 Floats = NDArray[np.floating[Any]]
@@ -39,6 +40,7 @@ _SOURCE_ROWS = 65536
 _CACHE_BYTES = 256 * 2**20
 CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
+_LONG_ENTRY = 2.0**8
 
 
 class Block(Protocol):
@@ -219,16 +221,18 @@ class Slabs(Passes[_S]):
         return self._slab(product[:-1], exponent, norm, fitted, columns)
 
 
-def exact_map(whitening: Floats, shift: Floats | None = None) -> ExactMatrix:
-    """A public whitening W, and coefficients beside it, prepared for exact products."""
+def exact_map(
+    whitening: Floats, shift: Floats | None = None, root: Floats | None = None
+) -> ExactMatrix:
+    """A public whitening W, and coefficients beside it, prepared for exact products; root = W^-1."""
     # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
-    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
+    typical = np.linalg.norm(np.linalg.inv(whitening) if root is None else root, axis=0)
     full = whitening if shift is None else np.column_stack([whitening, shift])
     return ExactMatrix.split(full, typical)
 
 
 def whitened(
-    x: Floats, matrix: ExactMatrix, d: int, product: Floats
+    x: Floats, matrix: ExactMatrix, d: int, product: Floats, *, any_size: bool = False
 ) -> tuple[NDArray[np.int32], Floats]:
     """Fill ``product`` (k, b) with W'x by the exact path; rows that turn out long take the scaled one.
 
@@ -236,14 +240,18 @@ def whitened(
 
     |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <= 2^7
     has entries below 2^8 units, was exact, and so was the decision to leave it. A longer row is above
-    2^6 in any rounding, and is computed again by itself.
+    2^6 in any rounding, and is computed again by itself. ``any_size``: entries are looked at as well,
+    for a W that is too ill-conditioned for that argument in floats.
     """
     for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
         part = slice(a, a + CHUNK_ROWS)
         exact_product(x[part], matrix, product[:, part])
     norm = np.sqrt(squared_lengths(product[:d]))
     exponent = np.zeros(len(x), dtype=np.int32)
-    apart = np.flatnonzero(~(norm <= _LONG_ROW))
+    long = ~(norm <= _LONG_ROW)
+    if any_size:
+        long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
+    apart = np.flatnonzero(long)
     if apart.size:
         product[:, apart], exponent[apart] = scaled_product(x[apart], matrix)
         norm[apart] = np.sqrt(squared_lengths(product[:d, apart]))
@@ -272,11 +280,21 @@ def cut_to_grid(
 
 
 def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
-    """The same work without numpy's warnings, which would speak of private values."""
+    """The same work without numpy's warnings and errors, which would speak of private values.
+
+    An allocation that fails says how many rows it was for, and in some passes that is a private count.
+    """
 
     def silent(*parts: object) -> _T:
         with np.errstate(all="ignore"):
-            return work(*parts)
+            done = unheard(lambda: work(*parts))
+        if done is None:
+            raise PassError(
+                "a pass over the private rows could not be finished; most likely memory ran out. The "
+                "cause is withheld, because it may hold private values. What the call had released "
+                "until then counts as spent."
+            )
+        return done
 
     return silent
 

@@ -62,7 +62,7 @@ def print_gaussian(page: GaussianPage) -> Page:
             Preformatted(page.call),
             Heading("Mean"),
             mean_table(page.coefficients, page.matrix, brief=True),
-            *matrix_parts("Covariance", page.coefficients.terms, page.matrix),
+            *_covariance(page),
             Preformatted(privacy_line(page.privacy)),
             *[Paragraph(f"Note: {note}") for note in page.notes],
         )
@@ -98,12 +98,18 @@ def summary_gaussian(page: GaussianPage) -> Page:
         KeyValues(tuple(said)),
         Heading("Means"),
         mean_table(page.coefficients, page.matrix),
-        *matrix_parts("Covariance", page.coefficients.terms, page.matrix),
+        *_covariance(page),
         *errors,
         *[Paragraph(f"Note: {note}") for note in page.notes],
         *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "paper"),
     ]
     return Page(tuple(parts))
+
+
+def _covariance(page: GaussianPage) -> list[Part]:
+    released = page.matrix_se is not None
+    title = "Covariance" if released else f"Covariance ({page.covariance})"
+    return matrix_parts(title, page.coefficients.terms, page.matrix, released=released)
 
 
 def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = False) -> Table:
@@ -126,10 +132,13 @@ def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = Fals
     return Table.from_columns(columns, main=not brief)
 
 
-def matrix_parts(title: str, terms: Sequence[str], matrix: Floats) -> list[Part]:
+def matrix_parts(
+    title: str, terms: Sequence[str], matrix: Floats, *, released: bool = True
+) -> list[Part]:
     """A matrix as a table, or a word on where to find it when it is too wide to read."""
     if len(terms) > _WIDEST:
-        said = f"{len(terms)} x {len(terms)}: .cov, .corr and .cov_se hold it as a frame."
+        names = ".cov, .corr and .cov_se" if released else ".cov and .corr"
+        said = f"{len(terms)} x {len(terms)}: {names} hold it as a frame."
         return [Heading(title), Paragraph(said)]
     columns = [Column("", terms, align="l", csv_name="term")]
     for j, term in enumerate(terms):

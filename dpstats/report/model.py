@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpstats.bounds.bound import Bound
+from dpstats.mechanism.privacy import PurePrivacy
 from dpstats.report.format import (
     LEGEND,
     format_coefficients,
@@ -178,7 +179,8 @@ def privacy_blocks(privacy: PrivacyStatement) -> tuple[Part, ...]:
 
 
 def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    noise = SEEDED if privacy.seeded else "cryptographic generator, exact discrete Gaussian"
+    law = "Laplace and spherical noise" if isinstance(privacy.total, PurePrivacy) else "Gaussian"
+    noise = SEEDED if privacy.seeded else f"cryptographic generator, exact discrete {law}"
     return [("Total", privacy.line()), ("Unit", UNIT), ("Noise", noise)]
 
 

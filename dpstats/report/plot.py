@@ -82,13 +82,13 @@ def _pair(terms: Sequence[str], x: str | None, y: str | None) -> tuple[int, ...]
             raise ArgumentError(f"no column {name!r}; the columns are {', '.join(terms)}.")
     if len(terms) == 1:
         return (0,)
-    first = terms.index(x) if x is not None else 0
-    if first == (terms.index(y) if y is not None else None):
+    if x is not None and x == y:
         raise ArgumentError("x and y are the same column.")
-    second = terms.index(y) if y is not None else int(first == 0)
-    if x is None and second == 0:
-        first = 1
-    return first, second
+    if x is None:
+        second = 1 if y is None else terms.index(y)
+        return int(second == 0), second
+    first = terms.index(x)
+    return first, int(first == 0) if y is None else terms.index(y)
 
 
 def _outline(mean: Floats, covariance: Floats, level: float) -> tuple[Floats, Floats]:

@@ -48,6 +48,14 @@ _OTHER_NAMES = {
     "summary2": "summary()",
     "terms": "coef().index",
     "wald_test": "anova(fit, smaller)",
+    "means_": "means",
+    "location_": "mean",
+    "covariance_": "cov",
+    "covariances_": "covariances",
+    "weights_": "weights",
+    "labels_": "predict(newdata)",
+    "predict_proba": "predict(newdata, type='prob')",
+    "std": "cov.to_numpy().diagonal() ** 0.5, or summary()",
 }
 
 
@@ -64,6 +72,10 @@ class Diagnostic:
 class Released:
     """Base of all results; subclasses provide the attributes below."""
 
+    _instead_of_rows = "Use predict(newdata) on rows that you may show; "
+    _instead_of_likelihood = (
+        " Compare nested models by anova(fit, fit.update(...)), which spends nothing."
+    )
     call: str
     method: str
     privacy: PrivacyStatement
@@ -132,13 +144,12 @@ class Released:
         if name in _NEEDS_ROWS:
             raise NotReleasedError(
                 f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
-                "themselves. Use predict(newdata) on rows that you may show, and diagnostics() for "
-                "what the fit says of itself."
+                f"themselves. {self._instead_of_rows}diagnostics() has what the fit says of itself."
             )
         if name in _NOT_RELEASED:
             raise NotReleasedError(
                 f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
-                "own. Compare nested models by anova(fit, fit.update(...)), which spends nothing."
+                f"own.{self._instead_of_likelihood}"
             )
         if _OTHER_NAMES.get(name):
             raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")

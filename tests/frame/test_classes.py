@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from dpstats.errors import FormulaError, SchemaError
-from dpstats.frame import Design, curve_formula, declare_classes, features_design, learn_classes
+from dpstats.frame import (
+    Design,
+    curve_formula,
+    declare_classes,
+    features_design,
+    learn_classes,
+    points_formula,
+)
 
 TABLE = pd.DataFrame(
     {
@@ -160,3 +167,67 @@ def test_a_curve_has_a_constant_first(formula: str, expected: tuple[str, ...]) -
 def test_what_is_no_curve_is_refused(formula: str, said: str) -> None:
     with pytest.raises(FormulaError, match=said):
         curve_formula(formula, ("y", "x", "z"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("~ x", ("Intercept", "x")),
+        ("~ x + z", ("Intercept", "x", "z")),
+        ("~ 0 + z + x", ("Intercept", "z", "x")),
+        ("~ x - 1", ("Intercept", "x")),
+        ("~ x + log(z)", ("Intercept", "x", "log(z)")),
+        ("~ x * z", ("Intercept", "x", "z", "x:z")),
+        ("~ C(k) + `my col`", ("Intercept", "C(k)[T.2]", "C(k)[T.3]", "my col")),
+        ("~ 0 + g", ("Intercept", "g[T.b]", "g[T.c]")),
+        ("~ . - g - flag - k - `my class`", ("Intercept", "x", "z", "my col")),
+        (["x", "z"], ("Intercept", "x", "z")),
+        (("z", "my col"), ("Intercept", "z", "my col")),
+        (pd.Index(["x"]), ("Intercept", "x")),
+        (["g"], ("Intercept", "g[T.b]", "g[T.c]")),
+    ],
+)
+def test_points_have_a_constant_first(columns: object, expected: tuple[str, ...]) -> None:
+    text = points_formula(columns, tuple(TABLE.columns))
+    design = Design.learn(text, TABLE)
+    assert design.terms == expected
+    assert design.response is None
+    (block,) = design.rows(TABLE).blocks()
+    used = [name for name in ("x", "z") if any(name in term.split(":") for term in expected)]
+    dead = TABLE[used].isna().any(axis=1)
+    assert (block.x[:, 0] == np.where(dead, 0, 1)).all()
+
+
+def test_names_in_a_list_are_columns_and_no_formulas() -> None:
+    names = ("log(x)", "a b", "x")
+    assert points_formula(["log(x)", "a b", "x"], names) == "~ `log(x)` + `a b` + x"
+    assert points_formula("~ .", names) == "~ `log(x)` + `a b` + x"
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("y ~ x", "has a response.*write '~ y . x'.*dp_lm"),
+        ("log(y) ~ x", "has a response"),
+        ("~ 1", "no column"),
+        ("~ 0", "no column"),
+        ("~", "nothing stands"),
+        ("x + z", "formula"),
+        ("", "formula"),
+        ("~ x + offset(z)", "no offset"),
+        (3, "not int"),
+        (None, "not NoneType"),
+        ([], "such as"),
+        ([3], "such as"),
+        ([""], "such as"),
+        (["a`b"], "such as"),
+        (["x", None], "such as"),
+        (["x", "x"], "`x` is listed twice"),
+        (b"~ x", "such as"),
+        ({"x", "z"}, "such as"),
+        ({"x": 1}, "such as"),
+    ],
+)
+def test_what_is_no_list_of_points_is_refused(columns: object, said: str) -> None:
+    with pytest.raises(FormulaError, match=said):
+        points_formula(columns, ("y", "x", "z"))

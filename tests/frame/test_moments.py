@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -139,3 +140,30 @@ def test_declared_moments():
 def test_no_usable_row_after_the_transforms(clean):
     with pytest.raises(PublicDataError, match="none of the 200"):
         public_moments("y ~ log(x)", clean.assign(x=-1.0))
+
+
+def test_what_was_spent_on_moments_travels_with_them(clean):
+    found = public_moments("y ~ x + g", clean)
+    assert found.spent is None
+    assert json.loads(found.to_json())["spent"] is None
+    paid = replace(found, spent=0.7)
+    assert "a private release, mu = 0.7" in repr(paid)
+    assert "private release" not in repr(found)
+    for again in (PublicMoments.from_json(paid.to_json()), pickle.loads(pickle.dumps(paid))):
+        assert again.spent == 0.7
+        assert again.gram.tobytes() == found.gram.tobytes()
+    assert PublicMoments.from_json(found.to_json()).spent is None
+    assert paid.with_ridge(0.01).spent == 0.7
+
+
+def test_moments_written_before_spending_was_noted_are_read(clean):
+    saved = json.loads(public_moments("y ~ x", clean).to_json())
+    del saved["spent"]
+    assert PublicMoments.from_json(json.dumps(saved)).spent is None
+
+
+@pytest.mark.parametrize("spent", ["a", -1.0, [1]])
+def test_a_cost_that_is_none_is_refused(clean, spent):
+    saved = json.loads(public_moments("y ~ x", clean).to_json()) | {"spent": spent}
+    with pytest.raises(PublicDataError):
+        PublicMoments.from_json(json.dumps(saved))
