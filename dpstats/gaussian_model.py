@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,7 +102,7 @@ class GaussianModel(Result):
     def condition(self) -> float:
         """Condition number of the covariance."""
         values = np.linalg.eigvalsh(self.matrix)
-        return float(values[-1] / values[0]) if values[0] > 0 else math.inf
+        return float(values[-1] / max(values[0], 1e-17 * values[-1]))  # beyond, floats end
 
     def _frame(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=list(self.terms), columns=list(self.terms))

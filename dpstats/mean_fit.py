@@ -169,8 +169,9 @@ def plan_call_of_mean(
             "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', "
             "standard deviations, or a matrix."
         )
-    require_room(total, n, d, 1, [0.05], moments=False)
     plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
+    first = plan.share if known.stated else _COARSE
+    require_room(total, n, d, 1, [min(first, 0.5)], moments=False)
     said: tuple[str, ...] = ()
     if plan.sd * math.sqrt(d) > 1:
         said = (

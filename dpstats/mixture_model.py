@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,7 +137,7 @@ class MixtureModel(Released):
             means_se=found.means_se,
             covariances=found.covariances,
             relative_errors=found.relative_errors,
-            conditions=[float(v[-1] / v[0]) if v[0] > 0 else math.inf for v in values],
+            conditions=[float(v[-1] / max(v[0], 1e-17 * v[-1])) for v in values],
             rows=found.rows,
             public_rows=found.public_rows,
             n=self.n,

@@ -990,7 +990,7 @@ REFUSED_MEAN: list[Any] = [
     ({"covariance": np.ones((2, 2, 2))}, "3 x 3"),
     ({"covariance": [[1, 2], [3]]}, "numbers"),
     ({"covariance": [["a"]]}, "numbers"),
-    ({"covariance": {"x1": 1}}, "numbers"),
+    ({"covariance": {"x1": 1}}, "labelled"),
     ({"covariance": 1j}, "numbers"),
     (TWO | {"covariance": np.eye(3)}, "2 x 2"),
     (TWO | {"covariance": [[1, 2], [2, 1]]}, "positive definite"),

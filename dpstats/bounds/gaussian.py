@@ -150,7 +150,7 @@ def weighted_quantile(
     df = second**3 / third**2 / (1 + inflation)
     second *= 1 + inflation
     value = first + math.sqrt(second / df) * (float(stats.chi2.isf(eta, df)) - df)
-    return unit * max(value, first)
+    return unit * value if value > 0 else math.inf
 
 
 def _pairs(inverse: Floats) -> Floats:
