@@ -60,6 +60,11 @@ class Component:
     moments: Moments
     mean_share: float
 
+    @property
+    def hardly_there(self) -> bool:
+        """Whether its cell cannot be told from an empty one."""
+        return self.rows < 4 * self.rows_sd
+
 
 @dataclass(frozen=True)
 class MixtureFit:

@@ -15,6 +15,7 @@ from dpstats.estimate.gaussian_planning import (
 )
 from dpstats.fit_report import as_share
 from dpstats.gaussian_bounds import bounds_of_mixture
+from dpstats.gaussian_fit import LONG_TAIL, LONG_TAILS
 from dpstats.gaussian_start import PublicPoints
 from dpstats.mixture_cells import Cells
 from dpstats.mixture_fit import Component, MixtureFit, separation
@@ -51,7 +52,7 @@ def describe(
     numbers = _numbers(points, components)
     worst = _overlap(components)
     gap = separation(components)
-    notes = _notes(components, k, worst)
+    notes = _notes(components, k, worst, fit.corrected, w_min)
     return Description(
         numbers,
         bounds_of_mixture(
@@ -79,14 +80,15 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
         shape = found.cell.root.T @ found.cell.root
         means.append(points.origin + units * found.centre)
         sampling = np.diag(matrix) / found.mean_rows
-        errors.append(units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape)))
+        error = units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape))
+        errors.append(error * (math.nan if c.hardly_there else 1.0))
         matrices.append(matrix * np.outer(units, units))
         error2 = (
             d * (d + 1) / found.spread_rows
             + found.relative_noise**2
             + (found.bias + found.lost) ** 2
         )
-        relative.append(math.sqrt(error2))
+        relative.append(math.nan if c.hardly_there else math.sqrt(error2))
     return MixtureNumbers(
         np.array([c.weight for c in components]),
         np.array([c.weight_sd for c in components]),
@@ -146,24 +148,34 @@ def _diagnostics(
     return tuple(out)
 
 
-def _notes(components: list[Component], k: int | None, worst: float) -> tuple[str, ...]:
+def _notes(
+    components: list[Component], k: int | None, worst: float, corrected: bool, w_min: float
+) -> tuple[str, ...]:
     notes = []
-    if k is None:
-        notes.append(
-            f"The partition decided on {len(components)} component(s): k was not given, and no "
-            "further valley stood out."
-        )
-    elif len(components) < k:
+    if k is not None and len(components) < k:
         notes.append(
             f"{len(components)} of {k} components were found: no further split showed a valley. "
-            "Others are too near, too light for these public rows, or not there. A larger budget, "
-            "more public rows, or a smaller w_min can help."
+            "Others are too near, too light, or not there. A larger budget, more public rows or a "
+            f"smaller w_min (now {w_min:.3g}) can help."
+        )
+    if corrected:
+        notes.append(
+            f"Components overlap (by up to {100 * worst:.2g} %): what sorting rows into cells does to "
+            "them was taken off, by simulation from the released mixture."
         )
     if worst > _MUCH_OVERLAP:
         notes.append(
-            f"Components overlap by about {100 * worst:.2g} %: rows are sorted into cells, so "
-            "that means and covariances of overlapping components are biased by as much."
+            "So much overlap leaves errors beyond the standard errors. Is k right? A component lighter "
+            f"than w_min = {w_min:.3g} may be hidden, and a heavy one split."
         )
+    hardly = [str(j + 1) for j, c in enumerate(components) if c.hardly_there]
+    if hardly:
+        notes.append(
+            f"Component(s) {', '.join(hardly)} cannot be told from empty: what is shown is public rows "
+            "and noise, and no standard errors are given. Public rows may be of another population."
+        )
+    if any(c.moments.tail > LONG_TAIL or c.moments.lost > LONG_TAIL / 10 for c in components):
+        notes.append(LONG_TAILS)
     drowned = [
         str(j + 1)
         for j, c in enumerate(components)

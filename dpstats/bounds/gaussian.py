@@ -396,7 +396,7 @@ def _more_rows_than_columns(facts: GaussianFacts) -> Premise:
 def whitening_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
     """L, U and K of the private covariance after public whitening, and how far the mean may be."""
     premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
-    kind = "simulated" if "simulated" in facts.range_source else "bound"
+    kind = "range"
     condition = facts.upper / facts.lower if facts.lower > 0 else math.inf
     third = facts.eta / 3
     return tuple(
@@ -429,14 +429,14 @@ def papers_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
             value,
             1 - 2 * eta / 3,
             "Lemma 2.5",
-            "bound",
+            "range",
             premises,
         )
     ]
     if gamma == 0:  # the text gives the other case up to constants only
         value = math.sqrt(value * 5 * log_term)
         bounds.append(
-            Bound(text + "length of the mean", "l2", value, 1 - eta, "Lemma 2.5", "bound", premises)
+            Bound(text + "length of the mean", "l2", value, 1 - eta, "Lemma 2.5", "range", premises)
         )
     return tuple(bounds)
 
