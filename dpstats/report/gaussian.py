@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpstats.bounds.bound import Bound
-from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.format import format_scalar
 from dpstats.report.model import closing_blocks, gaps, or_na, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -119,13 +119,14 @@ def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = Fals
     sds = [float(v) ** 0.5 for v in matrix.diagonal()]
     columns = [
         Column("", c.terms, align="l", csv_name="term"),
-        Column("Mean", format_numbers(values, digits=5), values, csv_name="mean"),
+        Column("Mean", [format_scalar(v, 5) for v in values], values, csv_name="mean"),
     ]
     if not brief:
         errors = gaps(c.std_error)
         shown = ["NA" if v is None else format_scalar(v, 3) for v in errors]
         columns.append(Column("Std. Error", shown, errors, csv_name="std_error"))
-    columns.append(Column("Std. Dev.", format_numbers(sds, digits=5), sds, csv_name="std_dev"))
+    shown = [format_scalar(v, 5) for v in sds]
+    columns.append(Column("Std. Dev.", shown, sds, csv_name="std_dev"))
     if not brief:
         share = ["NA" if v is None else f"{100 * v:.0f}%" for v in gaps(c.privacy_share)]
         columns.append(Column("privacy", share, gaps(c.privacy_share), csv_name="privacy_share"))

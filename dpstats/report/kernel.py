@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, DPStatsError
+from dpstats.errors import ArgumentError
 from dpstats.report.eptr import Answers, answers_table
 from dpstats.report.format import format_numbers, format_scalar
 from dpstats.report.model import closing_blocks, privacy_line
+from dpstats.report.plot import axes
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.table import (
@@ -145,12 +146,7 @@ def plot_curve(
             f"a plot shows one or two covariates, and this curve has {len(covariates)}; "
             "predict(newdata) on a slice of your own, and plot that."
         )
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise DPStatsError('plot() needs matplotlib: pip install "dpstats[plot]".') from None
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+    ax = axes(ax)
     if len(covariates) == 1:
         (x,) = covariates
         ordered = curve.sort_values(x)
