@@ -16,7 +16,9 @@ from dpstats.estimate.gaussian_planning import (
     final_cut,
     plan_cells,
     plan_gaussian,
+    simulated_noise,
     whitening_update,
+    widened_cut,
 )
 from dpstats.estimate.mean_planning import (
     papers_mean_cut,
@@ -381,3 +383,36 @@ def test_the_papers_cut() -> None:
     d, log_terms = 7, (math.log(40), math.log(2 * 400 / 0.05))
     expected = sum(math.sqrt(d + 2 * math.sqrt(d * t) + 2 * t) for t in log_terms)
     assert papers_mean_cut(400, d, 0.05) == pytest.approx(expected)
+
+
+# ---- tails and simulated runs ------------------------------------------------------------------
+
+
+def test_gaussian_rows_leave_the_cut_where_it_was() -> None:
+    d, n = 5, 20_000
+    expected = lambda r: n * stats.chi2.sf(np.asarray(r) ** 2, d)  # noqa: E731
+    tail = widened_cut(4.0, d, n, 1e-4, expected, 1.0)
+    assert tail.radius == 4.0
+    assert tail.lost == pytest.approx(0.0, abs=1e-12)
+    assert tail.excess == pytest.approx(0.0, abs=1e-12)
+
+
+def test_long_tails_widen_the_cut_as_far_as_noise_allows() -> None:
+    n = 20_000
+
+    def above(r: np.ndarray) -> np.ndarray:
+        return n * 0.01 * (4.0 / r) ** 3
+
+    wide = [widened_cut(4.0, 5, n, unit, above, 1.0).radius for unit in (1e-6, 1e-3, 1e-1)]
+    assert wide == sorted(wide, reverse=True)
+    assert wide[0] > 8.0
+    assert wide[-1] == 4.0
+
+
+@pytest.mark.parametrize(("n", "m"), [(1000, 20), (1000, 11), (10_000, 11)])
+def test_simulated_noise_is_at_most_what_the_plan_predicts(n: int, m: int) -> None:
+    plan = plan_gaussian(n, 10, m, ZCDP)
+    simulated = simulated_noise(plan, m, ZCDP, 0.975)
+    assert 0 < simulated[0] <= plan.noise
+    assert simulated == simulated_noise(plan, m, ZCDP, 0.975)
+    assert simulated_noise(plan, m, ZCDP, 0.5)[0] < simulated[0]

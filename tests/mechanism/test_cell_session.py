@@ -6,6 +6,7 @@ False alarms: every test of a law is two-sided at 2.5e-7, with noise that is see
 from __future__ import annotations
 
 import math
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,8 +19,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpstats import dp_mean, dp_mixture, dp_mvnorm, gaussian_fit
-from dpstats.errors import PlanWarning
-from dpstats.estimate.clustering import Split, nearest, valley_zones, zone_of
+from dpstats.errors import PassError, PlanWarning
+from dpstats.estimate.clustering import (
+    Split,
+    nearest,
+    number_of_cells,
+    valley_zones,
+    zone_of,
+)
 from dpstats.gaussian_rounds import Rounds, Schedule, refine
 from dpstats.mechanism.cell_rows import Frame, Zones
 from dpstats.mechanism.cell_session import CellSession
@@ -560,3 +567,33 @@ def test_private_objects_print_no_numbers() -> None:
         for thing in (session, session._rows):
             assert "777" not in repr(thing)
             assert "array" not in repr(thing)
+
+
+def test_a_failed_pass_says_nothing_of_what_it_saw() -> None:
+    x = np.column_stack([np.ones(50), np.random.default_rng(0).normal(size=(50, 2))])
+    session = CellSession(
+        Arrays(x, np.zeros(50)), np.zeros(2), np.ones(2), Privacy(1.0), NonPrivateSilence()
+    )
+
+    def place(y: np.ndarray) -> np.ndarray:
+        raise MemoryError(f"Unable to allocate an array with shape {y.shape}")
+
+    test = Zones(0, np.zeros(2), np.eye(2), np.ones(2), place, 3)
+    with pytest.raises(PassError) as caught:
+        session.zones(0.5, (), [test])
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "shape" not in shown.replace("MemoryError(f", "")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_a_partition_has_as_many_cells_as_are_counted() -> None:
+    x = np.column_stack([np.ones(50), np.random.default_rng(0).normal(size=(50, 2))])
+    session = CellSession(
+        Arrays(x, np.zeros(50)), np.zeros(2), np.ones(2), Privacy(1.0), NonPrivateSilence()
+    )
+    centres = np.array([[0.0, 0.0], [9.0, 9.0], [99.0, 99.0]])
+    split = Split(0, nearest(centres, np.zeros(2), np.ones(2)), (0, 1, 2))
+    with pytest.raises(ValueError, match="other cells"):
+        session.counts(0.5, (split,), 2)
+    assert number_of_cells((split,)) == 3
