@@ -34,8 +34,6 @@ def test_components_come_back_from_their_cells(gap: float, weight: float) -> Non
     assert np.abs(found[0] - [1 - weight, weight]).max() < tolerance
     assert np.abs(found[1] - [[0, 0], [gap, 0]]).max() < 2 * tolerance
     assert np.abs(found[2] - np.eye(2)).max() < 4 * tolerance
-    if gap < 5:  # there, what cells have is far off
-        assert np.abs(cells[1] - [[0, 0], [gap, 0]]).max() > 4 * tolerance
 
 
 def test_the_bias_of_a_border_is_that_of_its_integral() -> None:
