@@ -287,13 +287,17 @@ def _tail(
 
 
 def _with_tail(found: Moments, tail: Tail) -> Moments:
-    """Fewer rows speak for the spread where its fourth moment is larger than a Gaussian's.
+    """The spread without what the cut takes off a Gaussian's, where that is not negligible.
 
-    The factor 1 + tail (d + 2) / 2 is that of independent columns which share the excess.
+    Fewer rows speak for it where its fourth moment is larger than a Gaussian's: the factor 1 + tail (d +
+    2) / 2 is that of independent columns which share the excess.
     """
-    d = len(found.mean)
+    d, matters = len(found.mean), tail.loss > 0.1 * math.sqrt(2 / found.cell.n)
+    kept = 1 - min(tail.loss, 0.5) if matters else 1.0
     return replace(
         found,
+        spread=found.spread / kept,
+        spread_sd=found.spread_sd / kept,
         spread_rows=found.cell.n / (1 + tail.excess * (d + 2) / 2),
         lost=tail.lost,
         tail=tail.excess,

@@ -331,11 +331,14 @@ class Tail:
         covariance: what cutting takes off it, in one direction at most.
     excess : float
         Fourth moment of the lengths beyond a Gaussian's, over that Gaussian's.
+    loss : float
+        What the cut takes off the second moment of a Gaussian, in each direction.
     """
 
     radius: float
     lost: float
     excess: float
+    loss: float
 
 
 def widened_cut(
@@ -370,7 +373,8 @@ def widened_cut(
     noise2 = (unit * size2) ** 2 * (d * (d + 1) / 2)
     best = int(np.argmin(noise2[:17] + lost[:17] ** 2))
     fourth = float((beyond * np.diff(size2**2)).sum())
-    return Tail(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)))
+    loss = float(clipping_loss(size2[best], d))
+    return Tail(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)), loss)
 
 
 def whitening_update(released: Floats, s: float) -> Update:
