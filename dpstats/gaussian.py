@@ -291,7 +291,7 @@ def _model(
         design=points.design,
         coefficients=fit.coefficients(points.terms),
         matrix=fit.matrix,
-        covariance=fit.source,
+        cov_source=fit.source,
         noise=fit.noise,
         relative_error=fit.relative_error,
         privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, shown),

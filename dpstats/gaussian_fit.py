@@ -179,14 +179,13 @@ def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
     """Shares for lengths, for tails and for the share of truncated rows.
 
     A histogram of lengths is read where half the rows in twelve bins stand 5.5 standard deviations
-    above the noise: few rows need more of the budget for that. Pure budgets add up, so that small
-    shares of one buy little.
+    above the noise: few rows need more of the budget for that.
     """
     needed = 2 * 5.5 * math.sqrt(12) / n
     if noise.rho is not None:
         return min(max(needed**2 / noise.rho, 0.03), 0.15), 0.02, 0.005
     assert noise.epsilon is not None
-    return min(max(needed * math.sqrt(8) / noise.epsilon, 0.06), 0.15), 0.04, 0.01
+    return min(max(needed * math.sqrt(8) / noise.epsilon, 0.03), 0.15), 0.02, 0.005
 
 
 def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:

@@ -29,8 +29,8 @@ class GaussianModel(Result):
     ----------
     mean : Series
     cov : DataFrame
-        Released, or the public one that `dp_mean` was given: see `covariance`.
-    covariance : str
+        Released, or the public one that `dp_mean` was given: see `cov_source`.
+    cov_source : str
         Where the covariance comes from.
     privacy : PrivacyStatement
     nobs : int
@@ -55,7 +55,7 @@ class GaussianModel(Result):
     design: Design
     coefficients: Coefficients
     matrix: Floats
-    covariance: str
+    cov_source: str
     noise: CovarianceNoise | None
     relative_error: float | None
     privacy: PrivacyStatement
@@ -93,7 +93,7 @@ class GaussianModel(Result):
         """Standard errors of the entries of the covariance, sampling and privacy together."""
         if self.noise is None:
             raise ArgumentError(
-                f"the covariance ({self.covariance}) was not estimated from private rows; "
+                f"the covariance ({self.cov_source}) was not estimated from private rows; "
                 "dp_mvnorm does that."
             )
         return self._frame(self.noise.std_error(self.matrix))
@@ -114,7 +114,7 @@ class GaussianModel(Result):
             coefficients=self.coefficients,
             matrix=self.matrix,
             matrix_se=None if self.noise is None else self.noise.std_error(self.matrix),
-            covariance=self.covariance,
+            covariance=self.cov_source,
             relative_error=self.relative_error,
             condition=self.condition,
             n=self.n,
@@ -140,7 +140,7 @@ class GaussianModel(Result):
         """One row that describes the fit as a whole."""
         first: dict[str, list[Any]] = {
             "columns": [len(self.terms)],
-            "covariance": [self.covariance],
+            "covariance": [self.cov_source],
             "condition": [self.condition],
             "relative_error": [self.relative_error],
         }

@@ -184,7 +184,7 @@ def test_a_mean_takes_any_number_of_public_rows(m: int) -> None:
 def test_the_default_covariance_of_a_mean_follows_from_the_number_of_public_rows() -> None:
     said = {1: "identity", 2: "identity", 3: "standard deviations", 7: "standard deviations"}
     for m, name in (said | {8: "public rows", 30: "public rows"}).items():
-        assert name in mean(public=PUBLIC.head(m)).covariance
+        assert name in mean(public=PUBLIC.head(m)).cov_source
     sizes = mean(public=PUBLIC.head(7)).cov.to_numpy()
     assert sizes == pytest.approx(np.diag(PUBLIC.head(7)[COLUMNS].var()))
     assert mean().cov.to_numpy() == pytest.approx(PUBLIC[COLUMNS].cov().to_numpy())
@@ -1135,7 +1135,7 @@ def test_neighbours_differ_in_released_numbers_only(way: str) -> None:
     odd, plain = DATA.copy(), plain_fit(way)
     odd.loc[17, COLUMNS] = [1.8e308, -5e-324, 1e200]
     found = by(way, odd)
-    for name in ("call", "method", "formula", "terms", "covariance", "n", "m", "dropped", "notes"):
+    for name in ("call", "method", "formula", "terms", "cov_source", "n", "m", "dropped", "notes"):
         assert getattr(found, name) == getattr(plain, name), name
     assert found.privacy.total == plain.privacy.total
     same = ["released", "numbers", "mu", "share"]  # of means, noise is shown in released radii

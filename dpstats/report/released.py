@@ -51,6 +51,7 @@ _OTHER_NAMES = {
     "means_": "means",
     "location_": "mean",
     "covariance_": "cov",
+    "covariance": "cov",
     "covariances_": "covariances",
     "weights_": "weights",
     "labels_": "predict(newdata)",
