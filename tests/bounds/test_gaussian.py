@@ -238,7 +238,7 @@ def test_public_rows_alone(d: int, m: int) -> None:
 def test_whitening_ranges_are_handed_on() -> None:
     bounds = whitening_ranges(FACTS)
     assert [b.value for b in bounds] == pytest.approx([0.3, 20.0, 20 / 0.3, 3.0])
-    assert {b.kind for b in bounds} == {"simulated"}
+    assert {b.kind for b in bounds} == {"range"}
     assert bounds[2].probability == pytest.approx(1 - 2 * 0.05 / 3)
     nothing = replace(FACTS, m=4, lower=0.0, upper=math.inf, centre=math.inf, range_source="none")
     assert [b.value for b in whitening_ranges(nothing)] == [0.0, math.inf, math.inf, math.inf]
@@ -292,7 +292,7 @@ def test_all_bounds_of_a_gaussian() -> None:
     ):
         bounds = gaussian_bounds(facts)
         assert all(not math.isnan(b.value) and b.value >= 0 for b in bounds)
-        assert all(b.kind in ("bound", "simulated", "rate") for b in bounds)
+        assert all(b.kind in ("bound", "range", "rate") for b in bounds)
 
 
 # ---- a mean -------------------------------------------------------------------------------------
