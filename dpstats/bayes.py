@@ -14,7 +14,7 @@ import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
-from dpstats.call import SAME_TABLE, call_text, check_limits, check_numbers
+from dpstats.call import call_text, check_limits, check_numbers, same_table
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
@@ -145,7 +145,7 @@ def eptr_bayes(
         rows, geometry.back, geometry.centres, geometry.radius, budget.total, noise
     ) as session:
         parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
-    notes = parts.notes + delta_note(delta, rows.n) + ((SAME_TABLE,) if public is data else ())
+    notes = parts.notes + delta_note(delta, rows.n) + same_table(public, data)
     return BayesModel(
         call=call_text(
             "eptr_bayes",
@@ -163,9 +163,7 @@ def eptr_bayes(
         prior=parts.prior,
         prior_sd=parts.prior_sd,
         mean_sd=parts.mean_sd,
-        privacy=PrivacyStatement.of(
-            session.total, session.releases, session.seeded, 1e-5 if delta is None else delta
-        ),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
         error=parts.error,

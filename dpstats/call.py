@@ -24,6 +24,11 @@ SAME_TABLE = (
 )
 
 
+def same_table(public: Any, data: Any) -> tuple[str, ...]:
+    """Said where the public sample is the private table."""
+    return (SAME_TABLE,) if public is data else ()
+
+
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
     if not (isinstance(ridge, int | float) and math.isfinite(ridge) and ridge >= 0):
         raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")

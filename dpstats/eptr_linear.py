@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpstats.call import (
-    SAME_TABLE,
     call_text,
     check_limits,
     check_numbers,
     check_size,
+    same_table,
 )
 from dpstats.eptr_linear_fit import adaptive, adassp, make_test, tested
 from dpstats.eptr_linear_model import EptrLinearModel
@@ -174,7 +174,7 @@ def eptr_lm(
         else:
             assert test is not None
             fit = tested(session, geometry, test, eta)
-    notes = fit.notes + delta_note(delta, rows.n) + ((SAME_TABLE,) if public is data else ())
+    notes = fit.notes + delta_note(delta, rows.n) + same_table(public, data)
     return EptrLinearModel(
         call=call_text(
             "eptr_lm",

@@ -7,7 +7,7 @@ built from a value of a private row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -48,6 +48,12 @@ class PassError(DPStatsError, RuntimeError):
 
 class PlanWarning(UserWarning):
     """The plan of a call, made from public numbers alone, promises little."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, the first eight of them."""
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 @contextmanager

@@ -6,8 +6,9 @@ import numpy as np
 
 from dpstats.bounds.linear import ReleasedSystem
 from dpstats.estimate.matrices import Curvature, Floats
-from dpstats.mechanism.session import RowSummary
 from dpstats.report.released import Diagnostic
+
+MISSING = "share that is missing or has an unknown level"
 
 
 def released_system(
@@ -31,11 +32,13 @@ def as_share(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-def row_lines(rest: RowSummary, cut: str, empty: str) -> tuple[Diagnostic, Diagnostic]:
-    """Diagnostics of truncated and of empty rows; ``cut`` and ``empty`` say what these are."""
+def row_lines(
+    cut: tuple[float, float], empty: tuple[float, float], where: str, what: str = MISSING
+) -> tuple[Diagnostic, Diagnostic]:
+    """Diagnostics of truncated and of empty rows, from their shares and the noise of these."""
     return (
-        Diagnostic("truncated rows", as_share(rest.cut_share), rest.share_sd, cut),
-        Diagnostic("empty rows", as_share(rest.empty_share), rest.share_sd, empty),
+        Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
+        Diagnostic("empty rows", as_share(empty[0]), empty[1], what),
     )
 
 

@@ -12,15 +12,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpstats.call import call_text, check_numbers
+from dpstats.call import call_text, check_numbers, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
-from dpstats.gaussian_start import PublicPoints, check_gamma, find_points, source_notes, whiten
+from dpstats.gaussian_start import PublicPoints, check_gamma, find_points, whiten
 from dpstats.mean_fit import fit_mean, known_covariance, papers_mean, plan_call_of_mean
 from dpstats.mechanism.cell_session import CellSession
 from dpstats.mechanism.noise import make_noise
-from dpstats.mechanism.privacy import PurePrivacy, resolve_cost
+from dpstats.mechanism.privacy import resolve_cost
 from dpstats.ptr_call import choose, delta_note, positive
 from dpstats.report.gaussian import MEAN_METHODS, MVNORM_METHODS
 from dpstats.report.privacy import PrivacyStatement
@@ -283,7 +283,6 @@ def _model(
     said: tuple[str, ...],
 ) -> GaussianModel:
     delta = options["delta"]
-    shown = 0.0 if isinstance(session.total, PurePrivacy) else 1e-5 if delta is None else delta
     return GaussianModel(
         call=call_text(function, points.formula, options),
         method=method,
@@ -294,12 +293,12 @@ def _model(
         cov_source=fit.source,
         noise=fit.noise,
         relative_error=fit.relative_error,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, shown),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
         n=session.n,
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
         details=fit.diagnostics,
-        notes=said + fit.notes + delta_note(delta, session.n) + source_notes(points, public, data),
+        notes=said + fit.notes + delta_note(delta, session.n) + same_table(public, data),
         public_points=points.shown,
     )

@@ -22,7 +22,7 @@ from dpstats.estimate.public_range import (
     papers_range,
     public_range,
 )
-from dpstats.fit_report import as_share
+from dpstats.fit_report import row_lines
 from dpstats.gaussian_bounds import bounds_of_gaussian
 from dpstats.gaussian_rounds import (
     Moments,
@@ -295,17 +295,10 @@ def _fit(
     resolved = smallest >= 2 * found.spread_sd
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        Diagnostic(
-            "truncated rows",
-            as_share(rounds.cut[0]),
-            rounds.cut[1],
+        *row_lines(
+            rounds.cut,
+            (empty, found.count_sd / session.n),
             "share that was cut in the last release",
-        ),
-        Diagnostic(
-            "empty rows",
-            empty,
-            found.count_sd / session.n,
-            "share that is missing or has an unknown level",
         ),
         Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
         Diagnostic(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.call import SAME_TABLE, check_limits, public_rows
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.call import check_limits, public_rows
+from dpstats.errors import ArgumentError, PublicDataError, listed, naming
 from dpstats.estimate.matrices import (
     Floats,
     Whitening,
@@ -72,14 +72,14 @@ class PublicPoints:
         if flat.any():
             constant = [name for name, f in zip(self.terms, flat, strict=True) if f]
             raise PublicDataError(
-                f"the column(s) {_names(constant)} are constant over the {self.m} public rows: their "
+                f"the column(s) {listed(constant)} are constant over the {self.m} public rows: their "
                 "scale is not known. Add public rows in which they vary, or leave them out."
             )
         odd = ~((sizes > 1e-100) & (sizes < 1e100) & (np.abs(self.origin) < 1e150))
         if odd.any():
             names = [name for name, f in zip(self.terms, odd, strict=True) if f]
             raise PublicDataError(
-                f"the column(s) {_names(names)} are of a size that cannot be computed with: change the "
+                f"the column(s) {listed(names)} are of a size that cannot be computed with: change the "
                 "unit."
             )
         return sizes
@@ -161,14 +161,9 @@ def _require_rank(points: PublicPoints) -> None:
         involved = [name for name, s in zip(points.terms, loads, strict=True) if s > 1e-4]
         raise PublicDataError(
             f"the {points.m} public rows span {int((~null).sum())} of {len(points.terms)} "
-            f"dimensions: the columns {_names(involved)} depend on each other there. Leave a "
+            f"dimensions: the columns {listed(involved)} depend on each other there. Leave a "
             f"column such as '{involved[-1]}' out, or add public rows (duplicates do not count)."
         )
-
-
-def source_notes(points: PublicPoints, public: Any, data: Any) -> tuple[str, ...]:
-    """What is to be said of where the public rows come from."""
-    return (SAME_TABLE,) if public is data else ()
 
 
 def check_gamma(gamma: float) -> None:
@@ -178,8 +173,3 @@ def check_gamma(gamma: float) -> None:
             "gamma is the total variation distance that public and private rows may have, from 0 "
             f"(one population) to below 1 (almost nothing in common), not {gamma!r}."
         )
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dpstats.call import (
-    SAME_TABLE,
     call_text,
     check_limits,
     check_numbers,
@@ -23,6 +22,7 @@ from dpstats.call import (
     declared,
     public_rows,
     resolve_public,
+    same_table,
     spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming
@@ -179,7 +179,7 @@ def dp_glm(
         ),
         method=method,
         eta=eta,
-        notes=fit.notes + spent_note(moments, total) + ((SAME_TABLE,) if public is data else ()),
+        notes=fit.notes + spent_note(moments, total) + same_table(public, data),
         family=model,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,

@@ -328,7 +328,8 @@ def _finished(
         system = released_system(curvature, penalty, last.move, last.noise_sd, back)
     diagnostics = (
         *row_lines(
-            rest,
+            (rest.cut_share, rest.share_sd),
+            (rest.empty_share, rest.share_sd),
             "share whose score or information was cut in the last round",
             "share that is missing, or has an unknown level or an impossible response",
         ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpstats.call import SAME_TABLE, call_text, check_limits, check_numbers
+from dpstats.call import call_text, check_limits, check_numbers, same_table
 from dpstats.errors import ArgumentError, naming
 from dpstats.kernel_fit import adaptive, make_test, papers, sums, tested
 from dpstats.kernel_model import KernelModel
@@ -135,7 +135,6 @@ def eptr_nw(
         fit = tested(rows, setting, tests, budget.total, noise)
     else:
         fit = papers(rows, setting, degree, budget, allow_unproved, noise)
-    same = (SAME_TABLE,) if public is data else ()
     return KernelModel(
         call=call_text(
             "eptr_nw",
@@ -154,14 +153,12 @@ def eptr_nw(
         shown=setting.shown,
         values=fit.values,
         public_points=setting.public,
-        privacy=PrivacyStatement.of(
-            budget.total, fit.releases, noise.seeded, 1e-5 if delta is None else delta
-        ),
+        privacy=PrivacyStatement.of(budget.total, fit.releases, noise.seeded, delta),
         n=rows.n,
         m=setting.m,
         error=fit.error,
         details=fit.diagnostics,
-        notes=fit.notes + delta_note(delta, rows.n) + same,
+        notes=fit.notes + delta_note(delta, rows.n) + same_table(public, data),
         answers=fit.answers,
         released=fit.released,
     )

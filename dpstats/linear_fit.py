@@ -156,9 +156,9 @@ def anchored(
     conditions = _condition_lines(moments.gram, curvature.released, back)
     diagnostics = (
         *row_lines(
-            rest,
+            (rest.cut_share, rest.share_sd),
+            (rest.empty_share, rest.share_sd),
             "share whose row or score was cut in the last round",
-            "share that is missing or has an unknown level",
         ),
         *conditions,
         Diagnostic("rounds", len(steps), None, "score rounds, chosen from releases"),

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dpstats.call import (
-    SAME_TABLE,
     call_text,
     check_limits,
     check_numbers,
@@ -23,6 +22,7 @@ from dpstats.call import (
     choose_method,
     declared,
     resolve_public,
+    same_table,
     spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming
@@ -160,7 +160,7 @@ def dp_lm(
         method=method,
         eta=eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + spent_note(moments, total) + ((SAME_TABLE,) if public is data else ()),
+        notes=fit.notes + spent_note(moments, total) + same_table(public, data),
         **model_items(fit, design, moments, rows.n, session, delta),
     )
 

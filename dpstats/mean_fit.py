@@ -22,7 +22,7 @@ from dpstats.estimate.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
-from dpstats.fit_report import as_share
+from dpstats.fit_report import as_share, row_lines
 from dpstats.gaussian_bounds import bounds_of_mean
 from dpstats.gaussian_fit import GaussianFit, noise_level
 from dpstats.gaussian_rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
@@ -302,17 +302,10 @@ def _result(
         )
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
-        Diagnostic(
-            "truncated rows",
-            as_share(found.cut[0]),
-            found.cut[1],
+        *row_lines(
+            found.cut,
+            (1 - found.n / session.n, found.count_sd / session.n),
             "share that was cut in the last round",
-        ),
-        Diagnostic(
-            "empty rows",
-            max(1 - found.n / session.n, 0.0),
-            found.count_sd / session.n,
-            "share that is missing or has an unknown level",
         ),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
     )

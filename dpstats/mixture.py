@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.call import call_text, check_numbers
+from dpstats.call import call_text, check_numbers, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
 from dpstats.estimate.k_means import column_units
 from dpstats.gaussian_fit import noise_level
-from dpstats.gaussian_start import PublicPoints, find_points, source_notes
+from dpstats.gaussian_start import PublicPoints, find_points
 from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
@@ -154,15 +154,13 @@ def dp_mixture(
         design=points.design,
         terms=points.terms,
         numbers=told.numbers,
-        privacy=PrivacyStatement.of(
-            session.total, session.releases, session.seeded, 1e-5 if delta is None else delta
-        ),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
         n=rows.n,
         m=points.m,
         dropped=points.dropped,
         error=told.bounds,
         details=told.diagnostics,
-        notes=said + told.notes + delta_note(delta, rows.n) + source_notes(points, public, data),
+        notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
         public_points=points.shown,
     )
 

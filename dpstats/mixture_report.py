@@ -13,7 +13,7 @@ from dpstats.estimate.gaussian import overlap
 from dpstats.estimate.gaussian_planning import (
     NoiseLevel,
 )
-from dpstats.fit_report import as_share
+from dpstats.fit_report import row_lines
 from dpstats.gaussian_bounds import bounds_of_mixture
 from dpstats.gaussian_fit import LONG_TAIL, LONG_TAILS
 from dpstats.gaussian_start import PublicPoints
@@ -118,17 +118,8 @@ def _diagnostics(
     rounds = fit.rounds
     out = [
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        Diagnostic(
-            "truncated rows",
-            as_share(rounds.cut[0]),
-            rounds.cut[1],
-            "share that was cut in the last release",
-        ),
-        Diagnostic(
-            "empty rows",
-            max(1 - fit.filled, 0.0),
-            fit.filled_sd,
-            "share that is missing or has an unknown level",
+        *row_lines(
+            rounds.cut, (1 - fit.filled, fit.filled_sd), "share that was cut in the last release"
         ),
         Diagnostic(
             "overlap", worst, None, "of the two released components that are nearest, at most"

@@ -54,11 +54,10 @@ def model_items(
     delta: float | None,
 ) -> dict[str, Any]:
     """What every model takes from a fit, its public data and the session that it has spent."""
-    shown = 1e-5 if delta is None else float(delta)
     return {
         "design": design,
         "coefficients": coefficients_of(design.terms, fit.estimate),
-        "privacy": PrivacyStatement.of(session.total, session.releases, session.seeded, shown),
+        "privacy": PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
         "estimate": fit.estimate,
         "system": fit.system,
         "public": None if moments is None else moments.gram,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, listed
 from dpstats.frame.design import Design
 from dpstats.frame.rows import BLOCK_ROWS, encode
 from dpstats.frame.schema import check_table
@@ -102,14 +102,14 @@ class PublicMoments:
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
         if zero:
-            said = f"the column(s) {_names(zero)} are zero in every public row"
+            said = f"the column(s) {listed(zero)} are zero in every public row"
             self._refuse(said, zero[-1], ridge)
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         null = values < _RANK_TOLERANCE * values[-1]
         if null.any():
             size = np.sqrt((vectors[:, null] ** 2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
-            said = f"the columns {_names(involved)} depend on each other"
+            said = f"the columns {listed(involved)} depend on each other"
             self._refuse(said, involved[-1], ridge)
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
@@ -318,8 +318,3 @@ def _check_constant(design: Design, gram: Array) -> None:
             f"the entry of gram for the intercept must be 1, not {gram[k, k]:.6g}: gram is the mean "
             "X'X / m. Did you pass X'X? Then divide by the number of rows (and cross, yy as well)."
         )
-
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -67,13 +67,18 @@ class PrivacyStatement:
         total: Total,
         releases: Iterable[Release],
         seeded: bool,
-        shown_delta: float,
+        delta: float | None,
     ) -> PrivacyStatement:
+        """The statement of a call that was given this delta, or none."""
         spent = tuple(
             Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu, _share(r.cost, total))
             for r in releases
         )
-        return cls(total, spent, seeded, shown_delta)
+        if isinstance(total, PurePrivacy):
+            return cls(total, spent, seeded, 0.0)
+        return (
+            cls(total, spent, seeded) if delta is None else cls(total, spent, seeded, float(delta))
+        )
 
     @property
     def mu(self) -> float:
