@@ -111,11 +111,8 @@ class BayesModel(Released):
         spread = np.sqrt((root**2).sum(axis=0))
         return np.outer(self.mean_sd, spread)
 
-    def __repr__(self) -> str:
-        return print_bayes(self._page()).to_text()
-
-    def _repr_html_(self) -> str:
-        return print_bayes(self._page()).to_html()
+    def _printed(self) -> Page:
+        return print_bayes(self._page())
 
     def summary(self) -> Page:
         """Priors and means with their errors, privacy, error parts and diagnostics."""

@@ -89,11 +89,8 @@ class EptrResult(Released):
             whole,
         )
 
-    def __repr__(self) -> str:
-        return self._page(whole=False).to_text()
-
-    def _repr_html_(self) -> str:
-        return self._page(whole=False).to_html()
+    def _printed(self) -> Page:
+        return self._page(whole=False)
 
     def summary(self) -> Page:
         """The answer with the privacy spent, the error's parts and the probabilities of an answer."""

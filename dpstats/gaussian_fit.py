@@ -42,7 +42,6 @@ from dpstats.report.result import Coefficients
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
-LONG_TAIL = 0.3
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
     "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
@@ -76,11 +75,6 @@ class CovarianceNoise:
         size = np.diag(covariance)
         bias = self.bias**2 * np.outer(size, size)
         return np.asarray(np.sqrt(noise + _products(covariance) / max(self.n, 1.0) + bias))
-
-    def relative_sd(self, covariance: Floats) -> float:
-        """Root mean square Frobenius norm of the noise, in units of the covariance."""
-        values = np.linalg.eigvals(np.linalg.solve(covariance, self.shape)).real
-        return self.sd * math.sqrt((values.sum() ** 2 + (values**2).sum()) / 2)
 
 
 def _products(matrix: Floats) -> Floats:
@@ -124,10 +118,19 @@ class GaussianFit:
 class GaussianCall:
     """The plan of a call of dp_mvnorm, from public numbers.
 
-    ``planned``: noise of covariance and mean, seldom exceeded; ``expected``: the covariance's error.
+    Attributes
+    ----------
+    plan : GaussianPlan
+    sides : tuple
+        Shares for lengths, for tails and for the share of truncated rows.
+    planned : tuple
+        Noise of covariance and mean, seldom exceeded.
+    expected : float
+        Error of the covariance that is expected.
     """
 
     plan: GaussianPlan
+    sides: tuple[float, float, float]
     planned: tuple[float, float]
     noise: NoiseLevel
     range: PublicRange
@@ -161,8 +164,8 @@ def plan_call(
 ) -> GaussianCall:
     """Rounds and shares, for what the worst public rows may be like."""
     d, m, noise = len(points.terms), points.m, noise_level(total)
-    reserved = sum(_side_shares(n, noise))
-    plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=reserved)
+    sides = _side_shares(n, noise)
+    plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=sum(sides))
     found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
     expected = _expected_error(n, d, m, noise, cond)
@@ -172,7 +175,7 @@ def plan_call(
     if gamma == 0 and d < m and method != "paper":
         simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
         planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
-    return GaussianCall(plan, planned, noise, found, gamma, eta, expected, said)
+    return GaussianCall(plan, sides, planned, noise, found, gamma, eta, expected, said)
 
 
 def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
@@ -183,9 +186,11 @@ def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
     """
     needed = 2 * 5.5 * math.sqrt(12) / n
     if noise.rho is not None:
-        return min(max(needed**2 / noise.rho, 0.03), 0.15), 0.02, 0.005
-    assert noise.epsilon is not None
-    return min(max(needed * math.sqrt(8) / noise.epsilon, 0.03), 0.15), 0.02, 0.005
+        share = needed**2 / noise.rho
+    else:
+        assert noise.epsilon is not None
+        share = needed * math.sqrt(8) / noise.epsilon
+    return min(max(share, 0.03), 0.15), 0.02, 0.005
 
 
 def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
@@ -233,7 +238,7 @@ def refined_gaussian(
 ) -> GaussianFit:
     """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
     plan = call.plan
-    lengths, tails, counts = _side_shares(session.n, call.noise)
+    lengths, tails, counts = call.sides
     schedule = Schedule(
         call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True
     )
@@ -286,13 +291,7 @@ def _fit(
     root = found.cell.root * units
     shape = symmetric(root.T @ root)
     noise = CovarianceNoise(shape, found.spread_sd, found.spread_rows, found.lost)
-    d = len(units)
-    error = math.sqrt(
-        d * (d + 1) / found.spread_rows + found.relative_noise**2 + (found.bias + found.lost) ** 2
-    )
     empty = max(1 - n / session.n, 0.0)
-    smallest = float(np.linalg.eigvalsh(found.spread)[0])
-    resolved = smallest >= 2 * found.spread_sd
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_lines(
@@ -302,7 +301,10 @@ def _fit(
         ),
         Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
         Diagnostic(
-            "smallest eigenvalue", smallest, found.spread_sd, "of the covariance in whitened units"
+            "smallest eigenvalue",
+            found.smallest,
+            found.spread_sd,
+            "of the covariance in whitened units",
         ),
         Diagnostic(
             "planned error",
@@ -311,9 +313,9 @@ def _fit(
             "of the covariance, relative, from public numbers",
         ),
     )
-    if found.tail > LONG_TAIL or found.lost > LONG_TAIL / 10:
+    if found.long_tailed:
         notes += (LONG_TAILS,)
-    if found.count < max(4 * found.count_sd, d + 1):
+    if found.count < max(4 * found.count_sd, len(units) + 1):
         notes += (
             "Hardly any private row could be used: they are missing, or have levels that the "
             "public rows do not know. What is shown is noise.",
@@ -323,7 +325,7 @@ def _fit(
             f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
             "levels that the public rows do not know.",
         )
-    if not resolved:
+    if not found.resolved:
         notes += (
             "In some direction the privacy noise is as large as the covariance itself: that "
             "direction is not resolved, and the covariance there is little more than a floor. Ask "
@@ -337,7 +339,7 @@ def _fit(
         matrix=matrix,
         source="released",
         noise=noise,
-        relative_error=error,
+        relative_error=found.relative_error,
         bounds=bounds_of_gaussian(
             call.plan, call.planned, call.noise, call.range, call.gamma, call.eta, points.m, found
         ),

@@ -126,11 +126,8 @@ class GaussianModel(Result):
             notes=self.notes,
         )
 
-    def __repr__(self) -> str:
-        return print_gaussian(self._page()).to_text()
-
-    def _repr_html_(self) -> str:
-        return print_gaussian(self._page()).to_html()
+    def _printed(self) -> Page:
+        return print_gaussian(self._page())
 
     def summary(self) -> Page:
         """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""

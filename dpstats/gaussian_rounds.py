@@ -15,6 +15,9 @@ import numpy as np
 from scipy import stats
 
 from dpstats.estimate.gaussian_planning import (
+    COARSE_RATIO,
+    KEEP_FOR_LAST,
+    MORE_ROUNDS,
     FinalCut,
     NoiseLevel,
     Tail,
@@ -28,11 +31,10 @@ from dpstats.mechanism.cell_rows import Frame, Partition
 from dpstats.mechanism.cell_session import CellSession, Lifted
 from dpstats.mechanism.scale import LogHistogram
 
-COARSE_LIFT = 0.5
+COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
+_LONG_TAIL = 0.3
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
-_MORE_ROUNDS = 6
-_KEEP = 0.35
 _OCTAVES = 32
 
 
@@ -145,6 +147,28 @@ class Moments:
         return np.asarray(np.maximum(np.linalg.eigvalsh(self.floored), 1e-15))
 
     @property
+    def smallest(self) -> float:
+        """Smallest eigenvalue of the spread as released."""
+        return float(np.linalg.eigvalsh(self.spread)[0])
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every direction stands out of the noise."""
+        return self.smallest >= 2 * self.spread_sd
+
+    @property
+    def long_tailed(self) -> bool:
+        """Whether tails were seen that a Gaussian does not have."""
+        return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def relative_error(self) -> float:
+        """Root mean square error of the covariance that is expected, in the relative Frobenius norm."""
+        d = len(self.mean)
+        sampling2 = d * (d + 1) / self.spread_rows
+        return math.sqrt(sampling2 + self.relative_noise**2 + (self.bias + self.lost) ** 2)
+
+    @property
     def relative_noise(self) -> float:
         """Root mean square Frobenius norm of the noise, in units of the covariance itself."""
         inverse = 1 / self.values
@@ -171,8 +195,6 @@ class Rounds:
         By cell.
     made : int
         Rounds before the last.
-    resolved : bool
-        Whether every direction stood out of the noise in the last round before the final one.
     radii : tuple of float
         Where rows were cut at last, by cell.
     cut : (share, noise sd)
@@ -181,7 +203,6 @@ class Rounds:
 
     moments: tuple[Moments, ...]
     made: int
-    resolved: bool
     radii: tuple[float, ...]
     cut: tuple[float, float]
 
@@ -226,9 +247,9 @@ def refine(
         made += 1
         resolved = all(u.smallest >= 6 * u.k for u in updates)
         if made == planned and schedule.extend and not resolved:
-            room = session.left - 2 * schedule.share - schedule.cut_share >= _KEEP
+            room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
             seen = all(_is_seen(m) for m in found)
-            planned += int(room and seen and made < schedule.rounds + _MORE_ROUNDS)
+            planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
         radii = [
             math.sqrt(final_cut(u.tau, c.d, c.n, cut) if last else coarse_cut(u.tau, c.d))
@@ -263,7 +284,7 @@ def refine(
         _with_tail(_moments(c, lifted, j, n_known), tail)
         for j, (c, tail) in enumerate(zip(cells, found_tails, strict=True))
     )
-    return Rounds(moments, made, resolved, tuple(radii), cut)
+    return Rounds(moments, made, tuple(radii), cut)
 
 
 def _tail(
@@ -318,25 +339,23 @@ def papers_rounds(
     share, cell, reach, largest = _PAPERS_SHARE / _PAPERS_ROUNDS, start, mean_range, condition
     log_rows = math.log(2 * n * (_PAPERS_ROUNDS + 1) / eta)
     log_term = math.log(4 * (_PAPERS_ROUNDS + 1) / eta)
-    made, resolved, filled = 0, False, False
-    while made < _PAPERS_ROUNDS and not resolved and not filled:
+    made, resolved = 0, False
+    while made < _PAPERS_ROUNDS and not resolved:
         radius = reach + math.sqrt(largest) * _longest(d, log_rows)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         found = _moments(cell, lifted, 0, True)
         update = whitening_update(found.spread, found.spread_sd)
         made, resolved = made + 1, update.smallest >= 6 * update.k
-        filled = made > 1 and update.k >= 0.5
-        if filled:
+        if made > 1 and update.k >= 0.5:
             break
         cell = cell.moved(found.mean, update.left, update.right)
         away = found.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
         reach, largest = away * _longest(d, log_term), 1.0
     radius = reach + _longest(d, log_rows)
-    last = replace(cell, radius=radius)
     part = session.left * (1 - _PAPERS_CUT_SHARE)
-    lifted, cut = session.lifted(part, (), [last.frame], [radius], COARSE_LIFT, session.left - part)
+    lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
     assert cut is not None
-    return Rounds((_moments(last, lifted, 0, True),), made, resolved, (radius,), cut)
+    return Rounds((_moments(cell, lifted, 0, True),), made, (radius,), cut)
 
 
 def _longest(d: int, log_term: float) -> float:

@@ -90,9 +90,12 @@ class PublicPoints:
         return self.deviations if self.own_units is None else self.own_units
 
     def measured_in(self, units: Floats) -> PublicPoints:
-        """The same points in other units, once their scales are known to be usable."""
-        assert len(self.deviations) == len(units)
+        """The same points in other units."""
         return replace(self, own_units=units)
+
+    def require_scales(self) -> None:
+        """Raise where the scale of a column is not known."""
+        _ = self.deviations
 
     @cached_property
     def measured(self) -> Floats:

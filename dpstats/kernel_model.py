@@ -254,11 +254,8 @@ class KernelModel(Released):
             self.released,
         )
 
-    def __repr__(self) -> str:
-        return print_kernel(self._page()).to_text()
-
-    def _repr_html_(self) -> str:
-        return print_kernel(self._page()).to_html()
+    def _printed(self) -> Page:
+        return print_kernel(self._page())
 
     def summary(self) -> Page:
         """The curve with the privacy spent, the error's parts and diagnostics."""

@@ -31,9 +31,8 @@ from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.privacy import Cost
 from dpstats.report.released import Diagnostic
 
-CUT_SHARE = 0.005
-_SEARCH = 0.03
-PURE_SEARCH = 0.07
+_CUT_SHARE = 0.005
+_SEARCH, _PURE_SEARCH = 0.03, 0.07
 """Pure budgets add up: a small share of one buys little."""
 _COARSE = 0.1
 
@@ -72,6 +71,10 @@ class Known:
     def whitening(self) -> Whitening:
         """Of measured rows."""
         return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
+
+    def start(self, n: int) -> Cell:
+        """The public mean and this whitening, from which every method starts."""
+        return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
 
 
 def known_covariance(points: PublicPoints, covariance: Any) -> Known:
@@ -203,6 +206,12 @@ def _release(
     return _Found(cell, found.total / n, found.total_sd / n, n, found.count_sd, cut)
 
 
+def _last_release(session: CellSession, cell: Cell, radius: float) -> _Found:
+    """The mean with all that is left of the total, and how many rows were cut."""
+    left = session.left
+    return _release(session, cell, radius, left * (1 - _CUT_SHARE), left * _CUT_SHARE)
+
+
 def fit_mean(
     session: CellSession, points: PublicPoints, known: Known, call: MeanCall
 ) -> GaussianFit:
@@ -212,8 +221,7 @@ def fit_mean(
     lengths of the rows are looked at privately, and a rough mean is taken first where they say that
     the public centre is far off.
     """
-    units = known.units
-    start = cell_at(np.zeros(len(units)), known.whitening, float(session.n))
+    start = known.start(session.n)
     if not known.stated:
         return _fit_by_lengths(session, points, known, call, start)
     plan, cell, radius = call.plan, start, call.plan.cut1
@@ -221,8 +229,7 @@ def fit_mean(
         assert plan.cut2 is not None
         first = _release(session, cell, radius, plan.share)
         cell, radius = _recentred(first), plan.cut2
-    left = session.left
-    found = _release(session, cell, radius, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    found = _last_release(session, cell, radius)
     return _result(session, points, known, call, found, radius, plan.rounds, 1.0)
 
 
@@ -230,10 +237,7 @@ def papers_mean(
     session: CellSession, points: PublicPoints, known: Known, call: MeanCall
 ) -> GaussianFit:
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
-    units = known.units
-    start = cell_at(np.zeros(len(units)), known.whitening, float(session.n))
-    left = session.left
-    found = _release(session, start, call.papers_cut, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    found = _last_release(session, known.start(session.n), call.papers_cut)
     return _result(session, points, known, call, found, call.papers_cut, 1, 1.0)
 
 
@@ -243,7 +247,7 @@ def _fit_by_lengths(
     """Radii from private histograms of lengths; two rounds where rows are longer than expected."""
     n, d = session.n, start.d
     tail = min(0.01, 0.3 / math.sqrt(n))
-    search = PURE_SEARCH if call.noise.rho is None else _SEARCH
+    search = _PURE_SEARCH if call.noise.rho is None else _SEARCH
     (lengths,) = cell_lengths(session, search, (), [start])
     radius = first_radius(lengths, n, d, tail)
     cell, rounds = start, 1
@@ -253,8 +257,7 @@ def _fit_by_lengths(
         radius = first_radius(lengths, n, d, tail)
     typical = lengths.quantile(0.5)
     inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
-    left = session.left
-    found = _release(session, cell, radius, left * (1 - CUT_SHARE), left * CUT_SHARE)
+    found = _last_release(session, cell, radius)
     return _result(session, points, known, call, found, radius, rounds, max(inflation, 0.5))
 
 

@@ -123,7 +123,7 @@ def dp_mixture(
     asked_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
     regime = _choose_regime(points, regime, k, w_min)
-    assert points.deviations.all()  # raises where a scale is not known
+    points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
     with naming("the private data"):

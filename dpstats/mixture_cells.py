@@ -18,7 +18,7 @@ from dpstats.mechanism.cell_rows import Codes
 from dpstats.mechanism.cell_session import CellSession
 from dpstats.mixture_tree import LEVELS, private_tree
 
-TREE_SHARE = 0.3
+_TREE_SHARE = 0.3
 """Of the total, at most, for finding the components in the regime "private"."""
 
 
@@ -63,7 +63,7 @@ def find_cells(
     if regime == "public":
         found = public_mixture(points, k, w_min, most=most)
         return _without_empty(found.partition, found.labels, found.how, 0, None)
-    tree = private_tree(session, points, session.n, k or most, w_min, TREE_SHARE, k)
+    tree = private_tree(session, points, session.n, k or most, w_min, _TREE_SHARE, k)
     valleys = tree.leaves - tree.superclusters
     said = [f"{tree.superclusters} group(s) apart among public rows"]
     if tree.levels:

@@ -28,7 +28,7 @@ from dpstats.gaussian_rounds import (
 from dpstats.mechanism.cell_rows import Codes
 from dpstats.mechanism.cell_session import CellSession
 
-COUNTS = 0.02
+_COUNTS = 0.02
 _SEARCH = 0.03
 _TAILS = 0.02
 _CUT_SHARE = 0.003
@@ -48,8 +48,6 @@ class Component:
     m : int
         Public rows of its cell.
     moments : Moments
-    mean_share : float
-        Weight of the private mean where it was averaged with the public one.
     """
 
     weight: float
@@ -58,7 +56,6 @@ class Component:
     rows_sd: float
     m: int
     moments: Moments
-    mean_share: float
 
     @property
     def hardly_there(self) -> bool:
@@ -72,7 +69,6 @@ class MixtureFit:
 
     components: tuple[Component, ...]
     rounds: Rounds
-    schedule: Schedule
     filled: float
     filled_sd: float
     corrected: bool
@@ -97,7 +93,7 @@ def fit_cells(
     5. where components overlap so much that it matters, what sorting does to them is taken off.
     """
     leaves = number_of_cells(partition)
-    counts, counts_sd = session.counts(COUNTS, partition, leaves)
+    counts, counts_sd = session.counts(_COUNTS, partition, leaves)
     rows = np.maximum(counts, _FEWEST)
     own = [points[labels == j] for j in range(leaves)]
     left = session.left - _SEARCH - _TAILS - _CUT_SHARE
@@ -123,13 +119,12 @@ def fit_cells(
     components = _components(found, counts, counts_sd, own, pool, session.n)
     components, corrected = _without_overlap(partition, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
-    noise_of_counts = [1 / math.sqrt(counts_sd**-2 + m.count_sd**-2) for m in found.moments]
+    filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
     return MixtureFit(
         components,
         found,
-        schedule,
         filled,
-        float(np.linalg.norm(noise_of_counts)) / session.n,
+        filled_sd,
         corrected,
     )
 
@@ -166,11 +161,10 @@ def _components(
         weight = v / total
         weight_sd = math.sqrt(weight * (1 - weight) / min(total, n) + (sd / total) ** 2)
         # moments were divided by the first count; both counts together know the number better
-        better = rescaled(moments, v)
-        share = 1.0
+        better = _rescaled(moments, v)
         if pool:
-            better, share = pooled(better, x, v)
-        out.append(Component(weight, weight_sd, v, sd, len(x), better, share))
+            better, _ = pooled(better, x, v)
+        out.append(Component(weight, weight_sd, v, sd, len(x), better))
     return tuple(out)
 
 
@@ -190,9 +184,7 @@ def _without_overlap(
     partition: Partition, components: tuple[Component, ...]
 ) -> tuple[tuple[Component, ...], bool]:
     """Components from their cells, where the overlap is no small part of the standard errors."""
-    clear = all(
-        float(np.linalg.eigvalsh(c.moments.spread)[0]) > 2 * c.moments.spread_sd for c in components
-    )
+    clear = all(c.moments.resolved for c in components)
     if not clear or not overlap_matters(separation(components), max(c.rows for c in components)):
         return components, False
     weights = np.array([c.weight for c in components])
@@ -211,7 +203,7 @@ def _without_overlap(
     return tuple(out), True
 
 
-def rescaled(moments: Moments, rows: float) -> Moments:
+def _rescaled(moments: Moments, rows: float) -> Moments:
     """The moments of sums that are divided by another number of rows."""
     ratio = moments.cell.n / rows
     second = (moments.spread + np.outer(moments.mean, moments.mean)) * ratio

@@ -149,11 +149,8 @@ class MixtureModel(Released):
             notes=self.notes,
         )
 
-    def __repr__(self) -> str:
-        return print_mixture(self._page()).to_text()
-
-    def _repr_html_(self) -> str:
-        return print_mixture(self._page()).to_html()
+    def _printed(self) -> Page:
+        return print_mixture(self._page())
 
     def summary(self) -> Page:
         """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""

@@ -15,7 +15,7 @@ from dpstats.estimate.gaussian_planning import (
 )
 from dpstats.fit_report import row_lines
 from dpstats.gaussian_bounds import bounds_of_mixture
-from dpstats.gaussian_fit import LONG_TAIL, LONG_TAILS
+from dpstats.gaussian_fit import LONG_TAILS
 from dpstats.gaussian_start import PublicPoints
 from dpstats.mixture_cells import Cells
 from dpstats.mixture_fit import Component, MixtureFit, separation
@@ -75,7 +75,7 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
     units = points.units
     means, errors, matrices, relative = [], [], [], []
     for c in components:
-        found, d = c.moments, len(units)
+        found = c.moments
         matrix = found.covariance
         shape = found.cell.root.T @ found.cell.root
         means.append(points.origin + units * found.centre)
@@ -83,12 +83,7 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
         error = units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape))
         errors.append(error * (math.nan if c.hardly_there else 1.0))
         matrices.append(matrix * np.outer(units, units))
-        error2 = (
-            d * (d + 1) / found.spread_rows
-            + found.relative_noise**2
-            + (found.bias + found.lost) ** 2
-        )
-        relative.append(math.nan if c.hardly_there else math.sqrt(error2))
+        relative.append(math.nan if c.hardly_there else found.relative_error)
     return MixtureNumbers(
         np.array([c.weight for c in components]),
         np.array([c.weight_sd for c in components]),
@@ -165,13 +160,9 @@ def _notes(
             f"Component(s) {', '.join(hardly)} cannot be told from empty: what is shown is public rows "
             "and noise, and no standard errors are given. Public rows may be of another population."
         )
-    if any(c.moments.tail > LONG_TAIL or c.moments.lost > LONG_TAIL / 10 for c in components):
+    if any(c.moments.long_tailed for c in components):
         notes.append(LONG_TAILS)
-    drowned = [
-        str(j + 1)
-        for j, c in enumerate(components)
-        if float(np.linalg.eigvalsh(c.moments.spread)[0]) < 2 * c.moments.spread_sd
-    ]
+    drowned = [str(j + 1) for j, c in enumerate(components) if not c.moments.resolved]
     if drowned:
         notes.append(
             "In some direction the privacy noise is as large as the covariance of component(s) "

@@ -19,6 +19,7 @@ import numpy as np
 
 from dpstats.estimate.clustering import (
     Partition,
+    Scores,
     Split,
     accepted,
     assign,
@@ -32,6 +33,7 @@ from dpstats.estimate.clustering import (
 )
 from dpstats.estimate.k_means import column_units
 from dpstats.estimate.matrices import Floats
+from dpstats.gaussian_rounds import COARSE_LIFT
 from dpstats.mechanism.cell_rows import Codes, Frame, Zones
 from dpstats.mechanism.cell_session import CellSession, Lifted
 
@@ -68,10 +70,9 @@ class Tree:
 
 @dataclass(frozen=True)
 class _Proposal:
-    """A split of a leaf and the zones that decide it."""
+    """A split of the zones' cell, and the zones that decide it."""
 
-    leaf: int
-    split: Split
+    scores: Scores
     parts: int
     zones: Zones
 
@@ -107,7 +108,7 @@ def private_tree(
         inner = [groups.core & (labels == leaf) for leaf in range(leaves)]
         frames, radii = _balls(points, inner, metrics[0])
         each = share / LEVELS
-        lifted, _ = session.lifted(each * _MOMENTS, partition, frames, radii, 0.5)
+        lifted, _ = session.lifted(each * _MOMENTS, partition, frames, radii, COARSE_LIFT)
         noise = max(noise or 0.0, _spectral_noise(lifted))
         proposals = []
         for leaf in range(leaves):
@@ -131,9 +132,10 @@ def private_tree(
         counts, sd = session.zones(each * (1 - _MOMENTS), partition, [p.zones for p in proposals])
         before = leaves
         for proposal in _chosen(proposals, counts, sd, 0.1 * w_min * n, most - leaves):
-            parts = split_labels(proposal.leaf, leaves, proposal.parts)
-            split = Split(proposal.leaf, proposal.split.scores, parts)
-            partition, leaves = (*partition, split), leaves + proposal.parts - 1
+            leaf = proposal.zones.cell
+            parts = split_labels(leaf, leaves, proposal.parts)
+            partition = (*partition, Split(leaf, proposal.scores, parts))
+            leaves += proposal.parts - 1
         if leaves == before:
             del metrics[0]
             continue
@@ -193,7 +195,7 @@ def _proposals(
             return zone_of(y, centroids)
 
         zones = Zones(leaf, centre, axes, scale, place, size)
-        out.append(_Proposal(leaf, Split(leaf, scores, ()), parts, zones))
+        out.append(_Proposal(scores, parts, zones))
     return out
 
 
@@ -206,7 +208,7 @@ def _chosen(
     ]
     out: list[_Proposal] = []
     for proposal in sorted(passed, key=lambda p: -p.parts):
-        taken = any(proposal.leaf == other.leaf for other in out)
+        taken = any(proposal.zones.cell == other.zones.cell for other in out)
         if not taken and proposal.parts - 1 <= room:
             out.append(proposal)
             room -= proposal.parts - 1

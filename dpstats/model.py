@@ -107,8 +107,8 @@ class Model(Result):
             "notes": self.notes,
         }
 
-    def __repr__(self) -> str:
-        return print_page(self._page(with_bounds=False)).to_text()
+    def _printed(self) -> Page:
+        return print_page(self._page(with_bounds=False))
 
     def _repr_html_(self) -> str:
         return print_page(self._page(with_bounds=False), as_table=True).to_html()

@@ -32,12 +32,12 @@ _SHARES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4])
 _KEEP = 0.2  # least share of the last round
 _RATIOS = np.geomspace(0.02, 1.0, 12)
 _MEAN_WEIGHT = 4.0
-_COARSE_RATIO = 0.25  # b^2/g^2 of a round before the last: mean and covariance cost 1.25 each
+COARSE_RATIO = 0.25  # b^2/g^2 of a round before the last: mean and covariance cost 1.25 each
 _RIDGE = 0.2  # what is added to eigenvalues before inversion, in units of the noise's spectral norm
 _TRACE_SD = 0.7 / _RIDGE  # of the trace of the re-whitened covariance, as estimated
 _SMALLEST = 1e-60  # eigenvalues below: nothing is learnt, and no power of them overflows
 _SEED, _RUNS = 20231, 400
-_MORE_ROUNDS, _KEEP_FOR_LAST = 6, 0.35  # as `gaussian_rounds` extends them
+MORE_ROUNDS, KEEP_FOR_LAST = 6, 0.35  # while some direction is not resolved
 _WORTH = 0.7  # rounds must lower log noise^2 of cells by this much on average
 
 
@@ -460,7 +460,7 @@ def _predict(
         inverse = 1 / s
         noise2.append(final**2 / 2 * (inverse.sum(1) ** 2 + (inverse**2).sum(1)))
         mean_noise.append(final / np.sqrt(2 * cut.ratio * size2 * s.min(1)))
-        coarse = sd((1 + _COARSE_RATIO) * last, _SHARES)[:, None]
+        coarse = sd((1 + COARSE_RATIO) * last, _SHARES)[:, None]
         s = s / (s + coarse * (_RIDGE * math.sqrt(2 * d) + math.sqrt(d / 2)))
         s = np.maximum(s, _SMALLEST)
         tau = np.maximum(s.sum(1), 1.0) + _TRACE_SD
@@ -668,17 +668,17 @@ def _run(
     size2 = float(np.quantile((rows**2).sum(axis=1), 0.95 if plan.rounds else 0.99)) * 1.1
     left, made, planned, resolved = 1 - plan.search, 0, plan.rounds, plan.rounds == 0
     while made < planned and not resolved:
-        s = noise.second((1 + _COARSE_RATIO) * size2, plan.share, n, d)
+        s = noise.second((1 + COARSE_RATIO) * size2, plan.share, n, d)
         left, made = left - plan.share, made + 1
-        seen = away + rng.standard_normal(d) * s / math.sqrt(2 * _COARSE_RATIO * size2)
+        seen = away + rng.standard_normal(d) * s / math.sqrt(2 * COARSE_RATIO * size2)
         blur = rng.standard_normal((d, d))
         released = spread + np.outer(away, away) - np.outer(seen, seen) + s * (blur + blur.T) / 2
         update = whitening_update(released, s)
         resolved = update.smallest >= 6 * update.k
         if made == planned and not resolved:
-            room = left - 2 * plan.share - plan.counts >= _KEEP_FOR_LAST
+            room = left - 2 * plan.share - plan.counts >= KEEP_FOR_LAST
             clear = s * math.sqrt(2 * d) <= 0.1 * float(np.linalg.eigvalsh(released)[-1])
-            planned += int(room and clear and made < plan.rounds + _MORE_ROUNDS)
+            planned += int(room and clear and made < plan.rounds + MORE_ROUNDS)
         spread = update.left @ spread @ update.left
         away = update.left @ (away - seen)
         last = resolved or made == planned

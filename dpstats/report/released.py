@@ -112,6 +112,16 @@ class Released:
         """The page of the fit; prints as text, shows as HTML, exports to Markdown, LaTeX, CSV."""
         raise NotImplementedError
 
+    def _printed(self) -> Page:
+        """What R's print would show."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._printed().to_text()
+
+    def _repr_html_(self) -> str:
+        return self._printed().to_html()
+
     def _bounds(self) -> tuple[Bound, ...]:
         return self.error
 
