@@ -120,13 +120,7 @@ class BayesModel(Released):
 
     def tidy(self) -> pd.DataFrame:
         """One row per class and number: class, term, estimate, std_error."""
-        means, errors = self.means.to_numpy(), self._means_sd()
-        rows = []
-        for k, name in enumerate(self.classes):
-            rows.append((name, "(prior)", float(self.prior[k]), float(self.prior_sd[k])))
-            for j, term in enumerate(self.terms):
-                rows.append((name, term, float(means[k, j]), float(errors[k, j])))
-        return pd.DataFrame(rows, columns=["class", "term", "estimate", "std_error"])
+        return self._page().groups.tidy()
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""

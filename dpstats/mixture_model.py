@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,13 +158,7 @@ class MixtureModel(Released):
 
     def tidy(self) -> pd.DataFrame:
         """One row per component and number: component, term, estimate, std_error."""
-        found = self.numbers
-        rows = []
-        for j, name in enumerate(self._names):
-            rows.append((name, "(weight)", float(found.weights[j]), float(found.weights_se[j])))
-            for i, term in enumerate(self.terms):
-                rows.append((name, term, float(found.means[j, i]), float(found.means_se[j, i])))
-        return pd.DataFrame(rows, columns=["component", "term", "estimate", "std_error"])
+        return replace(self._page().groups, names=self._names).tidy()
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""

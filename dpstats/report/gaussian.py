@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpstats.bounds.bound import Bound
 from dpstats.report.format import format_scalar
-from dpstats.report.model import closing_blocks, gaps, or_na, privacy_line
+from dpstats.report.model import closing_blocks, gaps, or_na, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Floats
@@ -56,17 +56,9 @@ class GaussianPage:
 
 def print_gaussian(page: GaussianPage) -> Page:
     """Call, means and covariance, as R prints cov.wt."""
-    return Page(
-        (
-            Heading("Call"),
-            Preformatted(page.call),
-            Heading("Mean"),
-            mean_table(page.coefficients, page.matrix, brief=True),
-            *_covariance(page),
-            Preformatted(privacy_line(page.privacy)),
-            *[Paragraph(f"Note: {note}") for note in page.notes],
-        )
-    )
+    means = mean_table(page.coefficients, page.matrix, brief=True)
+    parts = [Heading("Mean"), means, *_covariance(page)]
+    return printed(page.call, parts, page.privacy, page.notes)
 
 
 def summary_gaussian(page: GaussianPage) -> Page:

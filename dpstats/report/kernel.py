@@ -13,7 +13,7 @@ from dpstats.bounds.bound import Bound
 from dpstats.errors import ArgumentError
 from dpstats.report.eptr import Answers, answers_table
 from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import closing_blocks, privacy_line
+from dpstats.report.model import closing_blocks, printed
 from dpstats.report.plot import axes
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -89,17 +89,9 @@ def _bandwidths(page: KernelPage) -> str:
 
 def print_kernel(page: KernelPage) -> Page:
     """Call, bandwidths and some of the curve."""
-    return Page(
-        (
-            Heading("Call"),
-            Preformatted(page.call),
-            KeyValues((("Bandwidth", _bandwidths(page)),)),
-            Heading("Curve"),
-            _curve_table(page.curve),
-            Preformatted(privacy_line(page.privacy)),
-            *[Paragraph(f"Note: {note}") for note in page.notes],
-        )
-    )
+    bandwidth = KeyValues((("Bandwidth", _bandwidths(page)),))
+    parts: list[Part] = [bandwidth, Heading("Curve"), _curve_table(page.curve)]
+    return printed(page.call, parts, page.privacy, page.notes)
 
 
 def summary_kernel(page: KernelPage) -> Page:

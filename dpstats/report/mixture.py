@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpstats.bounds.bound import Bound
-from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.format import format_scalar
 from dpstats.report.gaussian import matrix_parts
-from dpstats.report.model import closing_blocks, or_na, privacy_line
+from dpstats.report.groups import Groups
+from dpstats.report.model import closing_blocks, or_na, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Floats
@@ -56,44 +57,31 @@ class MixturePage:
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
 
-
-def _means_table(page: MixturePage, main: bool = False) -> Table:
-    """Components in rows, weights and means in columns."""
-    weights = [float(v) for v in page.weights]
-    columns = [
-        Column("", list(page.names), align="l", csv_name="component"),
-        Column("weight", [format_scalar(v, 4) for v in weights], weights),
-    ]
-    for j, term in enumerate(page.terms):
-        values = [float(v) for v in page.means[:, j]]
-        columns.append(Column(term, format_numbers(values, digits=4), values))
-    return Table.from_columns(columns, main=main)
+    @property
+    def groups(self) -> Groups:
+        """The components."""
+        return Groups(
+            "component",
+            "weight",
+            self.names,
+            self.terms,
+            self.weights,
+            self.weights_se,
+            self.means,
+            self.means_se,
+        )
 
 
 def print_mixture(page: MixturePage) -> Page:
     """Call, weights and means by component."""
-    return Page(
-        (
-            Heading("Call"),
-            Preformatted(page.call),
-            Heading("Weights and means by component"),
-            _means_table(page),
-            Preformatted(privacy_line(page.privacy)),
-            *[Paragraph(f"Note: {note}") for note in page.notes],
-        )
-    )
+    parts: list[Part] = [Heading("Weights and means by component"), page.groups.table()]
+    return printed(page.call, parts, page.privacy, page.notes)
 
 
 def summary_mixture(page: MixturePage) -> Page:
     """The print with standard errors, covariances, the privacy spent, bounds and diagnostics."""
     left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
     asked = "the partition decided" if page.asked is None else f"{page.asked} asked for"
-    errors = [
-        Column("", list(page.names), align="l", csv_name="component"),
-        Column("weight", [or_na(float(v)) for v in page.weights_se]),
-    ]
-    for j, term in enumerate(page.terms):
-        errors.append(Column(term, [or_na(float(v)) for v in page.means_se[:, j]]))
     shapes = Table.from_columns(
         [
             Column("", list(page.names), align="l", csv_name="component"),
@@ -117,9 +105,9 @@ def summary_mixture(page: MixturePage) -> Page:
             )
         ),
         Heading("Weights and means by component"),
-        _means_table(page, main=True),
+        page.groups.table(main=True),
         Heading("Standard errors (sampling and privacy)"),
-        Table.from_columns(errors),
+        page.groups.errors(),
         Heading("Covariances: expected relative error (Frobenius norm) and condition number"),
         shapes,
     ]

@@ -53,14 +53,21 @@ def print_page(page: ModelPage, as_table: bool = False) -> Page:
     terms = page.coefficients.terms
     coef = format_numbers([float(v) for v in page.coefficients.coef], digits=5)
     table = Table(terms, (tuple(coef),), align=tuple("r" for _ in coef))
+    shown = table if as_table else _folded(terms, coef)
+    return printed(page.call, [Heading("Coefficients"), shown], page.privacy, page.notes)
+
+
+def printed(
+    call: str, parts: Sequence[Part], privacy: PrivacyStatement, notes: Sequence[str]
+) -> Page:
+    """R's print of anything: the call, what was found, the privacy spent in a line, and notes."""
     return Page(
         (
             Heading("Call"),
-            Preformatted(page.call),
-            Heading("Coefficients"),
-            table if as_table else _folded(terms, coef),
-            Preformatted(privacy_line(page.privacy)),
-            *[Paragraph(f"Note: {note}") for note in page.notes],
+            Preformatted(call),
+            *parts,
+            Preformatted(privacy_line(privacy)),
+            *[Paragraph(f"Note: {note}") for note in notes],
         )
     )
 

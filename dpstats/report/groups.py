@@ -1,0 +1,75 @@
+"""Tables of groups of rows (classes, components): a share and a mean in every column, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.model import or_na
+from dpstats.report.result import Floats
+from dpstats.report.table import Column, Table
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups in rows.
+
+    Attributes
+    ----------
+    kind, share : str
+        What a group and what its share is called.
+    names : sequence
+    terms : sequence of str
+    shares, shares_se : (k,) arrays
+    means, means_se : (k, d) arrays
+    """
+
+    kind: str
+    share: str
+    names: Sequence[Any]
+    terms: Sequence[str]
+    shares: Floats
+    shares_se: Floats
+    means: Floats
+    means_se: Floats
+
+    def table(self, *, main: bool = False) -> Table:
+        """Shares and means, as R prints a discriminant analysis."""
+        shares = [float(v) for v in self.shares]
+        columns = [
+            self._first(),
+            Column(self.share, [format_scalar(v, 4) for v in shares], shares),
+        ]
+        for j, term in enumerate(self.terms):
+            values = [float(v) for v in self.means[:, j]]
+            columns.append(Column(term, format_numbers(values, digits=4), values))
+        return Table.from_columns(columns, main=main)
+
+    def errors(self) -> Table:
+        """Standard errors of both."""
+        columns = [self._first(), Column(self.share, [or_na(float(v)) for v in self.shares_se])]
+        for j, term in enumerate(self.terms):
+            columns.append(Column(term, [or_na(float(v)) for v in self.means_se[:, j]]))
+        return Table.from_columns(columns)
+
+    def tidy(self) -> pd.DataFrame:
+        """One row per group and number, the share first."""
+        k, d = np.shape(self.means)
+        values = np.column_stack([self.shares, self.means])
+        errors = np.column_stack([self.shares_se, self.means_se])
+        return pd.DataFrame(
+            {
+                self.kind: [name for name in self.names for _ in range(d + 1)],
+                "term": [f"({self.share})", *self.terms] * k,
+                "estimate": values.ravel(),
+                "std_error": errors.ravel(),
+            }
+        )
+
+    def _first(self) -> Column:
+        return Column("", [str(n) for n in self.names], align="l", csv_name=self.kind)
