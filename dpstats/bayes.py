@@ -8,13 +8,14 @@ The way of a call: public rows (or declared limits) give the classes, scales, ce
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
-from dpstats.call import call_text, check_limits, check_numbers, same_table
+from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
@@ -50,6 +51,8 @@ def eptr_bayes(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> BayesModel:
     """Fit a Gaussian Bayes classifier under differential privacy.
@@ -81,7 +84,7 @@ def eptr_bayes(
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
         from public frequencies.
-    calibration, allow_unproved, eta, seed
+    calibration, allow_unproved, eta, executor, progress, seed
         As for `eptr_lm`.
 
     Returns
@@ -132,8 +135,7 @@ def eptr_bayes(
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
     check_limits(design, public is None, limits, ALONE)
-    with naming("the private data"):
-        rows = design.rows(data)
+    rows = private_rows(design, data, "eptr_bayes", executor, progress)
     geometry = find_geometry(
         design, len(levels), public, limits, method, covariance, rows.n, budget.mu
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
-from dpstats.frame import Design, PublicMoments, Rows, public_moments
+from dpstats.frame import Design, PublicMoments, Reading, Rows, public_moments
 from dpstats.mechanism.privacy import Privacy
 
 SAME_TABLE = (
@@ -26,7 +27,8 @@ SAME_TABLE = (
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:
     """Said where the public sample is the private table."""
-    return (SAME_TABLE,) if public is data else ()
+    same = public is data or (isinstance(data, str) and isinstance(public, str) and public == data)
+    return (SAME_TABLE,) if same else ()
 
 
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
@@ -85,9 +87,9 @@ def resolve_public(
     limits: Mapping[str, Any] | None,
 ) -> PublicMoments:
     """Public moments of the formula: learnt from public rows, or those that were given."""
-    if isinstance(public, str):
+    if isinstance(public, str) and public.lstrip().startswith("{"):
         raise PublicDataError(
-            "public= is a text; a table goes there, or PublicMoments.from_json(text)."
+            "public= is a JSON text; give PublicMoments.from_json(text), or a table."
         )
     if not isinstance(public, PublicMoments):
         with naming("the public data"):
@@ -153,6 +155,18 @@ def check_limits(
                     else f"ranges are for {alone}; beside public data, limits give levels of categories."
                 )
             )
+
+
+def private_rows(
+    design: Design,
+    data: Any,
+    function: str,
+    executor: Executor | None,
+    progress: bool | None,
+) -> Rows:
+    """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
+    with naming("the private data"):
+        return design.rows(data, Reading(function, executor, progress))
 
 
 def check_size(rows: Rows) -> None:

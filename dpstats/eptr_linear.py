@@ -8,6 +8,7 @@ back. The privacy is proved in `dpstats.mechanism.least_squares` and `dpstats.me
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.call import (
@@ -15,6 +16,7 @@ from dpstats.call import (
     check_limits,
     check_numbers,
     check_size,
+    private_rows,
     same_table,
 )
 from dpstats.eptr_linear_fit import adaptive, adassp, make_test, tested
@@ -25,7 +27,7 @@ from dpstats.eptr_linear_plan import (
     public_geometry,
     without_coef,
 )
-from dpstats.errors import ArgumentError, naming
+from dpstats.errors import ArgumentError
 from dpstats.lm import check_response
 from dpstats.mechanism.least_squares import (
     LeastSquaresSession,
@@ -66,6 +68,8 @@ def eptr_lm(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> EptrLinearModel:
     """Fit a linear model by efficient Propose-Test-Release: noise for the data set at hand.
@@ -108,6 +112,8 @@ def eptr_lm(
         still confirms the claim.
     eta : float
         Failure probability of the bounds.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -155,8 +161,7 @@ def eptr_lm(
                 "limits['(coef)'] has no effect here: public rows bound the coefficients."
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
-    with naming("the private data"):
-        rows = design.rows(data)
+    rows = private_rows(design, data, "eptr_lm", executor, progress)
     if moments is not None:
         geometry = public_geometry(moments, public, method, budget.mu, rows.n)
     check_size(rows)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.call import call_text, check_numbers, same_table
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
+from dpstats.call import call_text, check_numbers, private_rows, same_table
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
 from dpstats.gaussian_start import PublicPoints, check_gamma, find_points, whiten
@@ -40,6 +41,8 @@ def dp_mean(
     method: str | None = None,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> GaussianModel:
     """Estimate a mean under differential privacy; one public row is enough.
@@ -72,6 +75,8 @@ def dp_mean(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -99,8 +104,7 @@ def dp_mean(
     check_gamma(gamma)
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
-    with naming("the private data"):
-        rows = points.design.rows(data)
+    rows = private_rows(points.design, data, "dp_mean", executor, progress)
     plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
     _warn(plan.warnings)
     with CellSession(rows, points.origin, known.units, total, make_noise(seed)) as session:
@@ -125,6 +129,8 @@ def dp_mvnorm(
     method: str | None = None,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> GaussianModel:
     """Estimate a mean and a covariance matrix under differential privacy, from d + 1 public rows on.
@@ -161,6 +167,8 @@ def dp_mvnorm(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -201,8 +209,7 @@ def dp_mvnorm(
     points = find_points("dp_mvnorm", formula, public, limits)
     _check_points(points, pool, gamma, cond, method)
     whitening = whiten(points)
-    with naming("the private data"):
-        rows = points.design.rows(data)
+    rows = private_rows(points.design, data, "dp_mvnorm", executor, progress)
     _check_size(rows.n, len(points.terms))
     plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
     _warn(plan.warnings)

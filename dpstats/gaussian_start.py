@@ -19,7 +19,7 @@ from dpstats.estimate.matrices import (
     symmetric_power,
 )
 from dpstats.frame import Design, PublicMoments, check_columns, points_formula
-from dpstats.frame.source import as_table
+from dpstats.frame.source import public_table
 
 _SHOWN = 2000
 
@@ -122,14 +122,14 @@ def find_points(
             "columns that may be shown to anybody. They need not come from quite the same "
             "population."
         )
-    if isinstance(public, PublicMoments | str):
+    if isinstance(public, PublicMoments):
         raise PublicDataError(
-            f"{function} takes public rows, a table of the same columns; moments or texts are for dp_lm."
+            f"{function} takes public rows, a table of the same columns; moments are for dp_lm."
         )
     if limits is not None and not isinstance(limits, Mapping):
         raise ArgumentError(f"limits must be a dict such as {{'g': ['a', 'b']}}, not {limits!r}.")
     with naming("the public data"):
-        table = as_table(public)
+        table = public_table(public)
         formula = points_formula(columns, table.names)
         design = Design.learn(formula, public, limits=limits)
     check_limits(design, False, limits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    private_rows,
     public_rows,
     resolve_public,
     same_table,
     spent_note,
 )
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.family import Family, resolve_family
@@ -61,6 +63,8 @@ def dp_glm(
     weights: str | None = None,
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> GlmModel:
     """Fit a generalised linear model under differential privacy.
@@ -98,6 +102,8 @@ def dp_glm(
         as for `dp_lm`.
     limits : mapping, optional
         As for `dp_lm`.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -136,8 +142,7 @@ def dp_glm(
     _check_response(design, model)
     check_limits(design, method == "ssp", limits)
     known = _public_rows(moments, public, model)
-    with naming("the private data"):
-        rows = design.rows(data)
+    rows = private_rows(design, data, "dp_glm", executor, progress)
     check_size(rows)
     noise = make_noise(seed)
     c_limits: Limits | None = Limits(1.0, 0.25) if model.canonical and model.binary else None

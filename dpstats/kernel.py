@@ -8,10 +8,11 @@ follow. The privacy is proved in `dpstats.mechanism.kernel_session` and `dpstats
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.call import call_text, check_limits, check_numbers, same_table
-from dpstats.errors import ArgumentError, naming
+from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
+from dpstats.errors import ArgumentError
 from dpstats.kernel_fit import adaptive, make_test, papers, sums, tested
 from dpstats.kernel_model import KernelModel
 from dpstats.kernel_plan import find_bandwidths, find_design, find_setting
@@ -52,6 +53,8 @@ def eptr_nw(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> KernelModel:
     """Fit a smooth curve, or surface, by kernel regression under differential privacy.
@@ -89,7 +92,7 @@ def eptr_nw(
     limits : mapping, optional
         Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
         required.
-    calibration, allow_unproved, eta, seed
+    calibration, allow_unproved, eta, executor, progress, seed
         As for `eptr_lm`.
 
     Returns
@@ -122,8 +125,7 @@ def eptr_nw(
     design = find_design(formula, public, limits)
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
-    with naming("the private data"):
-        rows = design.rows(data)
+    rows = private_rows(design, data, "eptr_nw", executor, progress)
     setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, budget.mu)
     noise = make_noise(seed)
     if method == "gp":

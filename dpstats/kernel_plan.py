@@ -92,9 +92,9 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
 
 
 def _names(public: Any) -> tuple[str, ...]:
-    from dpstats.frame.source import as_table
+    from dpstats.frame.source import public_table
 
-    return tuple(as_table(public).names)
+    return tuple(public_table(public).names)
 
 
 def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:

@@ -74,7 +74,8 @@ def anchored(
     """Score rounds from a public anchor.
 
     1. a private histogram of row lengths says where rows are cut;
-    2. the second moments of the cut rows are released once;
+    2. the second moments of the cut rows are released once (by the reading of the rows that also counts
+       the scores of the first round);
     3. each round measures the scale of the scores at the present anchor, releases the mean cut
        score there and takes a Newton step. Rounds go on while the scale falls; the last one takes
        what is left of the total and is accompanied by the mean squared residual and the shares of
@@ -92,16 +93,17 @@ def anchored(
     quantile = lengths.quantile(0.9) or math.sqrt(d)
     gram_mu = mu * math.sqrt(plan.gram)
     radius = choose_radius(quantile, n, d, gram_mu)
-    released = session.gram(plan.gram, radius)
+    guess = _public_scale(moments, back, d)
+    first = (anchor - start, *_window(guess, sure=False))
+    released = session.gram(plan.gram, radius, ahead=first)
     curvature = shrink_second_moment(released.value, released.noise_sd)
     penalty = ridge * back.T @ back
 
-    guess = _public_scale(moments, back, d)
     steps: list[Step] = []
     last = None
     while True:
-        lowest, octaves = _window(guess, sure=bool(steps))
-        histogram = session.score_histogram(plan.scale, anchor - start, lowest, octaves)
+        asked = (anchor - start, *_window(guess, sure=True)) if steps else first
+        histogram = session.score_histogram(plan.scale, *asked)
         scale = histogram.quantile(0.9) or guess or histogram.peak()
         done = _is_last(plan, len(steps), session.left, scale, last, guess)
         part = plan.step if not done else session.left * (1 - plan.squares - plan.counts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    private_rows,
     resolve_public,
     same_table,
     spent_note,
 )
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.estimate.matrices import equilibrated_whitening, symmetric_whitening
 from dpstats.frame import Design
 from dpstats.linear_fit import Extent, anchored, pmt, ssp
@@ -53,6 +55,8 @@ def dp_lm(
     weights: str | None = None,
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> LinearModel:
     """Fit a linear model under differential privacy.
@@ -64,10 +68,14 @@ def dp_lm(
         / ^ and parentheses; functions log, log2, log10, exp, sqrt, I, C (with contrasts), center,
         scale, poly, bs, cr, cc and offset, computed row by row. What they learn (levels, means, knots)
         they learn from the public rows; ``.`` is every other public column.
-    data : pandas, polars or pyarrow table
-        The private rows. Rows that are missing, not finite, or carry a level that the public data
-        do not know count as zero; nothing is ever said about an individual row. Column names and
-        kinds are public: fix them without looking at values (``read_csv(..., dtype=...)``).
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows: a pandas, polars or pyarrow table; the path of a Parquet file or folder; a list
+        of tables; a function that returns tables block by block, anew at every call
+        (``lambda: pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask DataFrame, which is read
+        by its own workers. Only tables need fit in memory; the result is the same to the bit. Rows
+        that are missing, not finite, or carry a level that the public data do not know count as zero;
+        nothing is ever said about an individual row. Column names and kinds are public: fix them
+        without looking at values (``read_csv(..., dtype=...)``).
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
         matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
@@ -91,6 +99,13 @@ def dp_lm(
         For "ssp": ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, one entry per column; and
         optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a
         category, and ``"(weights)"``.
+    executor : concurrent.futures.Executor, optional
+        What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
+        ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
+        The result is the same to the bit.
+    progress : bool, optional
+        A bar of the passes over the rows. Default: in interactive sessions, for passes of more than
+        two seconds.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -133,8 +148,7 @@ def dp_lm(
         design = moments.design
     check_response(design)
     check_limits(design, method == "ssp", limits)
-    with naming("the private data"):
-        rows = design.rows(data)
+    rows = private_rows(design, data, "dp_lm", executor, progress)
     check_size(rows)
     noise = make_noise(seed)
     if moments is None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
-from dpstats.call import call_text, check_numbers, same_table
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, naming
+from dpstats.call import call_text, check_numbers, private_rows, same_table
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.estimate.k_means import column_units
 from dpstats.gaussian_fit import noise_level
 from dpstats.gaussian_start import PublicPoints, find_points
@@ -50,6 +51,8 @@ def dp_mixture(
     pool: bool = True,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    executor: Executor | None = None,
+    progress: bool | None = None,
     seed: int | None = None,
 ) -> MixtureModel:
     """Estimate a mixture of Gaussians under differential privacy, with a little public data.
@@ -86,6 +89,8 @@ def dp_mixture(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -126,8 +131,7 @@ def dp_mixture(
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
-    with naming("the private data"):
-        rows = points.design.rows(data)
+    rows = private_rows(points.design, data, "dp_mixture", executor, progress)
     if rows.n < 2 * (k or 1):
         raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
     noise = noise_level(total)

@@ -410,7 +410,7 @@ REFUSED: list[Any] = [
     ({"public": PUBLIC[PUBLIC.g != "c"].head(3)}, "two of the class|two or more"),
     ({"public": PUBLIC.assign(x1=np.nan)}, "usable value"),
     ({"public": PUBLIC.assign(g=pd.Series([None] * 200, dtype="str"))}, "missing"),
-    ({"public": "abc"}, "table"),
+    ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments("x1 ~ x2", PUBLIC)}, "not from moments"),
     ({"formula": "~ x1"}, "no class on its left side"),
     ({"formula": "g ~"}, "nothing stands"),

@@ -18,7 +18,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import dp_lm, eptr_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
-from dpstats.frame.source import PandasTable
+from dpstats.frame.table import PandasTable
 from tests.test_lm import found_rows
 
 FORMULA = "y ~ x1 + x2 + g"

@@ -492,7 +492,7 @@ REFUSED: list[Any] = [
     ({"public": PUBLIC.drop(columns="x1")}, "in the public data.*x1"),
     ({"public": PUBLIC.assign(x1=0.5)}, "do not vary in x1"),
     ({"public": PUBLIC.assign(y=np.nan)}, "usable value"),
-    ({"public": "abc"}, "table"),
+    ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments("y ~ x1", PUBLIC)}, "not from moments"),
     ({"eta": 0}, "eta must lie"),
     ({"seed": -1}, "seed must be"),

@@ -939,7 +939,7 @@ REFUSED: list[Any] = [
     ({"formula": "~ x1 +"}, "cannot be parsed"),
     ({"formula": "~ lag(x1)"}, "lag"),
     ({"public": None}, "public=frame"),
-    ({"public": "abc"}, "takes public rows"),
+    ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments(FORMULA, PUBLIC)}, "takes public rows"),
     ({"public": 3}, "in the public data.*table"),
     ({"public": {"x1": [1]}}, "in the public data.*table"),

@@ -95,9 +95,9 @@ class _Still(CellRows):
     def _over(self, work: Any) -> Any:
         if self._cached is None:
             list(super()._over(lambda slab: slab))
-            self._pool.shutdown()
+            self._threads.shutdown()
         with np.errstate(all="ignore"):
-            for slab in self._cached or ():
+            for slab in (slab for block in self._cached or () for slab in block):
                 self._prepare(slab)
                 yield work(slab)
 

@@ -677,7 +677,7 @@ REFUSED: list[Any] = [
     ({"formula": []}, "one-sided formula"),
     ({"formula": ["x1", "x1"]}, "listed twice"),
     ({"public": None}, "public=frame"),
-    ({"public": "abc"}, "takes public rows"),
+    ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments(FORMULA, PUBLIC)}, "takes public rows"),
     ({"public": 3}, "table"),
     ({"public": PUBLIC.head(0)}, "public rows"),

@@ -16,12 +16,12 @@ from dpstats.errors import DPStatsError, FormulaError
 from dpstats.frame.design import Design
 from dpstats.frame.formula import Piece
 from dpstats.frame.parse import formula_text, parse
-from dpstats.frame.source import as_table
+from dpstats.frame.source import public_table
 
 
 def learn_classes(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[Design, str]:
     """The design of a classification and the name of its class column, from public rows."""
-    text, name = _classes_formula(formula, as_table(public).names)
+    text, name = _classes_formula(formula, public_table(public).names)
     with _as_written(formula, text, name):
         return replace(Design.learn(text, public, limits=limits), formula=formula), name
 

@@ -15,9 +15,11 @@ from dpstats.frame.bind import BoundFactor
 from dpstats.frame.engine import Column, Pieces
 from dpstats.frame.evaluate import State
 from dpstats.frame.formula import Expr, Piece
-from dpstats.frame.rows import BLOCK_ROWS, Rows, encode
+from dpstats.frame.reading import Reading
+from dpstats.frame.rows import ROLES, Rows, encode
 from dpstats.frame.schema import ColumnSpec, check_table
-from dpstats.frame.source import as_table, slices
+from dpstats.frame.source import BLOCK_ROWS, open_source, public_table
+from dpstats.frame.table import Table, slices
 
 Array = npt.NDArray[np.float64]
 
@@ -127,23 +129,35 @@ class Design:
 
         return declare(formula, schema, weights, offset)
 
-    def rows(self, data: Any) -> Rows:
+    def rows(self, data: Any, reading: Reading | None = None) -> Rows:
         """Check a table's columns against the design; its values are read when iterated.
+
+        Parameters
+        ----------
+        data : table, path, blocks or Dask DataFrame
+            See `source`.
+        reading : Reading, optional
+            Where the rows are read, and whether a bar shows it.
 
         Raises
         ------
         SchemaError
             If a column is missing or of another kind, or the table has no row.
         """
-        table = as_table(data)
-        check_table(self, table, ("y", "offset", "weight"))
-        if table.n == 0:
+        source = open_source(data)
+        reading = reading or Reading()
+        n = reading.size(source, self.check, self.columns_for(ROLES))
+        if n == 0:
             raise SchemaError("the table has no rows.")
-        return Rows(self, table)
+        return Rows(self, source, reading, n)
+
+    def check(self, table: Table) -> None:
+        """Raise unless a table has all columns, each of its kind."""
+        check_table(self, table, ROLES)
 
     def matrix(self, newdata: Any) -> tuple[Array, Array]:
         """Design (k, d) and offset (k,) of rows to predict; NaN where a row cannot be encoded."""
-        table = as_table(newdata)
+        table = public_table(newdata)
         check_table(self, table, ("offset",))
         x = np.empty((table.n, len(self.terms)), order="F")
         offset = np.zeros(table.n)

@@ -16,7 +16,8 @@ from dpstats.frame.evaluate import State, learn_states, resolve
 from dpstats.frame.formula import Expr, Piece, parse_factor
 from dpstats.frame.parse import Parsed, formula_text, parse
 from dpstats.frame.schema import ColumnSpec, Declared, declared_spec, require_column
-from dpstats.frame.source import ADVICE, WORDS, Levels, Table, as_table, check_levels
+from dpstats.frame.source import public_table
+from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -34,7 +35,7 @@ def learn(
     limits: Mapping[str, Any],
 ) -> Design:
     """See :meth:`Design.learn`."""
-    table = as_table(public)
+    table = public_table(public)
     parsed, offsets = _parse(formula, table.names, weights, offset)
     factors = _factors(parsed)
     if parsed.response is not None:

@@ -13,9 +13,10 @@ import pandas as pd
 
 from dpstats.errors import ArgumentError, PublicDataError, listed
 from dpstats.frame.design import Design
-from dpstats.frame.rows import BLOCK_ROWS, encode
+from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import as_table, slices
+from dpstats.frame.source import BLOCK_ROWS, public_table
+from dpstats.frame.table import slices
 
 Array = npt.NDArray[np.float64]
 
@@ -235,7 +236,7 @@ def public_moments(
     <PublicMoments: y ~ x; 2 columns; 2 public rows, 1 left out>
     """
     design = Design.learn(formula, public, weights=weights, offset=offset, limits=limits)
-    table = as_table(public)
+    table = public_table(public)
     roles = [
         role
         for role, used in (

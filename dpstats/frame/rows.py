@@ -6,9 +6,10 @@ row is encoded by itself: replacing one changes no other row, raises nothing and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,9 @@ import numpy.typing as npt
 from dpstats.errors import ArgumentError, unheard
 from dpstats.frame.evaluate import basis, evaluate
 from dpstats.frame.formula import BASES
-from dpstats.frame.source import Codes, Table, slices
+from dpstats.frame.reading import Bar, Reading
+from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, other_rows
+from dpstats.frame.table import Codes, Table, slices
 
 if TYPE_CHECKING:
     from dpstats.frame.design import Design
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-BLOCK_ROWS = 65536
+T = TypeVar("T")
+
+ROLES = ("y", "offset", "weight")
+"""What is read of a row besides its design."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,6 +56,9 @@ class Block:
         return "<Block>"
 
 
+Piece = Callable[[], Block]
+
+
 class Rows:
     """An encoded table, read lazily and as often as one likes.
 
@@ -68,21 +77,97 @@ class Rows:
     np.float64(6.0)
     """
 
-    def __init__(self, design: Design, table: Table) -> None:
+    def __init__(
+        self, design: Design, source: Source | DaskPartitions, reading: Reading, n: int
+    ) -> None:
         self.design = design
-        self.n = table.n
+        self.n = n
         self.d = len(design.terms)
-        self._table = table
+        self._source = source
+        self._reading = reading
+        self._columns = design.columns_for(ROLES)
+        self._passes = 0
 
     def __repr__(self) -> str:
         return f"<Rows: n = {self.n}, d = {self.d}>"
 
+    @property
+    def threads(self) -> Executor | None:
+        """Threads that the caller has given for the work in this process."""
+        return self._reading.threads
+
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
         """Blocks of at most ``size`` rows, in the table's order."""
+        for piece in self.pieces(size):
+            yield piece()
+
+    def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Piece]:
+        """Blocks that are still to be encoded, which is done by calling them, in any thread."""
         if size < 1:
             raise ArgumentError(f"size must be at least 1, not {size}.")
-        for start, stop in slices(self.n, size):
-            yield self._block(start, stop)
+        if isinstance(self._source, DaskPartitions):
+            raise TypeError("a Dask DataFrame is read by its workers")
+        read = 0
+        with self._bar() as bar:
+            for table in self._source.tables(self._columns):
+                for start, stop in slices(table.n, size):
+                    yield _Piece(self.design, table, start, stop)
+                    bar.advance(stop - start)
+                read += table.n
+        if read != self.n:
+            raise other_rows(self.n, read)
+
+    def elsewhere(self, task: Callable[[Rows], T]) -> Iterator[T] | None:
+        """What ``task`` finds in every part of the rows, worked on elsewhere; None: do it here.
+
+        Raises PassError, and says no more, where a part could not be worked on.
+        """
+        work = _OnPart(self.design, task)
+        found = self._reading.elsewhere(self._source, self._columns, work)
+        return None if found is None else self._counted(found)
+
+    def _counted(self, found: Iterator[tuple[int, T]]) -> Iterator[T]:
+        read = 0
+        with self._bar() as bar:
+            for rows, result in found:
+                yield result
+                read += rows
+                bar.advance(rows)
+        if read != self.n:
+            raise other_rows(self.n, read)
+
+    def _bar(self) -> Bar:
+        self._passes += 1
+        return self._reading.bar(self._passes, self.n)
+
+
+@dataclass(frozen=True)
+class _OnPart(Generic[T]):
+    """A task for the encoded rows of a part of a table; with their number."""
+
+    design: Design
+    task: Callable[[Rows], T]
+
+    def __call__(self, part: Source) -> tuple[int, T]:
+        rows = Rows(self.design, part, Reading(), part.size(_as_before))
+        return rows.n, self.task(rows)
+
+
+def _as_before(table: Table) -> None:
+    """A table's columns were checked when its rows were counted."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Piece:
+    """Rows start:stop of a table, encoded when called; never fails because of a cell."""
+
+    design: Design
+    table: Table
+    start: int
+    stop: int
+
+    def __call__(self) -> Block:
+        return self._block(self.start, self.stop)
 
     def _block(self, start: int, stop: int) -> Block:
         block = self._encoded(start, stop)
@@ -103,13 +188,13 @@ class Rows:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it defies reading, whatever it raises."""
-        return unheard(lambda: encode(self.design, self._table, start, stop)[0])
+        return unheard(lambda: encode(self.design, self.table, start, stop)[0])
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
-        return Block(np.zeros((1, self.d)), nothing, offset, weight)
+        return Block(np.zeros((1, len(self.design.terms))), nothing, offset, weight)
 
 
 def encode(
@@ -117,7 +202,7 @@ def encode(
     table: Table,
     start: int,
     stop: int,
-    roles: Collection[str] = ("y", "offset", "weight"),
+    roles: Collection[str] = ROLES,
 ) -> tuple[Block, Mask]:
     """Encode rows start:stop.
 

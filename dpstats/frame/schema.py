@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpstats.errors import SchemaError
-from dpstats.frame.source import ADVICE, WORDS, Levels, Table, check_levels
+from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
 if TYPE_CHECKING:
     from dpstats.frame.design import Design

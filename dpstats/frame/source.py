@@ -1,327 +1,373 @@
-"""Tables as columns of numbers and codes, a slab of rows at a time.
+"""What a call may read its rows from: one table after another, as often as it likes.
 
-What a table may be: a pandas DataFrame, or anything with ``__arrow_c_stream__`` (polars, pyarrow,
-DuckDB). Only names and types of columns are looked at when a table is opened; every reader of
-values is total, so that no cell of a private row can raise.
+A pandas DataFrame; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB); the path of a Parquet
+file or folder; a list of such tables, or a function that returns them block by block, anew each
+time; a Dask DataFrame. A source tells its size and the kinds of its columns, hands out its tables,
+and falls into parts that can be pickled and read elsewhere.
+
+That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
+in them, may not: the texts of other libraries' errors quote cells, and are withheld.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import SchemaError
+from dpstats.errors import PassError, SchemaError, unheard
+from dpstats.frame.table import Table, as_table, is_arrow, slices
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Levels = tuple[Any, ...]
-Kind = Literal["number", "bool", "category", "object", "missing", "datetime", "other"]
+T = TypeVar("T")
+Check = Callable[[Table], None]
 
-WORDS = {
-    "number": "numbers",
-    "bool": "True/False",
-    "category": "categories",
-    "object": "Python objects",
-    "missing": "only missing values",
-    "datetime": "dates or times",
-    "other": "values of a type that has no place in a formula",
-}
-ADVICE = {
-    "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
-    "object": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
-    "category": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
-    "other": "turn it into numbers, booleans or strings first",
-}
+BLOCK_ROWS = 65536
+_PART_NUMBERS = 2**20
+_BUFFER = 2**20
+ONE_SHOT = (
+    "can be read once only, and a fit reads its rows several times. Give a list of tables, the "
+    "path of a Parquet file or folder, or a function that starts afresh each time: "
+    "lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
+)
 
 
-@dataclass(frozen=True)
-class ColumnType:
-    """What the schema of a table says of a column."""
+class Source(Protocol):
+    """Rows in one or several tables."""
 
-    kind: Kind
-    label: str  # the type as the table's library writes it
+    def size(self, check: Check) -> int:
+        """Number of rows (public); ``check`` is called with every table's schema."""
 
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        """All rows, one table after another; at least the columns that are named."""
 
-class Table(Protocol):
-    """A table of n rows, readable by position as often as one likes."""
+    def parts(self, columns: Sequence[str]) -> Iterator[Source]:
+        """The same rows in several sources that can be pickled."""
 
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    def type_of(self, name: str) -> ColumnType: ...
-
-    def declared_levels(self, name: str) -> Levels | None:
-        """Levels that the type itself declares, in its order. For public tables only."""
-
-    def observed_levels(self, name: str) -> Levels:
-        """Sorted levels among the rows. For public tables only."""
-
-    def numbers(self, name: str, start: int, stop: int) -> Array:
-        """Rows start:stop as float64, NaN where missing; possibly a view: do not write to it."""
-
-    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
-        """Rows start:stop as positions in ``levels``, -1 where missing or unknown."""
+    def whole(self) -> Table:
+        """All rows in one table in memory."""
 
 
-def as_table(data: Any) -> Table:
-    """Open a table.
+def open_source(data: Any) -> Source | DaskPartitions:
+    """See the module's docstring; reads nothing of a source that is not in memory.
 
     Raises
     ------
     SchemaError
-        If ``data`` is no table, has no row, or has columns of several levels.
-
-    Examples
-    --------
-    >>> as_table(pd.DataFrame({"x": [1, 2]})).type_of("x")
-    ColumnType(kind='number', label='int64')
+        If ``data`` is nothing of the kind, or can be read once only.
     """
-    if isinstance(data, pd.DataFrame):
-        if isinstance(data.columns, pd.MultiIndex):
-            raise SchemaError(
-                "the table's columns are a MultiIndex; flatten them to one level of names first, "
-                "e.g. data.columns = ['_'.join(c) for c in data.columns]."
-            )
-        if not all(isinstance(name, str) for name in data.columns):
-            raise SchemaError(
-                "the names of columns must be text; use data.columns = data.columns.map(str)."
-            )
-        return PandasTable(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        return ArrowTable(data)
-    raise SchemaError(
-        f"a table is a pandas, polars or pyarrow DataFrame/Table, not {type(data).__name__}."
-    )
-
-
-def slices(n: int, size: int) -> Iterator[tuple[int, int]]:
-    """Consecutive (start, stop) that cover n rows."""
-    for start in range(0, n, size):
-        yield start, min(start + size, n)
-
-
-def check_levels(name: str, levels: Iterable[Any]) -> Levels:
-    """Levels as plain Python values, all text, all numbers, or all True/False."""
-    plain = tuple(v.item() if isinstance(v, np.generic) else v for v in levels)
-    groups = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in plain}
-    known = all(isinstance(v, str | bool | int | float) and v == v for v in plain)
-    if len(groups) > 1 or not known or len(set(plain)) < len(plain):
+    if isinstance(data, pd.DataFrame) or is_arrow(data):
+        return OneTable(as_table(data))
+    if isinstance(data, str | os.PathLike):
+        return ParquetFiles.found(os.fspath(data))
+    if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+        return DaskPartitions(data)
+    if isinstance(data, Iterator):
+        raise SchemaError(f"{_called(data)} {ONE_SHOT}")
+    if hasattr(data, "collect") and hasattr(data, "collect_schema"):
         raise SchemaError(
-            f"the levels of `{name}` must be distinct and all text, all numbers or all True/False; "
-            f"use {name}.astype(str)."
+            "a polars LazyFrame is read by collecting it: data.collect(); or, for more rows than fit "
+            "in memory, write it once with data.sink_parquet(path) and give the path."
         )
-    return plain
-
-
-class PandasTable:
-    """A pandas DataFrame; its index plays no part."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
-        self.n = len(frame)
-        self.names = tuple(frame.columns)
-        self._columns: dict[str, pd.Series[Any]] = {}
-
-    def _column(self, name: str) -> pd.Series[Any]:
-        if name not in self._columns:
-            if self.names.count(name) > 1:
-                raise SchemaError(f"the table has several columns called `{name}`; rename them.")
-            self._columns[name] = self._frame[name]
-        return self._columns[name]
-
-    def type_of(self, name: str) -> ColumnType:
-        dtype = self._column(name).dtype
-        return ColumnType(_pandas_kind(dtype), str(dtype))
-
-    def declared_levels(self, name: str) -> Levels | None:
-        dtype = self._column(name).dtype
-        if isinstance(dtype, pd.CategoricalDtype):
-            return check_levels(name, dtype.categories)
-        return None
-
-    def observed_levels(self, name: str) -> Levels:
-        values = self._column(name).to_numpy(object)
-        present = [v for v, missing in zip(values, pd.isna(values), strict=True) if not missing]
-        if not all(isinstance(v, str | bool | np.bool_) for v in present):
-            raise SchemaError(
-                f"the public column `{name}` holds Python objects other than text; use "
-                "pd.to_numeric(column) if they are numbers, column.astype(str) if they are names."
-            )
-        levels = check_levels(name, set(present))
-        return tuple(sorted(levels))
-
-    def numbers(self, name: str, start: int, stop: int) -> Array:
-        column = self._column(name)
-        if isinstance(column.dtype, np.dtype):
-            with np.errstate(all="ignore"):
-                return column.to_numpy()[start:stop].astype(np.float64, copy=False)
-        part = column.iloc[start:stop]
-        return part.to_numpy(dtype=np.float64, na_value=np.nan)
-
-    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
-        column = self._column(name)
-        dtype = column.dtype
-        part = column.iloc[start:stop]
-        if isinstance(dtype, pd.CategoricalDtype):
-            position = np.append(_positions(dtype.categories.to_numpy(object), levels), -1)
-            return np.asarray(position[part.cat.codes.to_numpy()], dtype=np.intp)
-        if _pandas_kind(dtype) == "bool":
-            values = part.to_numpy(dtype=np.float64, na_value=np.nan)
-            return _bool_codes(values)
-        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
-        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
-            return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
-        return _positions(part.to_numpy(object), levels)
-
-
-def _pandas_kind(dtype: Any) -> Kind:
-    types = pd.api.types
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "category"
-    if types.is_bool_dtype(dtype):
-        return "bool"
-    if types.is_numeric_dtype(dtype):
-        return "other" if types.is_complex_dtype(dtype) else "number"
-    if types.is_object_dtype(dtype):
-        return "object"
-    if isinstance(dtype, pd.ArrowDtype):
-        return _arrow_kind(dtype.pyarrow_dtype)
-    if types.is_string_dtype(dtype):
-        return "category"
-    return "datetime" if getattr(dtype, "kind", "") in "mM" else "other"
-
-
-class ArrowTable:
-    """Any table that exports the Arrow C stream."""
-
-    def __init__(self, data: Any) -> None:
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise SchemaError(
-                f"reading {type(data).__name__} needs pyarrow: pip install pyarrow."
-            ) from None
-        self._pa = pa
-        table = None
-        try:
-            table = pa.table(data)
-        except Exception:
-            table = None
-        if table is None:
-            # raised outside the handler: an engine's error may quote the cell that it stumbled over
-            raise SchemaError(
-                f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
-                "withheld because it may show data. Materialise lazy queries and streams first."
-            )
-        self._table = table
-        self.n = int(self._table.num_rows)
-        self.names = tuple(self._table.column_names)
-
-    def type_of(self, name: str) -> ColumnType:
-        if self.names.count(name) > 1:
-            raise SchemaError(f"the table has several columns called `{name}`; rename them.")
-        type_ = self._table.schema.field(name).type
-        return ColumnType(_arrow_kind(type_), str(type_))
-
-    def declared_levels(self, name: str) -> Levels | None:
-        field = self._table.schema.field(name)
-        # a polars Categorical carries every name that the process has seen, in order of arrival
-        grown = any(key.startswith(b"_PL_CATEGORICAL") for key in field.metadata or {})
-        if not self._pa.types.is_dictionary(field.type) or grown:
-            return None
-        levels: list[Any] = []
-        for chunk in self._table.column(name).chunks:
-            levels += chunk.dictionary.to_pylist()
-        return check_levels(name, dict.fromkeys(level for level in levels if level is not None))
-
-    def observed_levels(self, name: str) -> Levels:
-        values = set(self._table.column(name).to_pylist()) - {None}
-        return tuple(sorted(check_levels(name, values)))
-
-    def numbers(self, name: str, start: int, stop: int) -> Array:
-        part = self._table.column(name).slice(start, stop - start)
-        values = part.cast(self._pa.float64(), safe=False).to_numpy()
-        return np.asarray(values, dtype=np.float64)
-
-    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
-        pa = self._pa
-        part = self._table.column(name).slice(start, stop - start)
-        if pa.types.is_boolean(part.type) or pa.types.is_null(part.type):
-            return _bool_codes(self.numbers(name, start, stop))
-        return _arrow_codes(part.chunks, levels)
-
-
-def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
-    """Positions in ``levels`` of Arrow text or dictionaries."""
-    import pyarrow as pa
-
-    found = [np.empty(0, dtype=np.intp)]
-    for chunk in chunks:
-        if not pa.types.is_dictionary(chunk.type):
-            chunk = chunk.cast(pa.large_binary()).dictionary_encode()
-        values, keys = chunk.dictionary, levels
-        if _arrow_kind(values.type) == "category":
-            # as bytes: a cell that is not valid text must not raise
-            values = values.cast(pa.large_binary())
-        if isinstance(levels[0], str):
-            keys = tuple(level.encode("utf-8", "surrogatepass") for level in levels)
-        position = np.append(_positions(values.to_pylist(), keys), -1)
-        found.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
-    return np.asarray(np.concatenate(found), dtype=np.intp)
-
-
-def _arrow_kind(type_: Any) -> Kind:
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_boolean(type_):
-        return "bool"
-    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
-        return "number"
-    if types.is_dictionary(type_):
-        inner = _arrow_kind(type_.value_type)
-        return "category" if inner in ("number", "bool", "category") else inner
-    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
-        return "category"
-    if types.is_null(type_):
-        return "missing"
-    return "datetime" if types.is_temporal(type_) else "other"
-
-
-_NUMPY_NUMBERS = {
-    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
-}
-
-
-def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:
-    """Position of each value in ``levels``, -1 when it is none of them.
-
-    Only values of the levels' own type are looked up: 1 is not True, and a cell that cannot be
-    hashed or compared is simply unknown.
-    """
-    known: set[Any]
-    if isinstance(levels[0], str):
-        known = {str, np.str_}
-    elif isinstance(levels[0], bool):
-        known = {bool, np.bool_}
-    elif isinstance(levels[0], bytes):
-        known = {bytes}
-    else:
-        known = {int, float, *_NUMPY_NUMBERS}
-    get = {level: i for i, level in enumerate(levels)}.get
-    return np.fromiter(
-        (get(v, -1) if type(v) in known else -1 for v in values), dtype=np.intp, count=len(values)
+    if callable(data) and not isinstance(data, type):
+        return Blocks(data)
+    if isinstance(data, list | tuple) or (isinstance(data, Iterable) and _reusable(data)):
+        return Blocks(lambda: data)
+    raise SchemaError(
+        "a table is a pandas, polars or pyarrow DataFrame/Table, a Dask DataFrame, the path of a "
+        "Parquet file or folder, a list of tables, or a function that returns tables block by "
+        "block; not "
+        f"{_called(data)}."
     )
 
 
-def _bool_codes(values: Array) -> Codes:
-    missing = np.isnan(values)
-    return np.where(missing, -1, np.where(missing, 0.0, values) != 0).astype(np.intp)
+def public_table(data: Any) -> Table:
+    """A public table of any kind, in memory: public rows are few."""
+    if isinstance(data, pd.DataFrame):
+        return as_table(data)
+    if type(data).__name__ == "RecordBatchReader":
+        raise SchemaError(
+            "a RecordBatchReader can be read once only; give public=reader.read_all()."
+        )
+    if is_arrow(data):
+        return as_table(data)
+    return open_source(data).whole()
+
+
+def _called(data: Any) -> str:
+    name = type(data).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _reusable(data: Any) -> bool:
+    """Whether a second loop starts again. Numbers, text, dicts and arrays are no blocks."""
+    return not isinstance(data, dict | set | bytes) and not hasattr(data, "dtype")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class OneTable:
+    """A table in memory."""
+
+    table: Table
+
+    def size(self, check: Check) -> int:
+        check(self.table)
+        return self.table.n
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        yield self.table
+
+    def parts(self, columns: Sequence[str]) -> Iterator[OneTable]:
+        # some megabytes each: they are sent through pipes
+        rows = max(_PART_NUMBERS // max(len(columns), 1), 1)
+        for start, stop in slices(self.table.n, rows):
+            yield OneTable(self.table.part(columns, start, stop))
+
+    def whole(self) -> Table:
+        return self.table
+
+    def __repr__(self) -> str:
+        return "<table>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Blocks:
+    """Tables that a function returns anew at every call; the first of them tells the kinds.
+
+    A pass that finds other rows than were counted at first is stopped: their number is public.
+    """
+
+    make: Callable[[], Any]
+
+    def size(self, check: Check) -> int:
+        n = 0
+        for k, table in enumerate(self._read(), start=1):
+            try:
+                check(table)
+            except SchemaError as error:
+                said = str(error)
+            else:
+                n += table.n
+                continue
+            raise SchemaError(
+                f"in block {k}: {said} Blocks must agree: fix the types when reading, e.g. "
+                "pd.read_csv(..., dtype={'x': float, 'g': str})."
+            )
+        return n
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        return self._read()
+
+    def parts(self, columns: Sequence[str]) -> Iterator[OneTable]:
+        for table in self._read():
+            yield from OneTable(table).parts(columns)
+
+    def whole(self) -> Table:
+        blocks = list(self._raw())
+        if blocks and all(isinstance(block, pd.DataFrame) for block in blocks):
+            return as_table(pd.concat(blocks, ignore_index=True))
+        import pyarrow as pa
+
+        return as_table(pa.concat_tables([pa.table(b) for b in blocks], promote_options="default"))
+
+    def _read(self) -> Iterator[Table]:
+        for block in self._raw():
+            if not (isinstance(block, pd.DataFrame) or is_arrow(block)):
+                raise SchemaError(
+                    f"a block of the data is {_called(block)}; each must be a pandas, polars or "
+                    "pyarrow table."
+                )
+            yield as_table(block)
+
+    def _raw(self) -> Iterator[Any]:
+        made = _guarded(self.make)
+        if isinstance(made, pd.DataFrame):
+            yield made
+            return
+        if is_arrow(made):
+            import pyarrow as pa
+
+            stream = _guarded(lambda: pa.RecordBatchReader.from_stream(made))
+            yield from _steps(stream)
+            return
+        if not isinstance(made, Iterable) or isinstance(made, str | dict):
+            raise SchemaError(
+                f"the function given as data returned {_called(made)}; it must return a table, or "
+                "tables one after another."
+            )
+        yield from _steps(made)
+
+    def __repr__(self) -> str:
+        return "<blocks>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _RowGroups:
+    """Consecutive row groups of a Parquet file; ``constants`` are columns named by folders."""
+
+    path: str
+    groups: tuple[int, ...]
+    rows: int
+    constants: tuple[tuple[str, Any], ...]
+    files: Any
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ParquetFiles:
+    """A Parquet file, or a folder of them (with folders such as ``year=2020`` as columns).
+
+    Only the columns that are needed are read, some tens of thousands of rows at a time.
+    """
+
+    pieces: tuple[_RowGroups, ...]
+    schemas: tuple[Any, ...]
+
+    @classmethod
+    def found(cls, path: str) -> ParquetFiles:
+        try:
+            import pyarrow.dataset as pads
+        except ImportError:
+            raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
+        remote = "://" in path
+        if not remote and not os.path.exists(path):
+            raise SchemaError(f"there is no file or folder '{path}'.")
+
+        def look() -> ParquetFiles:
+            dataset = pads.dataset(path, format="parquet", partitioning="hive")
+            pieces: list[_RowGroups] = []
+            schemas: dict[str, Any] = {}
+            for fragment in dataset.get_fragments():
+                keys = pads.get_partition_keys(fragment.partition_expression)
+                schema = _with_constants(fragment.physical_schema.empty_table(), keys.items())
+                schemas[str(schema.schema)] = schema
+                for group in fragment.row_groups:
+                    where = fragment.path, (group.id,), group.num_rows
+                    pieces.append(_RowGroups(*where, tuple(keys.items()), fragment.filesystem))
+            return cls(tuple(pieces), tuple(schemas.values()))
+
+        found = unheard(look)
+        if found is None:
+            raise SchemaError(
+                f"'{path}' cannot be read as Parquet. For text files give a function that reads them in "
+                "blocks: lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
+            )
+        if not found.schemas:
+            raise SchemaError(f"there is no Parquet file in '{path}'.")
+        return found
+
+    def size(self, check: Check) -> int:
+        for schema in self.schemas:
+            check(as_table(schema))
+        return sum(piece.rows for piece in self.pieces)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        for piece in self._joined():
+            yield from _steps(self._batches(piece, columns))
+
+    def parts(self, columns: Sequence[str]) -> Iterator[ParquetFiles]:
+        for piece in self.pieces:
+            yield ParquetFiles((piece,), self.schemas)
+
+    def whole(self) -> Table:
+        import pyarrow as pa
+
+        names = list(dict.fromkeys(name for schema in self.schemas for name in schema.column_names))
+        read = [batch for piece in self._joined() for batch in self._arrow(piece, names)]
+        return as_table(pa.concat_tables([*self.schemas[:1], *read], promote_options="default"))
+
+    def _joined(self) -> Iterator[_RowGroups]:
+        """Row groups of one file together: it is opened once."""
+        together: dict[str, list[_RowGroups]] = {}
+        for piece in self.pieces:
+            together.setdefault(piece.path, []).append(piece)
+        for path, pieces in together.items():
+            groups = tuple(g for piece in pieces for g in piece.groups)
+            rows = sum(piece.rows for piece in pieces)
+            yield _RowGroups(path, groups, rows, pieces[0].constants, pieces[0].files)
+
+    def _batches(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Table]:
+        for table in self._arrow(piece, columns):
+            yield as_table(table)
+
+    def _arrow(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        # buffered: otherwise whole columns of a row group are read ahead, however long they are
+        with pq.ParquetFile(
+            piece.path, filesystem=piece.files, pre_buffer=False, buffer_size=_BUFFER
+        ) as file:
+            wanted = [name for name in columns if name in file.schema_arrow.names]
+            for batch in file.iter_batches(BLOCK_ROWS, list(piece.groups), wanted):
+                yield _with_constants(pa.Table.from_batches([batch]), piece.constants)
+
+    def __repr__(self) -> str:
+        return "<Parquet>"
+
+
+def _with_constants(table: Any, constants: Iterable[tuple[str, Any]]) -> Any:
+    """Folders that say ``year=2020`` add a column to their files."""
+    import pyarrow as pa
+
+    for name, value in constants:
+        if name not in table.column_names:
+            table = table.append_column(
+                name, pa.array([value] * table.num_rows, pa.scalar(value).type)
+            )
+    return table
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DaskPartitions:
+    """A Dask DataFrame; its partitions are read where Dask computes them (`reading`)."""
+
+    frame: Any
+
+    @cached_property
+    def schema(self) -> Table:
+        """A table without rows that shows the columns."""
+        return as_table(self.frame._meta)
+
+    def delayed(self, columns: Sequence[str]) -> list[Any]:
+        """The partitions as Dask's promises, of these columns alone."""
+        return list(self.frame[list(columns)].to_delayed())
+
+    def whole(self) -> Table:
+        return as_table(self.frame.compute())
+
+    def __repr__(self) -> str:
+        return "<Dask>"
+
+
+def _guarded(read: Callable[[], T]) -> T:
+    found = unheard(lambda: (read(),))
+    if found is None:
+        raise unreadable()
+    return found[0]
+
+
+def _steps(blocks: Iterable[T]) -> Iterator[T]:
+    """The blocks, whose own errors are not shown."""
+    walk = _guarded(lambda: iter(blocks))
+    end: Any = object()
+    while (step := _guarded(lambda: next(walk, end))) is not end:
+        yield step
+
+
+def unreadable() -> PassError:
+    """Said where the reading of rows fails, in whatever way."""
+    return PassError(
+        "the data could not be read to their end; the reason is withheld, because it may quote a "
+        "private cell. Loop over the blocks yourself, where you may see them, to find it."
+    )
+
+
+def other_rows(counted: int, read: int) -> PassError:
+    """Said where a pass finds another number of rows than the first: n is public."""
+    return PassError(
+        f"the data had {counted} rows when they were counted, and {read} in a later pass. A function "
+        "given as data must start afresh each time it is called, and return the same rows."
+    )

@@ -33,6 +33,7 @@ from dpstats.mechanism.slabs import (
     cut_to_grid,
     exact_map,
     octave_bins,
+    one_pass,
     squared_lengths,
     whitened,
 )
@@ -197,6 +198,7 @@ class CellRows(Passes[_Slab]):
 
     # -- counts -----------------------------------------------------------------------------------
 
+    @one_pass
     def counts(self, partition: Partition, cells: int) -> Integers:
         """Rows of each cell. A replaced row leaves one and enters another."""
         exact = self._prepared(partition, cells)
@@ -207,6 +209,7 @@ class CellRows(Passes[_Slab]):
 
         return self._sums(work, (cells,))[0]
 
+    @one_pass
     def lengths(
         self, partition: Partition, frames: Sequence[Frame], lowest: int, octaves: int
     ) -> Integers:
@@ -226,6 +229,7 @@ class CellRows(Passes[_Slab]):
 
         return self._sums(work, (len(frames), 4 * octaves))[0]
 
+    @one_pass
     def zones(self, partition: Partition, tests: Sequence[Zones]) -> list[Integers]:
         """Counts of every test's zones: a replaced row moves at most two counts of each, by one."""
         exact = self._prepared(partition)
@@ -245,6 +249,7 @@ class CellRows(Passes[_Slab]):
 
     # -- moments ----------------------------------------------------------------------------------
 
+    @one_pass
     def lifted(
         self, partition: Partition, frames: Sequence[Frame], radii: Sequence[float], lift: int
     ) -> LiftedSums:
@@ -272,6 +277,7 @@ class CellRows(Passes[_Slab]):
 
         return LiftedSums(*self._sums(work, shape, (1,)))
 
+    @one_pass
     def sums(self, frame: Frame, radius: float) -> tuple[Integers, Integers, Integers]:
         """Sum of w in steps of radius/2^36, number of rows that count, number of cut ones: one cell.
 

@@ -26,6 +26,7 @@ from dpstats.mechanism.slabs import (
     RowSource,
     Slabs,
     cut_to_grid,
+    one_pass,
     squared_lengths,
 )
 
@@ -80,6 +81,7 @@ class ClassRows(Slabs[_Slab]):
         cut_to_grid(features, exponent, length, self._radius, self.grid.fine)
         return _Slab(features, member)
 
+    @one_pass
     def totals(self) -> tuple[Integers, Integers]:
         """Sums (K, p) of the features in grid steps, and counts (K,), class by class."""
         shape = self._centres.shape

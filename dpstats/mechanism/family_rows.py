@@ -36,6 +36,7 @@ from dpstats.mechanism.slabs import (
     Integers,
     RowSource,
     Slabs,
+    one_pass,
 )
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
@@ -149,6 +150,7 @@ class FamilyRows(Slabs[_Slab]):
             r, h, e = r * slab.weight, h * slab.weight, e * np.sqrt(slab.weight)
         return r, h, e
 
+    @one_pass
     def length_counts(
         self, anchor: Floats, windows: tuple[tuple[int, int], tuple[int, int]]
     ) -> tuple[Integers, Integers]:
@@ -167,11 +169,13 @@ class FamilyRows(Slabs[_Slab]):
         first, second = self._histograms(lengths, *windows)
         return first, second
 
+    @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
         """Histogram of |y|: replacing a row moves one count."""
 
         return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
 
+    @one_pass
     def moments(self, radius: float) -> Integers:
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
@@ -181,6 +185,7 @@ class FamilyRows(Slabs[_Slab]):
 
         return self._sums(work, (self.d, self.d))[0]
 
+    @one_pass
     def sums(self, anchor: Floats, radius: float, clip: float, pearson_clip: float) -> FamilySums:
         """Totals of q q', of s, of squared Pearson residuals, of cut and of empty rows.
 

@@ -92,8 +92,7 @@ class ExactMatrix:
 class _Workspace(threading.local):
     """Scratch arrays per thread, kept between calls.
 
-    Fresh memory for every slab costs three times as much as the arithmetic done in it. The threads, and
-    what they leave here, end with the pass over the rows.
+    Fresh memory for every slab costs three times as much as the arithmetic done in it.
     """
 
     shape = (0, 0, 0)
@@ -107,6 +106,12 @@ class _Workspace(threading.local):
 
 
 _workspace = _Workspace()
+
+
+def forget_scratch() -> None:
+    """Let go of what all threads have left in their scratch arrays."""
+    global _workspace
+    _workspace = _Workspace()
 
 
 def exact_product(rows: Floats, matrix: ExactMatrix, out: Floats | None = None) -> Floats:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.slabs import Block, Floats, Integers, RowSource, Slabs
+from dpstats.mechanism.slabs import Block, Floats, Integers, RowSource, Slabs, one_pass
 
 _CHUNK_NUMBERS = 2**17
 _SHORTEST = 8
@@ -101,6 +101,7 @@ class KernelRows(Slabs[_Slab]):
         alive &= np.isfinite(r)
         return _Slab(scaled, np.where(alive, r, 0.0), alive)
 
+    @one_pass
     def totals(self) -> tuple[Integers, Integers]:
         """Sums over the rows of K r and of K at every node (m,), in units of 2^-36."""
         m = len(self._plan.nodes)

@@ -18,13 +18,25 @@ A row that is not finite after step 2 is replaced by zeros.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.slabs import CHUNK_ROWS, Block, Floats, RowSource, Slabs
+from dpstats.mechanism.slabs import (
+    CHUNK_ROWS,
+    Block,
+    Floats,
+    RowSource,
+    Slabs,
+    octave_bins,
+    one_pass,
+)
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -72,11 +84,29 @@ class WithResponse:
         self._source = source
         self.n = source.n
         self.d = source.d + 1
+        self.threads = source.threads
 
-    def blocks(self, size: int) -> Iterator[_Joined]:
-        for block in self._source.blocks(size):
-            x, y = _response_scaled(block)
-            yield _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
+    def pieces(self, size: int) -> Iterator[Callable[[], _Joined]]:
+        for piece in self._source.pieces(size):
+            yield partial(_joined, piece)
+
+    def elsewhere(self, task: Callable[[WithResponse], _T]) -> Iterator[_T] | None:
+        return self._source.elsewhere(_Joining(task))
+
+
+@dataclass(frozen=True)
+class _Joining(Generic[_T]):
+    """A task for tables with their response."""
+
+    task: Callable[[WithResponse], _T]
+
+    def __call__(self, source: RowSource) -> _T:
+        return self.task(WithResponse(source))
+
+
+def _joined(piece: Callable[[], Block]) -> _Joined:
+    x, y = _response_scaled(piece())
+    return _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
 class LinearRows(Slabs[_Slab]):
@@ -112,6 +142,7 @@ class LinearRows(Slabs[_Slab]):
 
     # -- the length of the rows -------------------------------------------------------------------
 
+    @one_pass
     def norm_counts(self, lowest: int, octaves: int) -> NDArray[np.object_]:
         """Histogram of |z| before any cut. Replacing a row moves one count to another bin."""
 
@@ -155,6 +186,7 @@ class LinearRows(Slabs[_Slab]):
 
     # -- sums -------------------------------------------------------------------------------------
 
+    @one_pass
     def gram(self) -> NDArray[np.object_]:
         """Sum of z z' in squared grid steps.
 
@@ -163,6 +195,20 @@ class LinearRows(Slabs[_Slab]):
         (total,) = self._sums(lambda slab: (slab.z @ slab.z.T,), (self.d, self.d))
         return total
 
+    @one_pass
+    def gram_and_score_counts(
+        self, anchor: Floats, lowest: int, octaves: int
+    ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        """`gram` and `score_counts` by one reading of the rows."""
+
+        def work(slab: _Slab) -> tuple[Floats, Floats]:
+            bins = octave_bins(self._score_length(slab, anchor), lowest, octaves)
+            return slab.z @ slab.z.T, bins.astype(np.float64)
+
+        total, counts = self._sums(work, (self.d, self.d), (4 * octaves,))
+        return total, counts
+
+    @one_pass
     def cross(self, response_clip: float, *, whole: bool = True) -> NDArray[np.object_]:
         """Sum of z y with y cut to ``response_clip``: as it was before the cut, or scaled with z.
 
@@ -188,15 +234,21 @@ class LinearRows(Slabs[_Slab]):
         fitted: Floats = (whole @ slab.z) * (unit * step)
         return slab.y - fitted
 
+    @one_pass
     def score_counts(self, anchor: Floats, lowest: int, octaves: int) -> NDArray[np.object_]:
         """Histogram of |z e|, e the residual at ``anchor``: one count moves when a row changes."""
-        step = self.radius / self.grid.steps
 
         def lengths(slab: _Slab) -> tuple[Floats]:
-            return (slab.norm * step * np.abs(self._residual(slab, anchor)),)
+            return (self._score_length(slab, anchor),)
 
         return self._histograms(lengths, (lowest, octaves))[0]
 
+    def _score_length(self, slab: _Slab, anchor: Floats) -> Floats:
+        step = self.radius / self.grid.steps
+        length: Floats = slab.norm * step * np.abs(self._residual(slab, anchor))
+        return length
+
+    @one_pass
     def score_sums(
         self, anchor: Floats, clip: float, residual_clip: float, square_clip: float
     ) -> ScoreSums:

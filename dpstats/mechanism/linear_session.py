@@ -21,6 +21,19 @@ class Score:
     noise_sd: float
 
 
+@dataclass(frozen=True)
+class _Scores:
+    """Which histogram of scores: at an anchor, over a window."""
+
+    anchor: bytes
+    lowest: int
+    octaves: int
+
+    @classmethod
+    def of(cls, anchor: Floats, lowest: int, octaves: int) -> _Scores:
+        return cls(anchor.tobytes(), lowest, octaves)
+
+
 class LinearSession(Session[LinearRows]):
     """Spends a total on releases from the rows of a linear model.
 
@@ -47,6 +60,7 @@ class LinearSession(Session[LinearRows]):
         noise: Noise,
     ) -> None:
         super().__init__(LinearRows(source, whitening, shift), total, noise)
+        self._ahead: tuple[_Scores, Integers] | None = None
 
     def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
         """Where the lengths of the whitened rows lie."""
@@ -61,14 +75,23 @@ class LinearSession(Session[LinearRows]):
         *,
         what: str = "second moments of the design",
         papers: bool = False,
+        ahead: tuple[Floats, int, int] | None = None,
     ) -> Release:
         """Mean of z z' over the rows cut to ``radius``.
+
+        ``ahead`` is what `score_histogram` will be asked next, so that both take one reading of the
+        rows; its counts stay here until then, unreleased.
 
         Sensitivity and the papers' variant: see `Session._moments`.
         """
         cost, radius = self._spend(share), sane(radius)
         self._rows.cut(radius)
-        return self._moments(what, self._rows.gram(), radius, cost, papers=papers)
+        if ahead is None:
+            total = self._rows.gram()
+        else:
+            total, counts = self._rows.gram_and_score_counts(*ahead)
+            self._ahead = _Scores.of(*ahead), counts
+        return self._moments(what, total, radius, cost, papers=papers)
 
     def cross(self, share: float, response_clip: float) -> Release:
         """Mean of z y, rows and responses cut separately: |z| <= R, |y| <= B.
@@ -94,7 +117,10 @@ class LinearSession(Session[LinearRows]):
     ) -> LogHistogram:
         """Where the lengths of the scores z e lie, e the residual at ``anchor``."""
         cost = self._spend(share)
-        counts = self._rows.score_counts(anchor, lowest, octaves)
+        if self._ahead is not None and self._ahead[0] == _Scores.of(anchor, lowest, octaves):
+            counts = self._ahead[1]
+        else:
+            counts = self._rows.score_counts(anchor, lowest, octaves)
         return self._histogram("histogram of score lengths", counts, lowest, octaves, cost)
 
     def score(self, share: float, anchor: Floats, clip: float, residual_clip: float) -> Score:

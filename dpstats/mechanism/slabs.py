@@ -13,30 +13,39 @@ depends on that row alone and not on where it stands.
 from __future__ import annotations
 
 import math
-import os
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from dpstats.errors import PassError, unheard
-from dpstats.mechanism.grid import ExactMatrix, ExactSum, Grid, exact_product, scaled_product
+from dpstats.mechanism.grid import (
+    ExactMatrix,
+    ExactSum,
+    Grid,
+    exact_product,
+    forget_scratch,
+    scaled_product,
+)
+from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.object_]
+_A = TypeVar("_A")
 _T = TypeVar("_T")
 _S = TypeVar("_S")
+_P = TypeVar("_P", bound="Passes[Any]")
+_Q = ParamSpec("_Q")
 
-# Slabs run in parallel, so BLAS inside a slab must not: two layers of threads on the same cores
-# are twice as slow (measured at 10^6 x 20), whatever the result, which is exact either way.
-_blas = ThreadpoolController()
-
-_SOURCE_ROWS = 65536
+_PIECE_ROWS = 65536
+_PIECE_NUMBERS = 2**21
 _CACHE_BYTES = 256 * 2**20
 CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
@@ -63,7 +72,15 @@ class RowSource(Protocol):
     def n(self) -> int: ...
     @property
     def d(self) -> int: ...
-    def blocks(self, size: int) -> Iterator[Block]: ...
+    @property
+    def threads(self) -> Executor | None:
+        """Threads for the work in this process; None: as many as there are processors."""
+
+    def pieces(self, size: int) -> Iterator[Callable[[], Block]]:
+        """Blocks of at most ``size`` rows, encoded when they are called for."""
+
+    def elsewhere(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+        """What ``task`` finds in every part of the rows, a RowSource each; None: do it here."""
 
 
 def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
@@ -82,6 +99,10 @@ def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
 class Passes(Generic[_S]):
     """Private rows behind the privacy boundary; see the module's docstring.
 
+    A child's methods that are marked `one_pass` return exact totals over the rows. Where the source has
+    its rows worked on elsewhere, the same method runs there on every part, and the totals of the parts
+    are added: sums of integers, whoever adds first. What travels is this object without any row.
+
     Parameters
     ----------
     source : RowSource
@@ -93,10 +114,11 @@ class Passes(Generic[_S]):
     def __init__(self, source: RowSource, d: int) -> None:
         self.n = source.n
         self.d = d
-        self._source = source
         self.grid = Grid.for_rows(source.n)
-        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
-        self._cached: list[_S] | None = None
+        self._source: RowSource | None = source
+        self._threads = source.threads or ThreadPoolExecutor(processors())
+        self._own_threads = source.threads is None
+        self._cached: list[list[_S]] | None = None
         self._cache_fits = 8 * source.n * source.d <= _CACHE_BYTES
 
     def __repr__(self) -> str:
@@ -105,7 +127,9 @@ class Passes(Generic[_S]):
     def close(self) -> None:
         """Forget the rows."""
         self._cached = None
-        self._pool.shutdown(wait=False)
+        if self._own_threads:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        forget_scratch()
 
     @abstractmethod
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
@@ -118,21 +142,31 @@ class Passes(Generic[_S]):
     def _prepare(self, slab: _S) -> None:
         """What is done to every slab once, before the work of a pass."""
 
-    def _read(self) -> Iterator[Future[_S]]:
-        """Slabs as they are whitened; the next block is encoded while the pool works on one."""
-        waiting: deque[Future[_S]] = deque()
+    # -- elsewhere --------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but rows, where they come from, and what holds them."""
+        private = ("_source", "_cached", "_threads")
+        return {name: value for name, value in vars(self).items() if name not in private}
+
+    def over(self, source: RowSource) -> Self:
+        """The same maps over other rows, worked on in the thread that asks."""
+        there = copy(self)
+        there._source, there._cached, there._cache_fits = source, None, False
+        there._threads, there._own_threads = InTurn(), False
+        return there
+
+    # -- here -------------------------------------------------------------------------------------
+
+    def _slabs(self, block: Block) -> Iterator[_S]:
+        """Slabs of a block, prepared for the work of a pass."""
+        x, columns = self._encode(block)
         rows = self.grid.rows
-        for block in self._source.blocks(_SOURCE_ROWS):
-            x, columns = self._encode(block)
-            # one large piece of memory for the block: the system hands it out faster
-            space = np.empty((-(-len(x) // rows), self.d + 1, rows))
-            for k, a in enumerate(range(0, len(x), rows)):
-                part = tuple(column[a : a + rows] for column in columns)
-                work = _quiet(self._keep)
-                waiting.append(self._pool.submit(work, x[a : a + rows], part, space[k]))
-            while len(waiting) > 2 * _SOURCE_ROWS // rows:
-                yield waiting.popleft()
-        yield from waiting
+        # one large piece of memory for the block: the system hands it out faster
+        space = np.empty((-(-len(x) // rows), self.d + 1, rows))
+        for k, a in enumerate(range(0, len(x), rows)):
+            part = tuple(column[a : a + rows] for column in columns)
+            yield self._keep(x[a : a + rows], part, space[k])
 
     def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
         """Apply ``work`` to every slab.
@@ -144,23 +178,48 @@ class Passes(Generic[_S]):
             self._prepare(slab)
             return work(slab)
 
-        with _blas.limit(limits=1, user_api="blas"):
-            if self._cached is not None:
-                yield from self._pool.map(_quiet(prepared), self._cached)
-                return
-            kept: list[_S] = []
-            waiting: deque[Future[_T]] = deque()
-            for read in self._read():
-                slab = read.result()
+        def read(piece: Callable[[], Block]) -> tuple[list[_T], list[_S]]:
+            found, kept = [], []
+            for slab in self._slabs(piece()):
+                found.append(prepared(slab))
                 if self._cache_fits:
                     kept.append(slab)
-                waiting.append(self._pool.submit(_quiet(prepared), slab))
-                while len(waiting) > 4:
-                    yield waiting.popleft().result()
-            for done in waiting:
-                yield done.result()
+            return found, kept
+
+        assert self._source is not None
+        with one_blas_thread():
+            if self._cached is not None:
+                for results in self._in_turn(
+                    lambda slabs: [prepared(s) for s in slabs], self._cached
+                ):
+                    yield from results
+                return
+            cached: list[list[_S]] = []
+            for results, slabs in self._in_turn(read, self._source.pieces(self._piece_rows())):
+                yield from results
+                cached.append(slabs)
             if self._cache_fits:
-                self._cached = kept
+                self._cached = cached
+
+    def _piece_rows(self) -> int:
+        """Whole slabs of some megabytes."""
+        slabs = _PIECE_NUMBERS // (self.d + 1) // self.grid.rows
+        return min(max(slabs, 1) * self.grid.rows, _PIECE_ROWS)
+
+    def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
+        """``work`` on every item, in their order; a few of them are in hand at a time."""
+        waiting: deque[Future[_T]] = deque()
+        ahead = getattr(self._threads, "_max_workers", 0) + 1
+        try:
+            for item in items:
+                waiting.append(self._threads.submit(_quiet(work), item))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
     def _histograms(
         self, lengths: Callable[[_S], tuple[Floats, ...]], *windows: tuple[int, int]
@@ -184,6 +243,54 @@ class Passes(Generic[_S]):
             for total, part in zip(totals, parts, strict=True):
                 total.add(part)
         return [total.value() for total in totals]
+
+
+def one_pass(method: Callable[Concatenate[_P, _Q], _T]) -> Callable[Concatenate[_P, _Q], _T]:
+    """A method of `Passes` that returns exact totals, wherever the rows are; see there."""
+
+    @wraps(method)
+    def everywhere(self: _P, /, *args: _Q.args, **options: _Q.kwargs) -> _T:
+        source = self._source
+        assert source is not None
+        found = source.elsewhere(_There(self, method.__name__, args, options))
+        return method(self, *args, **options) if found is None else _added(found)
+
+    return everywhere
+
+
+@dataclass(frozen=True)
+class _There:
+    """A pass as it travels: the maps of the rows, and the name of the method with its arguments."""
+
+    rows: Passes[Any]
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return "<pass over private rows>"
+
+    def __call__(self, source: RowSource) -> Any:
+        here = self.rows.over(source)
+        found = getattr(type(here), self.method).__wrapped__(here, *self.args, **self.options)
+        forget_scratch()
+        return found
+
+
+def _added(found: Iterator[_T]) -> _T:
+    """The sum of what parts say, entry by entry: arrays, tuples, lists or dataclasses of integers."""
+    total = next(found)
+    for other in found:
+        total = _sum(total, other)
+    return total
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        return a + b
+    if isinstance(a, tuple | list):
+        return type(a)(_sum(x, y) for x, y in zip(a, b, strict=True))
+    return type(a)(*(_sum(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)))
 
 
 class Slabs(Passes[_S]):

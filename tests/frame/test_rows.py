@@ -213,7 +213,7 @@ def test_a_reader_that_fails_gives_empty_rows_and_shows_no_data(monkeypatch):
     def fail(*_):
         raise ValueError("secret")
 
-    monkeypatch.setattr(rows._table, "numbers", fail)
+    monkeypatch.setattr(rows._source.table, "numbers", fail)
     (block,) = rows.blocks()
     assert not block.x.any()
     assert not block.y.any()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.mechanism.noise import SMALLEST_SD
+from dpstats.mechanism.slabs import RowSource
 from dpstats.mechanism.spherical import Ball
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,19 @@ class Arrays:
     ) -> None:
         self.x, self.y, self.weight, self.size = x, y, weight, size
         self.n, self.d = x.shape
+        self.threads = None
 
-    def blocks(self, size: int) -> Iterator[Slab]:
+    def pieces(self, size: int) -> Iterator[Callable[[], Slab]]:
         size = self.size or size
         for a in range(0, self.n, size):
-            w = None if self.weight is None else self.weight[a : a + size]
-            yield Slab(self.x[a : a + size], self.y[a : a + size], None, w)
+            yield partial(self._slab, slice(a, a + size))
+
+    def _slab(self, part: slice) -> Slab:
+        w = None if self.weight is None else self.weight[part]
+        return Slab(self.x[part], self.y[part], None, w)
+
+    def elsewhere(self, task: Callable[[RowSource], T]) -> Iterator[T] | None:
+        return None
 
 
 class NonPrivateSilence:

@@ -378,7 +378,7 @@ def test_a_stack_of_one_matrix_has_the_same_pure_noise() -> None:
 class _Unread(Arrays):
     """A table that must not be read."""
 
-    def blocks(self, size: int) -> Iterator[Slab]:
+    def pieces(self, size: int) -> Iterator[Callable[[], Slab]]:
         raise AssertionError("the table was read")
 
 

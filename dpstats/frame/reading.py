@@ -1,0 +1,261 @@
+"""Where the rows of a call are read, and what is shown of it meanwhile.
+
+In this process, block by block; by the workers of an executor, part by part; or by Dask, where its
+partitions are. What workers return is added up by the caller, in integers: who did what, in which
+order and how often, changes no bit. A worker is told what to compute, computes it for its part, and
+forgets both; a failure says only that there was one. Tasks bear one name for all, and no hash of what
+they hold.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dpstats.errors import ArgumentError, PassError, SchemaError, unheard
+from dpstats.frame.source import Check, DaskPartitions, OneTable, ParquetFiles, Source
+from dpstats.frame.table import as_table
+
+T = TypeVar("T")
+Work = Callable[[Source], T]
+
+_ROWS_AT_ONCE = 32
+_NAMES_AT_ONCE = 4096
+_PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the caller of a fit says of the reading of its rows.
+
+    Attributes
+    ----------
+    function : str
+        Its name, for the bar.
+    executor : Executor or None
+        None: threads of this process, or Dask's workers for a Dask DataFrame.
+    progress : bool or None
+        A bar of the passes over the rows: always, never, or in interactive sessions (None) for passes
+        that take more than a few seconds.
+    """
+
+    function: str = ""
+    executor: Executor | None = None
+    progress: bool | None = False
+
+    def __post_init__(self) -> None:
+        if self.progress not in (None, True, False):
+            raise ArgumentError(f"progress must be True, False or None, not {self.progress!r}.")
+        if self.executor is None or isinstance(self.executor, Executor):
+            return
+        if hasattr(self.executor, "get_executor"):
+            raise ArgumentError("executor= is a Dask Client; give executor=client.get_executor().")
+        raise ArgumentError(
+            "executor must be an executor of concurrent.futures, such as ProcessPoolExecutor(4), or "
+            f"client.get_executor() of a Dask Client; not a {type(self.executor).__name__}."
+        )
+
+    @property
+    def threads(self) -> Executor | None:
+        """The caller's threads, which share the memory of this process."""
+        return self.executor if type(self.executor) is ThreadPoolExecutor else None
+
+    def size(self, source: Source | DaskPartitions, check: Check, columns: Sequence[str]) -> int:
+        """Number of rows; raises where the kinds of the columns are not those of the design."""
+        if not isinstance(source, DaskPartitions):
+            return source.size(check)
+        if self.executor is not None:
+            raise ArgumentError("a Dask DataFrame is read by its own workers: leave executor= out.")
+        check(source.schema)
+        counted = list(_by_dask(source, columns, _Counting(check)))
+        for count in counted:
+            if isinstance(count, str):
+                raise SchemaError(
+                    f"in a partition: {count} Partitions must hold what the Dask DataFrame declares."
+                )
+        return sum(count for count in counted if isinstance(count, int))
+
+    def elsewhere(
+        self, source: Source | DaskPartitions, columns: Sequence[str], work: Work[T]
+    ) -> Iterator[T] | None:
+        """What ``work`` finds in every part of the rows; None where they are read in this process."""
+        if isinstance(source, DaskPartitions):
+            return _by_dask(source, columns, work)
+        if self.executor is None or self.threads is not None:
+            return None
+        return _by_executor(self.executor, source, columns, work)
+
+    def bar(self, number: int, total: int) -> Bar:
+        """A bar for one pass over the rows."""
+        wanted = _interactive() if self.progress is None else self.progress
+        return Bar(
+            f"{self.function}: pass {number}", total, 0 if self.progress else _PATIENCE, wanted
+        )
+
+
+class Bar:
+    """Counts rows of a pass on the terminal: public numbers only."""
+
+    def __init__(self, label: str, total: int, patience: float, wanted: bool) -> None:
+        self._bar: Any = None
+        if wanted:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                desc=label, total=total, unit=" rows", unit_scale=True, delay=patience, leave=False
+            )
+
+    def advance(self, rows: int) -> None:
+        if self._bar is not None:
+            self._bar.update(rows)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _interactive() -> bool:
+    """Whether a person is at the prompt."""
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return True
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
+class _Job(Generic[T]):
+    """Work and the part it is for, on the way to a worker."""
+
+    def __init__(self, work: Work[T], part: Source | None) -> None:
+        self._work, self._part = work, part
+
+    def __repr__(self) -> str:
+        return "<pass over a part of the rows>"
+
+    def __dask_tokenize__(self) -> str:
+        return uuid.uuid4().hex
+
+    def on(self, part: Source | None) -> T | None:
+        source = self._part if part is None else part
+        assert source is not None
+        return unheard(lambda: self._work(source))
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Rows of a part, or what is wrong with its columns."""
+
+    check: Check
+
+    def __call__(self, part: Source) -> int | str:
+        try:
+            return part.size(self.check)
+        except SchemaError as error:
+            return str(error)
+
+
+def dpstats_pass(job: _Job[T], frame: Any = None) -> T | None:
+    """What a worker does; its name is what a dashboard shows. None where it failed."""
+    return job.on(None if frame is None else OneTable(as_table(frame)))
+
+
+def _by_executor(
+    executor: Executor, source: Source, columns: Sequence[str], work: Work[T]
+) -> Iterator[T]:
+    waiting: deque[Future[T | None]] = deque()
+    # parts of files are names; others hold rows, of which few should be on the way at a time
+    at_once = _NAMES_AT_ONCE if isinstance(source, ParquetFiles) else _ROWS_AT_ONCE
+    try:
+        for part in source.parts(columns):
+            waiting.append(_submitted(executor, _Job(work, part)))
+            if len(waiting) >= at_once:
+                yield _result(waiting.popleft().result)
+        while waiting:
+            yield _result(waiting.popleft().result)
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
+    sent = unheard(lambda: executor.submit(dpstats_pass, job))
+    if sent is None:
+        raise _lost()
+    return sent
+
+
+def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> Iterator[T]:
+    import dask
+
+    once = dask.delayed(dpstats_pass, pure=False, traverse=False)
+    job: Any = dask.delayed(_Job(work, None), pure=False, traverse=False)
+    found = unheard(lambda: [once(job, part) for part in source.delayed(columns)])
+    if found is None:
+        raise _lost()
+    client = _client()
+    if client is None:
+        results = unheard(lambda: dask.compute(*found))
+        if results is None:
+            raise _lost()
+        for result in results:
+            if result is None:
+                raise _lost()
+            yield result
+        return
+    from distributed import as_completed
+
+    futures = client.compute(found)
+    try:
+        for future in as_completed(futures):
+            yield _result(future.result)
+            future.release()
+    finally:
+        client.cancel([future for future in futures if not future.done()])
+
+
+def _client() -> Any:
+    """The Dask cluster of this session, if there is one."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _result(read: Callable[[], T | None]) -> T:
+    """What a worker found; why it found nothing is not shown."""
+    broken = False
+
+    def guarded() -> T | None:
+        nonlocal broken
+        try:
+            return read()
+        except BrokenExecutor:
+            broken = True
+            return None
+
+    found = unheard(guarded)
+    if broken:
+        raise PassError(
+            "the executor lost its worker processes. A script that uses ProcessPoolExecutor must do its "
+            "work under if __name__ == '__main__':; else memory may have run out. What the call had "
+            "released until then counts as spent."
+        )
+    if found is None:
+        raise _lost()
+    return found
+
+
+def _lost() -> PassError:
+    return PassError(
+        "a worker could not finish its part of a pass over the rows; the cause is withheld, because it "
+        "may hold private values. What the call had released until then counts as spent."
+    )

@@ -1,0 +1,358 @@
+"""Tables in memory as columns of numbers and codes, a slab of rows at a time.
+
+What a table may be: a pandas DataFrame, or anything with ``__arrow_c_stream__`` (polars, pyarrow,
+DuckDB). Only names and types of columns are looked at when a table is opened; every reader of
+values is total, so that no cell of a private row can raise. (What a call may read from, tables in memory
+among it, is in `source`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpstats.errors import SchemaError
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Levels = tuple[Any, ...]
+Kind = Literal["number", "bool", "category", "object", "missing", "datetime", "other"]
+
+WORDS = {
+    "number": "numbers",
+    "bool": "True/False",
+    "category": "categories",
+    "object": "Python objects",
+    "missing": "only missing values",
+    "datetime": "dates or times",
+    "other": "values of a type that has no place in a formula",
+}
+ADVICE = {
+    "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
+    "object": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
+    "category": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
+    "other": "turn it into numbers, booleans or strings first",
+}
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """What the schema of a table says of a column."""
+
+    kind: Kind
+    label: str  # the type as the table's library writes it
+
+
+class Table(Protocol):
+    """A table of n rows, readable by position as often as one likes."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def type_of(self, name: str) -> ColumnType: ...
+
+    def declared_levels(self, name: str) -> Levels | None:
+        """Levels that the type itself declares, in its order. For public tables only."""
+
+    def observed_levels(self, name: str) -> Levels:
+        """Sorted levels among the rows. For public tables only."""
+
+    def numbers(self, name: str, start: int, stop: int) -> Array:
+        """Rows start:stop as float64, NaN where missing; possibly a view: do not write to it."""
+
+    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
+        """Rows start:stop as positions in ``levels``, -1 where missing or unknown."""
+
+    def part(self, names: Sequence[str], start: int, stop: int) -> Table:
+        """Rows start:stop of some columns, as a table that can be pickled without the others."""
+
+
+def as_table(data: Any) -> Table:
+    """Open a table.
+
+    Raises
+    ------
+    SchemaError
+        If ``data`` is no table, has no row, or has columns of several levels.
+
+    Examples
+    --------
+    >>> as_table(pd.DataFrame({"x": [1, 2]})).type_of("x")
+    ColumnType(kind='number', label='int64')
+    """
+    if isinstance(data, pd.DataFrame):
+        if isinstance(data.columns, pd.MultiIndex):
+            raise SchemaError(
+                "the table's columns are a MultiIndex; flatten them to one level of names first, "
+                "e.g. data.columns = ['_'.join(c) for c in data.columns]."
+            )
+        if not all(isinstance(name, str) for name in data.columns):
+            raise SchemaError(
+                "the names of columns must be text; use data.columns = data.columns.map(str)."
+            )
+        return PandasTable(data)
+    if is_arrow(data):
+        return ArrowTable(data)
+    raise SchemaError(
+        f"a table is a pandas, polars or pyarrow DataFrame/Table, not {type(data).__name__}."
+    )
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether an object hands out Arrow data."""
+    return not isinstance(data, type) and hasattr(data, "__arrow_c_stream__")
+
+
+def slices(n: int, size: int) -> Iterator[tuple[int, int]]:
+    """Consecutive (start, stop) that cover n rows."""
+    for start in range(0, n, size):
+        yield start, min(start + size, n)
+
+
+def check_levels(name: str, levels: Iterable[Any]) -> Levels:
+    """Levels as plain Python values, all text, all numbers, or all True/False."""
+    plain = tuple(v.item() if isinstance(v, np.generic) else v for v in levels)
+    groups = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in plain}
+    known = all(isinstance(v, str | bool | int | float) and v == v for v in plain)
+    if len(groups) > 1 or not known or len(set(plain)) < len(plain):
+        raise SchemaError(
+            f"the levels of `{name}` must be distinct and all text, all numbers or all True/False; "
+            f"use {name}.astype(str)."
+        )
+    return plain
+
+
+class PandasTable:
+    """A pandas DataFrame; its index plays no part."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self.n = len(frame)
+        self.names = tuple(frame.columns)
+        self._columns: dict[str, pd.Series[Any]] = {}
+
+    def _column(self, name: str) -> pd.Series[Any]:
+        if name not in self._columns:
+            if self.names.count(name) > 1:
+                raise SchemaError(f"the table has several columns called `{name}`; rename them.")
+            self._columns[name] = self._frame[name]
+        return self._columns[name]
+
+    def type_of(self, name: str) -> ColumnType:
+        dtype = self._column(name).dtype
+        return ColumnType(_pandas_kind(dtype), str(dtype))
+
+    def declared_levels(self, name: str) -> Levels | None:
+        dtype = self._column(name).dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            return check_levels(name, dtype.categories)
+        return None
+
+    def observed_levels(self, name: str) -> Levels:
+        values = self._column(name).to_numpy(object)
+        present = [v for v, missing in zip(values, pd.isna(values), strict=True) if not missing]
+        if not all(isinstance(v, str | bool | np.bool_) for v in present):
+            raise SchemaError(
+                f"the public column `{name}` holds Python objects other than text; use "
+                "pd.to_numeric(column) if they are numbers, column.astype(str) if they are names."
+            )
+        levels = check_levels(name, set(present))
+        return tuple(sorted(levels))
+
+    def numbers(self, name: str, start: int, stop: int) -> Array:
+        column = self._column(name)
+        if isinstance(column.dtype, np.dtype):
+            with np.errstate(all="ignore"):
+                return column.to_numpy()[start:stop].astype(np.float64, copy=False)
+        part = column.iloc[start:stop]
+        return part.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
+        return PandasTable(self._frame[list(names)].iloc[start:stop])
+
+    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
+        column = self._column(name)
+        dtype = column.dtype
+        part = column.iloc[start:stop]
+        if isinstance(dtype, pd.CategoricalDtype):
+            position = np.append(_positions(dtype.categories.to_numpy(object), levels), -1)
+            return np.asarray(position[part.cat.codes.to_numpy()], dtype=np.intp)
+        if _pandas_kind(dtype) == "bool":
+            values = part.to_numpy(dtype=np.float64, na_value=np.nan)
+            return _bool_codes(values)
+        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
+            return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
+        return _positions(part.to_numpy(object), levels)
+
+
+def _pandas_kind(dtype: Any) -> Kind:
+    types = pd.api.types
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "category"
+    if types.is_bool_dtype(dtype):
+        return "bool"
+    if types.is_numeric_dtype(dtype):
+        return "other" if types.is_complex_dtype(dtype) else "number"
+    if types.is_object_dtype(dtype):
+        return "object"
+    if isinstance(dtype, pd.ArrowDtype):
+        return _arrow_kind(dtype.pyarrow_dtype)
+    if types.is_string_dtype(dtype):
+        return "category"
+    return "datetime" if getattr(dtype, "kind", "") in "mM" else "other"
+
+
+class ArrowTable:
+    """Any table that exports the Arrow C stream."""
+
+    def __init__(self, data: Any) -> None:
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise SchemaError(
+                f"reading {type(data).__name__} needs pyarrow: pip install pyarrow."
+            ) from None
+        self._pa = pa
+        table = None
+        try:
+            table = pa.table(data)
+        except Exception:
+            table = None
+        if table is None:
+            # raised outside the handler: an engine's error may quote the cell that it stumbled over
+            raise SchemaError(
+                f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
+                "withheld because it may show data. Materialise lazy queries and streams first."
+            )
+        self._open(table)
+
+    def _open(self, table: Any) -> None:
+        self._table = table
+        self.n = int(table.num_rows)
+        self.names = tuple(table.column_names)
+
+    def type_of(self, name: str) -> ColumnType:
+        if self.names.count(name) > 1:
+            raise SchemaError(f"the table has several columns called `{name}`; rename them.")
+        type_ = self._table.schema.field(name).type
+        return ColumnType(_arrow_kind(type_), str(type_))
+
+    def declared_levels(self, name: str) -> Levels | None:
+        field = self._table.schema.field(name)
+        # a polars Categorical carries every name that the process has seen, in order of arrival
+        grown = any(key.startswith(b"_PL_CATEGORICAL") for key in field.metadata or {})
+        if not self._pa.types.is_dictionary(field.type) or grown:
+            return None
+        levels: list[Any] = []
+        for chunk in self._table.column(name).chunks:
+            levels += chunk.dictionary.to_pylist()
+        return check_levels(name, dict.fromkeys(level for level in levels if level is not None))
+
+    def observed_levels(self, name: str) -> Levels:
+        values = set(self._table.column(name).to_pylist()) - {None}
+        return tuple(sorted(check_levels(name, values)))
+
+    def numbers(self, name: str, start: int, stop: int) -> Array:
+        part = self._table.column(name).slice(start, stop - start)
+        values = part.cast(self._pa.float64(), safe=False).to_numpy()
+        return np.asarray(values, dtype=np.float64)
+
+    def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
+        return ArrowTable(self._table.select(list(names)).slice(start, stop - start))
+
+    def __getstate__(self) -> bytes:
+        # as a stream: a slice then travels without the rest of its table
+        sink = self._pa.BufferOutputStream()
+        with self._pa.ipc.new_stream(sink, self._table.schema) as writer:
+            writer.write_table(self._table)
+        return bytes(sink.getvalue())
+
+    def __setstate__(self, state: bytes) -> None:
+        import pyarrow as pa
+
+        self._pa = pa
+        self._open(pa.ipc.open_stream(state).read_all())
+
+    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
+        pa = self._pa
+        part = self._table.column(name).slice(start, stop - start)
+        if pa.types.is_boolean(part.type) or pa.types.is_null(part.type):
+            return _bool_codes(self.numbers(name, start, stop))
+        return _arrow_codes(part.chunks, levels)
+
+
+def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
+    """Positions in ``levels`` of Arrow text or dictionaries."""
+    import pyarrow as pa
+
+    found = [np.empty(0, dtype=np.intp)]
+    for chunk in chunks:
+        if not pa.types.is_dictionary(chunk.type):
+            chunk = chunk.cast(pa.large_binary()).dictionary_encode()
+        values, keys = chunk.dictionary, levels
+        if _arrow_kind(values.type) == "category":
+            # as bytes: a cell that is not valid text must not raise
+            values = values.cast(pa.large_binary())
+        if isinstance(levels[0], str):
+            keys = tuple(level.encode("utf-8", "surrogatepass") for level in levels)
+        position = np.append(_positions(values.to_pylist(), keys), -1)
+        found.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
+    return np.asarray(np.concatenate(found), dtype=np.intp)
+
+
+def _arrow_kind(type_: Any) -> Kind:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_boolean(type_):
+        return "bool"
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+        return "number"
+    if types.is_dictionary(type_):
+        inner = _arrow_kind(type_.value_type)
+        return "category" if inner in ("number", "bool", "category") else inner
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return "category"
+    if types.is_null(type_):
+        return "missing"
+    return "datetime" if types.is_temporal(type_) else "other"
+
+
+_NUMPY_NUMBERS = {
+    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
+}
+
+
+def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:
+    """Position of each value in ``levels``, -1 when it is none of them.
+
+    Only values of the levels' own type are looked up: 1 is not True, and a cell that cannot be
+    hashed or compared is simply unknown.
+    """
+    known: set[Any]
+    if isinstance(levels[0], str):
+        known = {str, np.str_}
+    elif isinstance(levels[0], bool):
+        known = {bool, np.bool_}
+    elif isinstance(levels[0], bytes):
+        known = {bytes}
+    else:
+        known = {int, float, *_NUMPY_NUMBERS}
+    get = {level: i for i, level in enumerate(levels)}.get
+    return np.fromiter(
+        (get(v, -1) if type(v) in known else -1 for v in values), dtype=np.intp, count=len(values)
+    )
+
+
+def _bool_codes(values: Array) -> Codes:
+    missing = np.isnan(values)
+    return np.where(missing, -1, np.where(missing, 0.0, values) != 0).astype(np.intp)

@@ -1,0 +1,79 @@
+"""Threads for the work on rows, beside those that BLAS has of its own.
+
+Rows are worked on slab by slab in several threads, so that BLAS inside a slab must stay with one: two
+layers of threads on the same processors are slower, whatever the results, which are exact either way
+(figures in `tests/benchmarks/engine_speed`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0)) or 1
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+class InTurn(Executor):
+    """An executor without threads: work is done when it is submitted."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        done: Future[T] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class _Blas:
+    """BLAS limited to one thread while anybody asks for it; the last to leave restores it.
+
+    The limit belongs to the process: calls that overlap in several threads must not restore one
+    another's.
+    """
+
+    def __init__(self) -> None:
+        self._controller = ThreadpoolController()
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+                self._limit = None
+
+
+_blas = _Blas()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within, BLAS uses one thread."""
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
