@@ -17,6 +17,7 @@ from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, PublicMoments, Reading, Rows, public_moments
+from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
 
 SAME_TABLE = (
@@ -27,7 +28,7 @@ SAME_TABLE = (
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:
     """Said where the public sample is the private table."""
-    same = public is data or (isinstance(data, str) and isinstance(public, str) and public == data)
+    same = public is data or (is_path(data) and is_path(public) and str(public) == str(data))
     return (SAME_TABLE,) if same else ()
 
 

@@ -25,7 +25,13 @@ from dpstats.estimate.linear import (
     residual_variance,
     without_errors,
 )
-from dpstats.estimate.matrices import Floats, Whitening, floored, shrink_second_moment
+from dpstats.estimate.matrices import (
+    Floats,
+    Whitening,
+    equilibrated_whitening,
+    floored,
+    shrink_second_moment,
+)
 from dpstats.estimate.planning import (
     PRODUCT_QUANTILE,
     Clip,
@@ -44,8 +50,15 @@ from dpstats.fit_report import (
     row_lines,
 )
 from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.grid import ExactMatrix
 from dpstats.mechanism.linear_session import LinearSession
+from dpstats.mechanism.slabs import RowSource, coarse_map
 from dpstats.report.released import Diagnostic
+
+_SHORT_STEP = 0.25
+"""Share of the mean squared residual that a step may take off for its scale to be known after it."""
+_LITTLE_NOISE = 0.02
+"""Variance of the noise, over that of sampling, to which such knowledge is good enough."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +81,37 @@ class Extent:
     response: float
 
 
+@dataclass(frozen=True)
+class Coordinates:
+    """Public coordinates of an anchored fit: rows are whitened, and measured from a public anchor.
+
+    ``shift`` are the anchor's coefficients, ``prepared`` both as the rows of large tables see them.
+    """
+
+    whitening: Whitening
+    shift: Floats
+    prepared: ExactMatrix | None = None
+
+    @classmethod
+    def of(cls, moments: PublicMoments, rows: RowSource) -> Coordinates:
+        """From public moments and the size of the table."""
+        whitening = equilibrated_whitening(moments.gram)
+        back = whitening.back
+        shift: Floats = np.zeros(len(moments.terms))
+        if moments.cross is not None:
+            shift = back @ (back.T @ moments.cross)
+        if moments.cross is None or moments.yy is None:
+            return cls(whitening, shift)
+        residual = math.sqrt(max(moments.yy - _explained(moments, back), 0.0))
+        coarse = coarse_map(rows, back, shift, residual)
+        if coarse is None:
+            return cls(whitening, shift)
+        back, shift = coarse.high[:, :-1], coarse.high[:, -1]
+        return cls(Whitening(back, np.linalg.inv(back)), shift, coarse)
+
+
 def anchored(
-    session: LinearSession, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
+    session: LinearSession, moments: PublicMoments, at: Coordinates, ridge: float, eta: float
 ) -> LinearFit:
     """Score rounds from a public anchor.
 
@@ -79,13 +121,16 @@ def anchored(
     3. each round measures the scale of the scores at the present anchor, releases the mean cut
        score there and takes a Newton step. Rounds go on while the scale falls; the last one takes
        what is left of the total and is accompanied by the mean squared residual and the shares of
-       cut and empty rows;
+       cut and empty rows. In large tables the scale is not measured again after a step so short that
+       it is known;
     4. the rounds' estimates are averaged by inverse variance.
     """
     n, d, mu = session.n, len(moments.terms), session.total.mu
-    back = whitening.back
+    whitening, back = at.whitening, at.whitening.back
     plan = plan_linear(n, d, mu, moments.m, moments.cross is not None)
-    start = np.zeros(d) if moments.cross is None else back.T @ moments.cross
+    start: Floats = np.zeros(d) if moments.cross is None else back.T @ moments.cross
+    if at.prepared is not None:
+        start = whitening.root @ at.shift
     anchor = start
 
     octave = math.floor(math.log2(math.sqrt(d)))
@@ -100,12 +145,15 @@ def anchored(
     penalty = ridge * back.T @ back
 
     steps: list[Step] = []
-    last = None
+    last, known = None, None
     while True:
-        asked = (anchor - start, *_window(guess, sure=True)) if steps else first
-        histogram = session.score_histogram(plan.scale, *asked)
-        scale = histogram.quantile(0.9) or guess or histogram.peak()
-        done = _is_last(plan, len(steps), session.left, scale, last, guess)
+        if known is None:
+            asked = (anchor - start, *_window(guess, sure=True)) if steps else first
+            histogram = session.score_histogram(plan.scale, *asked)
+            scale = histogram.quantile(0.9) or guess or histogram.peak()
+            done = _is_last(plan, len(steps), session.left, scale, last, guess)
+        else:
+            scale, done = known, True
         part = plan.step if not done else session.left * (1 - plan.squares - plan.counts)
         clip = choose_clip(scale, histogram.count_above, n, d, mu * math.sqrt(part))
         if done:
@@ -121,6 +169,9 @@ def anchored(
         if done:
             break
         anchor, guess, last = step.anchor + step.move, scale, scale
+        if plan.sparing:
+            rest_mu = mu * math.sqrt(session.left * (1 - plan.squares - plan.counts))
+            known = _known_scale(step, clip, scale, 2 * clip.score / (n * rest_mu), n)
     pooled = pool_steps(steps)
 
     hessian = curvature.used + penalty
@@ -203,6 +254,19 @@ def _window(guess: float | None, sure: bool) -> tuple[int, int]:
         return -64, 160
     middle = math.frexp(guess)[1]
     return (middle - 24, 30) if sure else (middle - 24, 48)
+
+
+def _known_scale(step: Step, clip: Clip, scale: float, noise_sd: float, n: int) -> float | None:
+    """The scale of the scores after a short step; None where it must be measured.
+
+    Rows are whitened: moving the anchor by m takes |m|^2 off the mean squared residual. A cut that is
+    somewhat too wide for it costs noise, so that what the last score will have (``noise_sd``) must be
+    small beside its sampling error.
+    """
+    taken = float(step.move @ step.move) / clip.unit**2
+    if taken > _SHORT_STEP or n * (noise_sd / clip.unit) ** 2 > _LITTLE_NOISE:
+        return None
+    return scale * math.sqrt(1 - taken)
 
 
 def _is_last(

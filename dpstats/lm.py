@@ -28,9 +28,9 @@ from dpstats.call import (
     spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.estimate.matrices import equilibrated_whitening, symmetric_whitening
+from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.frame import Design
-from dpstats.linear_fit import Extent, anchored, pmt, ssp
+from dpstats.linear_fit import Coordinates, Extent, anchored, pmt, ssp
 from dpstats.linear_model import LinearModel
 from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
@@ -156,14 +156,15 @@ def dp_lm(
         scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
         with LinearSession(source, np.diag(scale), 0 * scale, total, noise) as session:
             fit = ssp(session, design, width, ridge, eta)
+    elif method == "pmt":
+        root = symmetric_whitening(moments.gram)
+        with LinearSession(rows, root.back, np.zeros(rows.d), total, noise) as session:
+            fit = pmt(session, moments, root, ridge, eta)
     else:
-        papers = method == "pmt"
-        whitening = (symmetric_whitening if papers else equilibrated_whitening)(moments.gram)
-        shift = np.zeros(rows.d)
-        if not papers and moments.cross is not None:
-            shift = whitening.back @ (whitening.back.T @ moments.cross)
-        with LinearSession(rows, whitening.back, shift, total, noise) as session:
-            fit = (pmt if papers else anchored)(session, moments, whitening, ridge, eta)
+        at = Coordinates.of(moments, rows)
+        whitening, shift = at.whitening.back, at.shift
+        with LinearSession(rows, whitening, shift, total, noise, at.prepared) as session:
+            fit = anchored(session, moments, at, ridge, eta)
     return LinearModel(
         call=call_text(
             "dp_lm",

@@ -17,6 +17,9 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, anova, dp_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from dpstats.estimate import planning
+from dpstats.linear_fit import Coordinates
+from dpstats.mechanism import slabs
 
 FORMULA = "y ~ x1 + x2 + g"
 
@@ -145,6 +148,36 @@ def test_order_and_index_of_the_rows_change_no_bit(method: str) -> None:
         found = fit(data, method=method)
         assert (found.coef() == expected.coef()).all()
         assert (found.privacy.mechanisms == expected.privacy.mechanisms).all().all()
+
+
+def test_tables_beyond_the_cache_are_fitted_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = make(20_000, 3)
+    kept = fit(data, mu=2)
+    monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
+    coarse = fit(data, mu=2)
+    assert ((coarse.coef() - kept.coef()).abs() < 0.001 * kept.se()).all()
+    # readings of large tables are spared: other rounds, other noise
+    monkeypatch.setattr(planning, "_LARGE_TABLE", 0)
+    large = fit(data, mu=2)
+    assert ((large.coef() - kept.coef()).abs() < kept.se()).all()
+    assert (large.se() / kept.se()).between(0.9, 1.2).all()
+    again = fit([data.iloc[a : a + 777] for a in range(0, len(data), 777)][::-1], mu=2)
+    assert (again.coef() == large.coef()).all()
+
+
+def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
+    public, data = (t.assign(x2=t.x1 + 1e-5 * t.x2) for t in (PUBLIC, DATA))
+    for sample, coarse in ((PUBLIC, True), (public, False)):
+        moments = public_moments(FORMULA, sample)
+        at = Coordinates.of(moments, moments.design.rows(data))
+        assert (at.prepared is not None) == coarse
+        assert np.allclose(at.whitening.root @ at.whitening.back, np.eye(len(moments.terms)))
+    exact = PUBLIC.assign(y=1 + 2 * PUBLIC.x1 + 1e-9 * PUBLIC.y)
+    moments = public_moments(FORMULA, exact)
+    assert Coordinates.of(moments, moments.design.rows(data)).prepared is None
 
 
 def test_error_falls_with_the_budget() -> None:

@@ -64,6 +64,8 @@ class LinearPlan:
         The last round is left at least this share.
     fall : float
         Another early round is made while the scale of the scores falls below this fraction.
+    sparing : bool
+        Whether passes over the rows take so long that one is spared where its result is known.
     predicted_ratio : float
         Predicted root mean square error over that of least squares without privacy.
     """
@@ -78,6 +80,7 @@ class LinearPlan:
     most_rounds: int
     keep: float
     fall: float
+    sparing: bool
     predicted_ratio: float
 
 
@@ -285,5 +288,6 @@ def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) ->
         most_rounds=6,
         keep=0.3,
         fall=0.6,
+        sparing=n * d >= _LARGE_TABLE,
         predicted_ratio=math.sqrt(best[0] * n),
     )

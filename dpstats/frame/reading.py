@@ -5,17 +5,28 @@ partitions are. What workers return is added up by the caller, in integers: who 
 order and how often, changes no bit. A worker is told what to compute, computes it for its part, and
 forgets both; a failure says only that there was one. Tasks bear one name for all, and no hash of what
 they hold.
+
+Who did what changes no bit because every worker makes the same of a row. Sums, products and roots are
+the same everywhere; exp, log and their kind may differ in a last bit between processors and libraries,
+and then who did what, which may follow from anything, would shift other rows than the one replaced.
+So workers say what they are (`arithmetic`), and a call that meets two kinds is stopped.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, TypeVar
+
+import numpy as np
+from scipy import special
 
 from dpstats.errors import ArgumentError, PassError, SchemaError, unheard
 from dpstats.frame.source import Check, DaskPartitions, OneTable, ParquetFiles, Source
@@ -68,17 +79,21 @@ class Reading:
     def size(self, source: Source | DaskPartitions, check: Check, columns: Sequence[str]) -> int:
         """Number of rows; raises where the kinds of the columns are not those of the design."""
         if not isinstance(source, DaskPartitions):
-            return source.size(check)
+            with self._bar("counting rows") as bar:
+                return source.size(check, bar.advance)
         if self.executor is not None:
             raise ArgumentError("a Dask DataFrame is read by its own workers: leave executor= out.")
         check(source.schema)
-        counted = list(_by_dask(source, columns, _Counting(check)))
-        for count in counted:
-            if isinstance(count, str):
-                raise SchemaError(
-                    f"in a partition: {count} Partitions must hold what the Dask DataFrame declares."
-                )
-        return sum(count for count in counted if isinstance(count, int))
+        n = 0
+        with self._bar("counting rows") as bar:
+            for count in _by_dask(source, columns, _Counting(check)):
+                if isinstance(count, str):
+                    raise SchemaError(
+                        f"in a partition: {count} Partitions must hold what the Dask DataFrame declares."
+                    )
+                n += count
+                bar.advance(count)
+        return n
 
     def elsewhere(
         self, source: Source | DaskPartitions, columns: Sequence[str], work: Work[T]
@@ -92,16 +107,17 @@ class Reading:
 
     def bar(self, number: int, total: int) -> Bar:
         """A bar for one pass over the rows."""
+        return self._bar(f"pass {number}", total)
+
+    def _bar(self, what: str, total: int | None = None) -> Bar:
         wanted = _interactive() if self.progress is None else self.progress
-        return Bar(
-            f"{self.function}: pass {number}", total, 0 if self.progress else _PATIENCE, wanted
-        )
+        return Bar(f"{self.function}: {what}", total, 0 if self.progress else _PATIENCE, wanted)
 
 
 class Bar:
     """Counts rows of a pass on the terminal: public numbers only."""
 
-    def __init__(self, label: str, total: int, patience: float, wanted: bool) -> None:
+    def __init__(self, label: str, total: int | None, patience: float, wanted: bool) -> None:
         self._bar: Any = None
         if wanted:
             from tqdm import tqdm
@@ -156,9 +172,37 @@ class _Counting:
 
     def __call__(self, part: Source) -> int | str:
         try:
-            return part.size(self.check)
+            return part.size(self.check, lambda rows: None)
         except SchemaError as error:
             return str(error)
+
+
+@cache
+def arithmetic() -> str:
+    """The libraries of this process, and a digest of what it makes of elementary functions."""
+    x = np.linspace(-12.3, 12.3, 1009)
+    positive = np.exp2(x)
+    found = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
+    found += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
+    found += [special.ndtr(x), special.log_ndtr(x), special.gammaln(positive)]
+    digest = hashlib.sha256(b"".join(values.tobytes() for values in found)).hexdigest()[:8]
+    libraries = ", ".join(f"{name} {_version(name)}" for name in ("dpstats", "numpy", "scipy"))
+    return f"{libraries}, functions {digest}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a folder
+        return "of a folder"
+
+
+def other_arithmetic(one: str, other: str) -> PassError:
+    """Said where two workers are of different kinds."""
+    return PassError(
+        f"the workers are not alike: {one}; and {other}. The guarantee needs every worker to make the "
+        "same of a row: use machines of one kind with the same versions of these packages."
+    )
 
 
 def dpstats_pass(job: _Job[T], frame: Any = None) -> T | None:
@@ -187,7 +231,7 @@ def _by_executor(
 def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
     sent = unheard(lambda: executor.submit(dpstats_pass, job))
     if sent is None:
-        raise _lost()
+        raise PassError("the executor takes no work; it may have been shut down.")
     return sent
 
 
@@ -256,6 +300,7 @@ def _result(read: Callable[[], T | None]) -> T:
 
 def _lost() -> PassError:
     return PassError(
-        "a worker could not finish its part of a pass over the rows; the cause is withheld, because it "
-        "may hold private values. What the call had released until then counts as spent."
+        "a worker could not finish its part of a pass over the rows: its memory may have run out, or "
+        "the rows cannot be read where it is. The cause is withheld, because it may hold private "
+        "values. What the call had released until then counts as spent."
     )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpstats.errors import ArgumentError, unheard
 from dpstats.frame.evaluate import basis, evaluate
 from dpstats.frame.formula import BASES
-from dpstats.frame.reading import Bar, Reading
+from dpstats.frame.reading import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, other_rows
 from dpstats.frame.table import Codes, Table, slices
 
@@ -87,6 +87,7 @@ class Rows:
         self._reading = reading
         self._columns = design.columns_for(ROLES)
         self._passes = 0
+        self._arithmetic: str | None = None
 
     def __repr__(self) -> str:
         return f"<Rows: n = {self.n}, d = {self.d}>"
@@ -126,10 +127,13 @@ class Rows:
         found = self._reading.elsewhere(self._source, self._columns, work)
         return None if found is None else self._counted(found)
 
-    def _counted(self, found: Iterator[tuple[int, T]]) -> Iterator[T]:
+    def _counted(self, found: Iterator[_Found[T]]) -> Iterator[T]:
         read = 0
         with self._bar() as bar:
-            for rows, result in found:
+            for rows, workers, result in found:
+                self._arithmetic = self._arithmetic or workers
+                if workers != self._arithmetic:
+                    raise other_arithmetic(self._arithmetic, workers)
                 yield result
                 read += rows
                 bar.advance(rows)
@@ -141,20 +145,20 @@ class Rows:
         return self._reading.bar(self._passes, self.n)
 
 
+_Found = tuple[int, str, T]
+
+
 @dataclass(frozen=True)
 class _OnPart(Generic[T]):
-    """A task for the encoded rows of a part of a table; with their number."""
+    """A task for the encoded rows of a part of a table; their number, who did it, what was found."""
 
     design: Design
     task: Callable[[Rows], T]
 
-    def __call__(self, part: Source) -> tuple[int, T]:
-        rows = Rows(self.design, part, Reading(), part.size(_as_before))
-        return rows.n, self.task(rows)
-
-
-def _as_before(table: Table) -> None:
-    """A table's columns were checked when its rows were counted."""
+    def __call__(self, part: Source) -> _Found[T]:
+        # its columns were checked when the rows were counted
+        n = part.size(lambda table: None, lambda rows: None)
+        return n, arithmetic(), self.task(Rows(self.design, part, Reading(), n))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

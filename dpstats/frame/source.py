@@ -1,9 +1,9 @@
 """What a call may read its rows from: one table after another, as often as it likes.
 
 A pandas DataFrame; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB); the path of a Parquet
-file or folder; a list of such tables, or a function that returns them block by block, anew each
-time; a Dask DataFrame. A source tells its size and the kinds of its columns, hands out its tables,
-and falls into parts that can be pickled and read elsewhere.
+file or folder, or a list of paths; a list of tables, or a function that returns them block by block,
+anew each time; a Dask DataFrame. A source tells its size and the kinds of its columns, hands out its
+tables, and falls into parts that can be pickled and read elsewhere.
 
 That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
 in them, may not: the texts of other libraries' errors quote cells, and are withheld.
@@ -38,8 +38,8 @@ ONE_SHOT = (
 class Source(Protocol):
     """Rows in one or several tables."""
 
-    def size(self, check: Check) -> int:
-        """Number of rows (public); ``check`` is called with every table's schema."""
+    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+        """Number of rows (public); ``check`` is called with every table, ``seen`` with its rows."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
         """All rows, one table after another; at least the columns that are named."""
@@ -61,8 +61,10 @@ def open_source(data: Any) -> Source | DaskPartitions:
     """
     if isinstance(data, pd.DataFrame) or is_arrow(data):
         return OneTable(as_table(data))
-    if isinstance(data, str | os.PathLike):
-        return ParquetFiles.found(os.fspath(data))
+    if is_path(data):
+        return ParquetFiles.found([data])
+    if isinstance(data, list | tuple) and data and all(is_path(item) for item in data):
+        return ParquetFiles.found(data)
     if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
         return DaskPartitions(data)
     if isinstance(data, Iterator):
@@ -82,6 +84,11 @@ def open_source(data: Any) -> Source | DaskPartitions:
         "block; not "
         f"{_called(data)}."
     )
+
+
+def is_path(data: Any) -> bool:
+    """Whether something names a file or a folder."""
+    return isinstance(data, str | os.PathLike)
 
 
 def public_table(data: Any) -> Table:
@@ -113,7 +120,7 @@ class OneTable:
 
     table: Table
 
-    def size(self, check: Check) -> int:
+    def size(self, check: Check, seen: Callable[[int], None]) -> int:
         check(self.table)
         return self.table.n
 
@@ -142,7 +149,7 @@ class Blocks:
 
     make: Callable[[], Any]
 
-    def size(self, check: Check) -> int:
+    def size(self, check: Check, seen: Callable[[int], None]) -> int:
         n = 0
         for k, table in enumerate(self._read(), start=1):
             try:
@@ -151,6 +158,7 @@ class Blocks:
                 said = str(error)
             else:
                 n += table.n
+                seen(table.n)
                 continue
             raise SchemaError(
                 f"in block {k}: {said} Blocks must agree: fix the types when reading, e.g. "
@@ -226,20 +234,22 @@ class ParquetFiles:
     schemas: tuple[Any, ...]
 
     @classmethod
-    def found(cls, path: str) -> ParquetFiles:
+    def found(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
         try:
             import pyarrow.dataset as pads
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
-        remote = "://" in path
-        if not remote and not os.path.exists(path):
-            raise SchemaError(f"there is no file or folder '{path}'.")
+        names = [os.path.expanduser(os.fspath(path)) for path in paths]
+        for name in names:
+            if "://" not in name and not os.path.exists(name):
+                raise SchemaError(f"there is no file or folder '{name}'.")
+        said = names[0] if len(names) == 1 else f"{names[0]}', '..."
 
         def look() -> ParquetFiles:
-            dataset = pads.dataset(path, format="parquet", partitioning="hive")
             pieces: list[_RowGroups] = []
             schemas: dict[str, Any] = {}
-            for fragment in dataset.get_fragments():
+            sets = [pads.dataset(name, format="parquet", partitioning="hive") for name in names]
+            for fragment in (f for dataset in sets for f in dataset.get_fragments()):
                 keys = pads.get_partition_keys(fragment.partition_expression)
                 schema = _with_constants(fragment.physical_schema.empty_table(), keys.items())
                 schemas[str(schema.schema)] = schema
@@ -251,14 +261,14 @@ class ParquetFiles:
         found = unheard(look)
         if found is None:
             raise SchemaError(
-                f"'{path}' cannot be read as Parquet. For text files give a function that reads them in "
+                f"'{said}' cannot be read as Parquet. For text files give a function that reads them in "
                 "blocks: lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
             )
         if not found.schemas:
-            raise SchemaError(f"there is no Parquet file in '{path}'.")
+            raise SchemaError(f"there is no Parquet file in '{said}'.")
         return found
 
-    def size(self, check: Check) -> int:
+    def size(self, check: Check, seen: Callable[[int], None]) -> int:
         for schema in self.schemas:
             check(as_table(schema))
         return sum(piece.rows for piece in self.pieces)

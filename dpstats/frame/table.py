@@ -176,7 +176,7 @@ class PandasTable:
         return part.to_numpy(dtype=np.float64, na_value=np.nan)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
-        return PandasTable(self._frame[list(names)].iloc[start:stop])
+        return PandasTable(self._frame.iloc[start:stop][list(names)])
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         column = self._column(name)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 
 _SMALL_TABLE = 2**17
+_COARSE_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,16 @@ class ExactMatrix:
     Attributes
     ----------
     high, low : (d, k) arrays
-        M = high + low up to 2^-(2 bits + 1) of each column's largest entry.
+        M = high + low up to 2^-(2 bits + 1) of each column's largest entry; low is None for a `coarse`
+        matrix.
     bits : int
-        Significant bits of ``high``, of ``low`` and of each half of a row.
+        Significant bits of ``high``, of ``low`` and of each half of a row; of a row, if M is coarse.
     unit : (d,) array
         A power of two per entry of a row: the size at which `exact_product` splits it.
     """
 
     high: Floats
-    low: Floats
+    low: Floats | None
     bits: int
     unit: Floats
 
@@ -88,6 +90,27 @@ class ExactMatrix:
         low = _rounded(sized - high, grain * 2.0 ** -(bits + 1), np.empty_like(sized))
         return cls(high / unit[:, None], low / unit[:, None], bits, unit)
 
+    @classmethod
+    def coarse(cls, matrix: Floats, typical: Floats) -> ExactMatrix:
+        """A matrix near ``matrix`` whose products take a third of the work; it is ``high``.
+
+        Each column is rounded to 2^-16 of its largest entry (in the units of the rows), so that all
+        other bits of a product are left to the rows: 2^-24 of the unit or finer up to 16 columns.
+        """
+        d = matrix.shape[0]
+        unit = np.ldexp(1.0, np.frexp(typical)[1])
+        sized = matrix * unit[:, None]
+        grain = np.ldexp(1.0, np.frexp(np.abs(sized).max(axis=0))[1] - _COARSE_BITS)
+        high = _rounded(sized, grain, np.empty_like(sized))
+        bits = 52 - _COARSE_BITS - math.ceil(math.log2(d))
+        return cls(high / unit[:, None], None, bits, unit)
+
+    def lost(self) -> Floats:
+        """A bound (k,) on what rounding the entries of a row takes off its products, if coarse."""
+        half_step = 2.0 ** (7 - self.bits)
+        loss: Floats = half_step * (np.abs(self.high) * self.unit[:, None]).sum(axis=0)
+        return loss
+
 
 class _Workspace(threading.local):
     """Scratch arrays per thread, kept between calls.
@@ -101,8 +124,8 @@ class _Workspace(threading.local):
         if self.shape != (d, k, rows):
             self.shape = (d, k, rows)
             self.high, self.low = np.empty((d, rows)), np.empty((d, rows))
-            self.small, self.cross = np.empty((k, rows)), np.empty((k, rows))
-        return self.high, self.low, self.small, self.cross
+            self.both, self.cross = np.empty((2 * k, rows)), np.empty((k, rows))
+        return self.high, self.low, self.both, self.cross
 
 
 _workspace = _Workspace()
@@ -137,20 +160,25 @@ def exact_product(rows: Floats, matrix: ExactMatrix, out: Floats | None = None) 
     52 bits. So every partial sum is a float64 without rounding, whatever the order, the blocking
     or the use of fused operations. The two exact sums are then added, one rounding. What is left
     out, l L, is below d 2^(6-2p), about 2^-36 of the largest product.
+
+    A coarse M is H alone, a multiple of 2^-16, and x is rounded to h, a multiple of 2^(8-p): d products
+    h H are multiples of 2^(8-p-16) and sum to at most d 2^8, p + 16 + log2(d) <= 52 bits.
     """
     (b, d), k = rows.shape, matrix.high.shape[1]
     product = np.empty((k, b)) if out is None else out
-    high, low, small, cross = _workspace.arrays(d, k, b)
+    high, low, both, cross = _workspace.arrays(d, k, b)
     grain = (matrix.unit * 2.0 ** (8 - matrix.bits))[:, None]
     _rounded(rows.T, grain, high)
+    if matrix.low is None:
+        return np.matmul(matrix.high.T, high, out=product)
     np.subtract(rows.T, high, out=low)
     _rounded(low, grain * 2.0 ** -(matrix.bits + 1), low)
-    np.matmul(matrix.high.T, high, out=product)
-    np.matmul(matrix.low.T, high, out=small)
+    # both halves of M at once: fewer and larger products
+    np.matmul(np.hstack([matrix.high, matrix.low]).T, high, out=both)
     # small = high' low + low' high is one exact sum: the two halves may be added in any order
-    small += np.matmul(matrix.high.T, low, out=cross)
-    product += small
-    return product
+    small = np.matmul(matrix.high.T, low, out=cross)
+    small += both[k:]
+    return np.add(both[:k], small, out=product)
 
 
 def scaled_product(rows: Floats, matrix: ExactMatrix) -> tuple[Floats, NDArray[np.int32]]:

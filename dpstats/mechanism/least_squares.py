@@ -197,7 +197,7 @@ class LeastSquaresSession(Session[LinearRows]):
         """Exact A and b in squared grid steps: |z| and |y| measured in R and B."""
         if self._sums is None:
             response = self._limits.response
-            self._sums = self._rows.gram(), self._rows.cross(response, whole=self._whole)
+            self._sums = self._rows.gram_and_cross(response, whole=self._whole)
         return self._sums
 
     def _solved(self) -> tuple[Floats, float]:

@@ -26,6 +26,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.mechanism.grid import ExactMatrix
 from dpstats.mechanism.slabs import (
     CHUNK_ROWS,
     Block,
@@ -112,8 +113,14 @@ def _joined(piece: Callable[[], Block]) -> _Joined:
 class LinearRows(Slabs[_Slab]):
     """Rows (z, y) of a linear model; see the module's docstring and `Slabs`."""
 
-    def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
-        super().__init__(source, whitening, shift)
+    def __init__(
+        self,
+        source: RowSource,
+        whitening: Floats,
+        shift: Floats,
+        prepared: ExactMatrix | None = None,
+    ) -> None:
+        super().__init__(source, whitening, shift, prepared)
         self._radius: float | None = None
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
@@ -214,14 +221,25 @@ class LinearRows(Slabs[_Slab]):
 
         Sensitivity: |z| <= steps and |y| <= steps as integers, so 2 steps^2.
         """
-        steps = self.grid.steps
-
-        def work(slab: _Slab) -> tuple[Floats]:
-            y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
-            return (slab.z @ np.rint(np.clip(y / response_clip, -1.0, 1.0) * steps),)
-
-        (total,) = self._sums(work, (self.d,))
+        (total,) = self._sums(lambda slab: (self._cross_of(slab, response_clip, whole),), (self.d,))
         return total
+
+    @one_pass
+    def gram_and_cross(
+        self, response_clip: float, *, whole: bool
+    ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        """`gram` and `cross` by one reading of the rows."""
+
+        def work(slab: _Slab) -> tuple[Floats, Floats]:
+            return slab.z @ slab.z.T, self._cross_of(slab, response_clip, whole)
+
+        total, cross = self._sums(work, (self.d, self.d), (self.d,))
+        return total, cross
+
+    def _cross_of(self, slab: _Slab, response_clip: float, whole: bool) -> Floats:
+        y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
+        product: Floats = slab.z @ np.rint(np.clip(y / response_clip, -1.0, 1.0) * self.grid.steps)
+        return product
 
     def _residual(self, slab: _Slab, anchor: Floats) -> Floats:
         """e = y - z't for a cut row: |z| <= steps and |t| <= 2^51/steps as integers, z't exact."""

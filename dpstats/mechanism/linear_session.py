@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpstats.mechanism.gaussian import Release, release_vector
+from dpstats.mechanism.grid import ExactMatrix
 from dpstats.mechanism.linear_rows import LinearRows
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Cost, Privacy
@@ -49,6 +50,8 @@ class LinearSession(Session[LinearRows]):
         What the call may spend.
     noise : Noise
         Secure or seeded.
+    prepared : ExactMatrix, optional
+        Whitening and shift as `slabs.coarse_map` has rounded them.
     """
 
     def __init__(
@@ -58,8 +61,9 @@ class LinearSession(Session[LinearRows]):
         shift: Floats,
         total: Privacy,
         noise: Noise,
+        prepared: ExactMatrix | None = None,
     ) -> None:
-        super().__init__(LinearRows(source, whitening, shift), total, noise)
+        super().__init__(LinearRows(source, whitening, shift, prepared), total, noise)
         self._ahead: tuple[_Scores, Integers] | None = None
 
     def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:

@@ -119,7 +119,7 @@ class Passes(Generic[_S]):
         self._threads = source.threads or ThreadPoolExecutor(processors())
         self._own_threads = source.threads is None
         self._cached: list[list[_S]] | None = None
-        self._cache_fits = 8 * source.n * source.d <= _CACHE_BYTES
+        self._cache_fits = fits_cache(source)
 
     def __repr__(self) -> str:
         return f"<private rows, n = {self.n}, d = {self.d}>"
@@ -212,7 +212,12 @@ class Passes(Generic[_S]):
         ahead = getattr(self._threads, "_max_workers", 0) + 1
         try:
             for item in items:
-                waiting.append(self._threads.submit(_quiet(work), item))
+                try:
+                    waiting.append(self._threads.submit(_quiet(work), item))
+                except RuntimeError:  # the caller's threads; nothing private is in it
+                    raise PassError(
+                        "the executor takes no work; it may have been shut down."
+                    ) from None
                 if len(waiting) > ahead:
                     yield waiting.popleft().result()
             while waiting:
@@ -303,11 +308,19 @@ class Slabs(Passes[_S]):
         Public matrix W; rows x, as the child encodes them, become z = W'x.
     shift : (d,) array
         Public coefficients b; x'b comes in full precision beside z.
+    prepared : ExactMatrix, optional
+        Both of them as `coarse_map` has rounded them.
     """
 
-    def __init__(self, source: RowSource, whitening: Floats, shift: Floats) -> None:
+    def __init__(
+        self,
+        source: RowSource,
+        whitening: Floats,
+        shift: Floats,
+        prepared: ExactMatrix | None = None,
+    ) -> None:
         super().__init__(source, len(whitening))
-        self._whitening = exact_map(whitening, shift)
+        self._whitening = exact_map(whitening, shift) if prepared is None else prepared
 
     @abstractmethod
     def _slab(
@@ -336,6 +349,27 @@ def exact_map(
     typical = np.linalg.norm(np.linalg.inv(whitening) if root is None else root, axis=0)
     full = whitening if shift is None else np.column_stack([whitening, shift])
     return ExactMatrix.split(full, typical)
+
+
+def coarse_map(
+    source: RowSource, whitening: Floats, shift: Floats, scale: float
+) -> ExactMatrix | None:
+    """The same for a table that is read anew at every pass: coarse, where nobody would notice.
+
+    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
+    ``scale``, the public size of residuals. None for other tables and matrices.
+    """
+    if fits_cache(source):
+        return None
+    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
+    matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
+    lost = matrix.lost()
+    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
+
+
+def fits_cache(source: RowSource) -> bool:
+    """Whether a table is read once altogether; from public numbers, the same for every engine."""
+    return 8 * source.n * source.d <= _CACHE_BYTES
 
 
 def whitened(

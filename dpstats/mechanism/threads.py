@@ -40,30 +40,32 @@ class InTurn(Executor):
 
 
 class _Blas:
-    """BLAS limited to one thread while anybody asks for it; the last to leave restores it.
+    """BLAS limited to one thread while the first thread that asked for it needs it.
 
-    The limit belongs to the process: calls that overlap in several threads must not restore one
-    another's.
+    The limit belongs to the process, and only the thread that has set it can lift it: threads that come
+    meanwhile find it set, and may outlast it, which costs time and nothing else.
     """
 
     def __init__(self) -> None:
-        self._controller = ThreadpoolController()
+        self._controller: ThreadpoolController | None = None
         self._lock = threading.Lock()
-        self._inside = 0
         self._limit: Any = None
 
-    def enter(self) -> None:
+    def limit(self) -> bool:
+        """Set the limit, unless it is set already; whether it was done here."""
         with self._lock:
-            if self._inside == 0:
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-            self._inside += 1
+            if self._limit is not None:
+                return False
+            # made when first needed: it knows the libraries that are loaded by then
+            self._controller = self._controller or ThreadpoolController()
+            self._limit = self._controller.limit(limits=1, user_api="blas")
+            return True
 
-    def leave(self) -> None:
+    def lift(self) -> None:
+        """Restore what was before."""
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-                self._limit = None
+            self._limit.restore_original_limits()
+            self._limit = None
 
 
 _blas = _Blas()
@@ -72,8 +74,9 @@ _blas = _Blas()
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within, BLAS uses one thread."""
-    _blas.enter()
+    mine = _blas.limit()
     try:
         yield
     finally:
-        _blas.leave()
+        if mine:
+            _blas.lift()

@@ -1,5 +1,7 @@
 """Whitening and sums do not depend on order, blocks or threads, to the last bit."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,32 @@ def test_exact_sums_do_not_overflow() -> None:
     for _ in range(5000):
         total.add(np.array([2.0**52, -(2.0**52) + 1]))
     assert total.value().tolist() == [5000 * 2**52, 5000 * (1 - 2**52)]
+
+
+@pytest.mark.parametrize("d", [1, 3, 13, 60])
+def test_a_coarse_matrix_gives_exact_products_of_rounded_rows(d: int) -> None:
+    rng = np.random.default_rng(d)
+    units = np.ldexp(1.0, rng.integers(-20, 20, d))
+    matrix = ExactMatrix.coarse(rng.normal(size=(d, d + 1)) / units[:, None], units)
+    rows = rng.uniform(-250, 250, (500, d)) * units
+    step = matrix.unit * 2.0 ** (8 - matrix.bits)
+    whole = np.rint(rows / step)
+    product = exact_product(rows, matrix)
+    for k in range(d + 1):
+        weights = [Fraction(float(v)) for v in matrix.high[:, k] * step]
+        for i in range(0, 500, 50):
+            exact = sum(int(v) * w for v, w in zip(whole[i], weights, strict=True))
+            assert Fraction(float(product[k, i])) == exact
+    some = [exact_product(rows[a : a + 77], matrix) for a in range(0, 500, 77)]
+    assert (np.concatenate(some, axis=1) == product).all()
+
+
+def test_a_coarse_matrix_is_near_and_says_what_it_loses() -> None:
+    rng = np.random.default_rng(0)
+    wanted = rng.normal(size=(9, 4))
+    matrix = ExactMatrix.coarse(wanted, np.ones(9))
+    assert (np.abs(matrix.high - wanted) <= 2.0**-16 * np.abs(wanted).max(axis=0)).all()
+    rows = rng.uniform(-4, 4, (10_000, 9))
+    loss = np.abs(exact_product(rows, matrix) - (rows @ matrix.high).T).max(axis=1)
+    assert (loss <= matrix.lost()).all()
+    assert (matrix.lost() < 1e-5).all()
