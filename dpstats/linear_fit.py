@@ -100,9 +100,9 @@ class Coordinates:
         shift: Floats = np.zeros(len(moments.terms))
         if moments.cross is not None:
             shift = back @ (back.T @ moments.cross)
-        if moments.cross is None or moments.yy is None:
-            return cls(whitening, shift)
-        residual = math.sqrt(max(moments.yy - _explained(moments, back), 0.0))
+        residual = math.inf  # a shift of zero loses nothing
+        if moments.cross is not None:
+            residual = math.sqrt(max((moments.yy or 0.0) - _explained(moments, back), 0.0))
         coarse = coarse_map(rows, back, shift, residual)
         if coarse is None:
             return cls(whitening, shift)

@@ -1,0 +1,210 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Large data
+#
+# Everything that a private fit learns of private rows is a sum over rows. So rows need not be in
+# memory, nor in one place: a call reads them block by block, as often as its rounds ask for, and
+# adds noise once, at the end. This page shows
+#
+# 1. what `data=` may be, and that the answer does not depend on it, to the last bit;
+# 2. a fit of ten million rows in the memory that one million take;
+# 3. what processes and a Dask cluster cost, and from which size on they pay;
+# 4. how the cost grows with rows and columns, and a projection for 10^10 rows.
+#
+# Run it with `python vignettes/large_data.py` (ten million rows, a gigabyte of disk, two minutes),
+# or with `--rows 200000` for a quick look.
+
+# %%
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpstats import dp_glm, dp_lm, public_moments
+from dpstats.errors import SchemaError
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rows", type=int, default=10_000_000)
+ROWS = parser.parse_args([] if "ipykernel" in sys.modules else None).rows
+
+# %% [markdown]
+# ## A table that does not fit
+#
+# The set that we have in mind has 10^8 rows: a hundred Parquet files of a million rows each, one
+# response and twelve numbers, ten gigabytes in all. `write` makes it file by file. Here we make and
+# fit its first ten million rows; every further file costs the same again, as the last section
+# shows.
+
+# %%
+COLUMNS = [f"x{j}" for j in range(1, 13)]
+FORMULA = "y ~ " + " + ".join(COLUMNS)
+COEFFICIENTS = np.linspace(-1, 1, len(COLUMNS))
+MIX = np.eye(12) + 0.2 * np.random.default_rng(7).normal(size=(12, 12))
+
+
+def table(rows: int, seed: int) -> pd.DataFrame:
+    """Rows of one population: correlated columns, errors of variance one."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 12)) @ MIX + 1
+    frame = pd.DataFrame(x, columns=COLUMNS)
+    frame.insert(0, "y", 2 + x @ COEFFICIENTS + rng.normal(size=rows))
+    return frame
+
+
+def write(folder: Path, rows: int, per_file: int = 1_000_000) -> None:
+    """Files of a million rows; a hundred of them are the set described above."""
+    for k, first in enumerate(range(0, rows, per_file)):
+        part = pa.Table.from_pandas(table(min(per_file, rows - first), 1000 + k))
+        pq.write_table(part, folder / f"part-{k:03d}.parquet", row_group_size=2**18)
+
+
+place = tempfile.TemporaryDirectory()
+folder = Path(place.name) / "set"
+folder.mkdir()
+write(folder, ROWS)
+print(f"{ROWS:,} rows, {sum(f.stat().st_size for f in folder.iterdir()) / 2**20:,.0f} MiB on disk")
+
+# %% [markdown]
+# Two hundred rows that may be shown to anybody give coordinates and a starting point.
+
+# %%
+public = table(200, seed=1)
+
+# %% [markdown]
+# ## Ten million rows
+#
+# The path of the folder is all that `dp_lm` needs. It reads the columns of the formula, some tens
+# of thousands of rows at a time: once for the lengths of rows, once for second moments and the
+# scale of the first scores, and then once or twice for each round of scores.
+
+# %%
+fit = dp_lm(FORMULA, folder, public=public, mu=1)
+print(fit.summary())
+
+
+# %% [markdown]
+# The error of ten million rows is so small that the noise of privacy hardly shows in it. What did
+# it cost? With moments of the columns alone (`public_moments("~ x1 + ...")`, no public response) a
+# fit starts farther away, and takes more rounds; `dp_glm` weighs the rows anew in every round.
+
+
+# %%
+def peak() -> float:
+    """Peak resident memory of this process so far in MiB, with Python and all that it has loaded."""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def cost(label: str, run: Callable[[], Any]) -> dict[str, Any]:
+    began = time.perf_counter()
+    rows = run().n
+    seconds = time.perf_counter() - began
+    speed = rows / seconds / 1e6
+    return {
+        "fit": label,
+        "seconds": f"{seconds:.1f}",
+        "million rows/s": f"{speed:.1f}",
+        "peak MiB": f"{peak():.0f}",
+    }
+
+
+design_only = public_moments("~ " + " + ".join(COLUMNS), public)
+yes_no = FORMULA.replace("y ~", "I(y > 0) ~")
+costs = [
+    cost("dp_lm", lambda: dp_lm(FORMULA, folder, public=public, mu=1)),
+    cost("dp_lm, no public response", lambda: dp_lm(FORMULA, folder, public=design_only, mu=1)),
+    cost("dp_glm, binomial", lambda: dp_glm(yes_no, folder, public=public, mu=1)),
+]
+print(pd.DataFrame(costs).to_string(index=False))
+
+# %% [markdown]
+# At the prompt and in notebooks a bar shows the passes when they take more than two seconds
+# (`progress=True` always, `progress=False` never); it knows the numbers of rows, which are public.
+#
+# ## One answer, whatever the engine
+#
+# `data=` may be a table in memory (pandas, polars, pyarrow, DuckDB), the path of a Parquet file or
+# folder, a list of tables, a function that returns tables block by block, or a Dask DataFrame. With
+# one seed the released numbers are the same, bit for bit: rows are cut and rounded to a fixed grid
+# one by one, and sums of integers do not depend on who adds first. (Without `seed=` noise is drawn
+# anew at every call, as it must be for a release.)
+
+# %%
+frame = table(50_000, seed=2)
+small = Path(place.name) / "small.parquet"
+frame.to_parquet(small)
+
+
+def blocks() -> Iterator[pd.DataFrame]:
+    for start in range(0, len(frame), 777):
+        yield frame.iloc[start : start + 777]
+
+
+engines = {
+    "pandas": frame,
+    "pandas, shuffled": frame.sample(frac=1, random_state=3),
+    "pyarrow": pa.Table.from_pandas(frame),
+    "Parquet": small,
+    "blocks of 777 rows": blocks,
+}
+for name, data in engines.items():
+    same = dp_lm(FORMULA, data, public=public, mu=1, seed=1)
+    print(f"{name:20s}{same.coef()['x1']!r}")
+
+# %% [markdown]
+# A call reads its rows several times. What can be read only once is refused before it is touched:
+
+# %%
+try:
+    dp_lm(FORMULA, blocks(), public=public, mu=1)
+except SchemaError as error:
+    print(error)
+
+# %% [markdown]
+# ## Processes and clusters
+#
+# `executor=` takes any executor of `concurrent.futures`; a Dask DataFrame is read by its own
+# workers without being told:
+#
+# ```python
+# with ProcessPoolExecutor(8) as pool:
+#     dp_lm(formula, "rows/", public=pub, mu=1, executor=pool)
+#
+# client = Client("scheduler:8786")
+# dp_lm(formula, "s3://bucket/rows/", public=pub, mu=1, executor=client.get_executor())
+# dp_lm(formula, dask.dataframe.read_parquet("rows/"), public=pub, mu=1)
+# ```
+#
+# A worker gets the names of files (or a part of the rows, when these are in the caller's memory)
+# and public numbers; it returns one small matrix of whole numbers, and keeps nothing. A worker that
+# dies and is replaced changes no bit. When one fails, its error says so and no more: texts of
+# errors quote cells.
+#
+# Two things are asked of a cluster. Its workers must be alike: `exp` and `log` may differ in the
+# last bit between kinds of processors and versions of libraries, and then who did what would show;
+# workers tell what they are, and a call that meets two kinds is stopped. And it must be trusted
+# with the rows: while it works, their sums travel between its machines as they are, without noise.
+#
+# Inside one process the rows are worked on by as many threads as there are processors, each with
+# one thread of linear algebra. `executor=ThreadPoolExecutor(2)` asks for fewer.
