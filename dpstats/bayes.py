@@ -64,8 +64,9 @@ def eptr_bayes(
     formula : str
         ``"class ~ x1 + x2"``. The left side is a column of text, categories, bools or whole
         numbers, with two classes or more; the right side as for `dp_lm`.
-    data : table
-        The private rows. A row of a class that is not public, or with a missing value, counts nowhere.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. A row of a class that is not public, or with a missing
+        value, counts nowhere.
     public : table, optional
         Public rows of the same columns: they give the classes, their centres, the scale of the features
         and where rows are cut. At least two rows of every class.

@@ -120,7 +120,7 @@ def spent_note(moments: PublicMoments | None, total: Privacy) -> tuple[str, ...]
 def public_rows(design: Design, public: Any) -> PublicRows:
     """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
     with naming("the public data"):
-        blocks = list(design.rows(public).blocks())
+        blocks = list(design.public_rows(public).blocks())
     x = np.concatenate([block.x for block in blocks])
     y = np.concatenate([block.y for block in blocks])
     zero, one = np.zeros(len(y)), np.ones(len(y))

@@ -7,6 +7,7 @@ evaluates the user's two functions, tests and releases; `EptrResult` shows what 
 from __future__ import annotations
 
 import math
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,10 @@ def eptr(
     if callable(data) and not isinstance(data, type):
         raise ArgumentError(
             "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
+        )
+    if isinstance(data, str | PathLike):
+        raise ArgumentError(
+            "data is a path; eptr hands its data to your functions as they are: read the file first."
         )
     if public is not None and public is data:
         raise ArgumentError(

@@ -82,8 +82,8 @@ def eptr_lm(
     ----------
     formula : str
         As for `dp_lm`.
-    data : table
-        The private rows; what is missing or unknown counts as zero, as for `dp_lm`.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`; what is missing or unknown counts as zero, as for `dp_lm`.
     public : table, optional
         Public rows of the same columns, response included, at least one more than there are columns and
         better ten times as many. They whiten the design, give the fit from which the private one is a

@@ -54,8 +54,8 @@ def dp_mean(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
-    data : table
-        The private rows. Rows that are missing or not finite count nowhere.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns, one or more.
     mu, rho, epsilon, delta : float
@@ -143,8 +143,8 @@ def dp_mvnorm(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
-    data : table
-        The private rows. Rows that are missing or not finite count nowhere.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns: twice as many as columns are best, one more than columns is
         enough; with fewer (two at least) only their scales are used.

@@ -75,9 +75,10 @@ def dp_glm(
         As for `dp_lm`. ``offset(log(time))`` on the right side is an exposure. The response of a
         binomial model is a number between 0 and 1, a bool, or a category with two levels, of which the
         second is the success (levels come from the public data, or from ``limits``).
-    data : pandas, polars or pyarrow table
-        The private rows. Rows that are missing, carry a level that the public data do not know, or a
-        response that the family does not know (a negative count), count as zero.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing, carry a level that the public
+        data do not know, or a response that the family does not know (a negative count), count
+        as zero.
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them. Public responses give the
         first anchor; a public sample that differs costs accuracy, never privacy.

@@ -66,9 +66,10 @@ def eptr_nw(
     ----------
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
-    data : table
-        The private rows. Responses are cut to a public band around the public fit; rows with a missing
-        value, or farther than a bandwidth from the public range, count nowhere.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Responses are cut to a public band around the public
+        fit; rows with a missing value, or farther than a bandwidth from the public range, count
+        nowhere.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut.

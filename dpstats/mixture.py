@@ -65,8 +65,8 @@ def dp_mixture(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns.
-    data : table
-        The private rows. Rows that are missing or not finite count nowhere.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns and the same population.
     k : int, optional

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -191,9 +192,7 @@ def _proposals(
         scores = nearest_projected(axes, centroids, centre, scale)
         size = valley_zones(centroids).number
 
-        def place(y: Floats, centroids: Floats = centroids) -> Codes:
-            return zone_of(y, centroids)
-
+        place = partial(zone_of, centroids=centroids)
         zones = Zones(leaf, centre, axes, scale, place, size)
         out.append(_Proposal(scores, parts, zones))
     return out

@@ -18,8 +18,8 @@ from dpstats.frame.formula import Expr, Piece
 from dpstats.frame.reading import Reading
 from dpstats.frame.rows import ROLES, Rows, encode
 from dpstats.frame.schema import ColumnSpec, check_table
-from dpstats.frame.source import BLOCK_ROWS, open_source, public_table
-from dpstats.frame.table import Table, slices
+from dpstats.frame.source import BLOCK_ROWS, OneTable, open_source, public_table
+from dpstats.frame.table import Table, is_table, slices
 
 Array = npt.NDArray[np.float64]
 
@@ -144,12 +144,16 @@ class Design:
         SchemaError
             If a column is missing or of another kind, or the table has no row.
         """
-        source = open_source(data)
+        source = OneTable(data) if is_table(data) else open_source(data)
         reading = reading or Reading()
         n = reading.size(source, self.check, self.columns_for(ROLES))
         if n == 0:
             raise SchemaError("the table has no rows.")
         return Rows(self, source, reading, n)
+
+    def public_rows(self, public: Any) -> Rows:
+        """Rows of a public table of any kind, which is read into memory."""
+        return self.rows(public_table(public))
 
     def check(self, table: Table) -> None:
         """Raise unless a table has all columns, each of its kind."""

@@ -1,10 +1,10 @@
 """Where the rows of a call are read, and what is shown of it meanwhile.
 
 In this process, block by block; by the workers of an executor, part by part; or by Dask, where its
-partitions are. What workers return is added up by the caller, in integers: who did what, in which
-order and how often, changes no bit. A worker is told what to compute, computes it for its part, and
-forgets both; a failure says only that there was one. Tasks bear one name for all, and no hash of what
-they hold.
+partitions are. What workers return is added up by the caller, in integers: who did what, in which order
+and how often, changes no bit. A worker is told what to compute, computes it for its part, and forgets
+both; a failure says only that there was one. This module's tasks bear one name for all, and no hash of
+what they hold. (Those of a Dask DataFrame are its maker's: Dask names them, and logs their errors.)
 
 Who did what changes no bit because every worker makes the same of a row. Sums, products and roots are
 the same everywhere; exp, log and their kind may differ in a last bit between processors and libraries,
@@ -15,6 +15,8 @@ So workers say what they are (`arithmetic`), and a call that meets two kinds is 
 from __future__ import annotations
 
 import hashlib
+import pickle
+import platform
 import sys
 import uuid
 from collections import deque
@@ -29,7 +31,15 @@ import numpy as np
 from scipy import special
 
 from dpstats.errors import ArgumentError, PassError, SchemaError, unheard
-from dpstats.frame.source import Check, DaskPartitions, OneTable, ParquetFiles, Source
+from dpstats.frame.source import (
+    Check,
+    DaskPartitions,
+    OneTable,
+    ParquetFiles,
+    Source,
+    called,
+    steps,
+)
 from dpstats.frame.table import as_table
 
 T = TypeVar("T")
@@ -38,6 +48,7 @@ Work = Callable[[Source], T]
 _ROWS_AT_ONCE = 32
 _NAMES_AT_ONCE = 4096
 _PATIENCE = 2.0
+_COMPUTING = ("dpstats", "numpy", "scipy", "pandas", "pyarrow", "formulaic", "statsmodels")
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Reading:
     progress: bool | None = False
 
     def __post_init__(self) -> None:
-        if self.progress not in (None, True, False):
+        if not (self.progress is None or isinstance(self.progress, bool)):
             raise ArgumentError(f"progress must be True, False or None, not {self.progress!r}.")
         if self.executor is None or isinstance(self.executor, Executor):
             return
@@ -68,7 +79,7 @@ class Reading:
             raise ArgumentError("executor= is a Dask Client; give executor=client.get_executor().")
         raise ArgumentError(
             "executor must be an executor of concurrent.futures, such as ProcessPoolExecutor(4), or "
-            f"client.get_executor() of a Dask Client; not a {type(self.executor).__name__}."
+            f"client.get_executor() of a Dask Client; not {called(self.executor)}."
         )
 
     @property
@@ -115,20 +126,29 @@ class Reading:
 
 
 class Bar:
-    """Counts rows of a pass on the terminal: public numbers only."""
+    """How far a pass over the rows is, on the terminal."""
 
     def __init__(self, label: str, total: int | None, patience: float, wanted: bool) -> None:
         self._bar: Any = None
+        self._read, self._total = 0, total
         if wanted:
             from tqdm import tqdm
 
-            self._bar = tqdm(
-                desc=label, total=total, unit=" rows", unit_scale=True, delay=patience, leave=False
-            )
+            shown: dict[str, Any] = {"desc": label, "delay": patience, "leave": False}
+            if total is None:
+                shown["bar_format"] = "{desc} [{elapsed}]"
+            self._bar = tqdm(total=total, unit=" rows", unit_scale=True, **shown)
 
     def advance(self, rows: int) -> None:
-        if self._bar is not None:
-            self._bar.update(rows)
+        """Shown in twentieths of the whole: sizes of blocks and parts may follow what is in them."""
+        if self._bar is None:
+            return
+        self._read += rows
+        if self._total is None:
+            self._bar.update(1)
+            return
+        reached = min(20 * self._read // self._total, 20) * self._total // 20
+        self._bar.update(reached - self._bar.n)
 
     def __enter__(self) -> Bar:
         return self
@@ -150,7 +170,17 @@ class _Job(Generic[T]):
     """Work and the part it is for, on the way to a worker."""
 
     def __init__(self, work: Work[T], part: Source | None) -> None:
-        self._work, self._part = work, part
+        self._work = work
+        self._part: Source | bytes | None = part
+
+    def __getstate__(self) -> tuple[Work[T], bytes | None]:
+        # rows arrive as bytes: what goes wrong in unpacking them is not for a worker's log
+        # (and stay so, however often they are handed on)
+        part = self._part
+        return self._work, part if part is None or isinstance(part, bytes) else pickle.dumps(part)
+
+    def __setstate__(self, state: tuple[Work[T], bytes | None]) -> None:
+        self._work, self._part = state
 
     def __repr__(self) -> str:
         return "<pass over a part of the rows>"
@@ -159,9 +189,11 @@ class _Job(Generic[T]):
         return uuid.uuid4().hex
 
     def on(self, part: Source | None) -> T | None:
-        source = self._part if part is None else part
-        assert source is not None
-        return unheard(lambda: self._work(source))
+        def work() -> T:
+            source: Any = self._part if part is None else part
+            return self._work(pickle.loads(source) if isinstance(source, bytes) else source)
+
+        return unheard(work)
 
 
 @dataclass(frozen=True)
@@ -177,24 +209,33 @@ class _Counting:
             return str(error)
 
 
-@cache
 def arithmetic() -> str:
-    """The libraries of this process, and a digest of what it makes of elementary functions."""
-    x = np.linspace(-12.3, 12.3, 1009)
+    """What the present thread makes of numbers: libraries, elementary functions, subnormals."""
+    # a mode of the thread's processor, which libraries built with -ffast-math set
+    subnormal = np.array([1e-310, -2e-310])
+    kept = "kept" if np.all(subnormal * np.array([1.0, 0.5]) != 0) else "flushed"
+    return f"{_libraries()}, subnormals {kept}"
+
+
+@cache
+def _libraries() -> str:
+    """Libraries of this process, and a digest of their elementary functions at many points."""
+    x = np.concatenate([np.linspace(-745.0, 709.0, 65_537), np.linspace(-13.1, 13.1, 65_537)])
     positive = np.exp2(x)
-    found = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
-    found += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
-    found += [special.ndtr(x), special.log_ndtr(x), special.gammaln(positive)]
+    with np.errstate(all="ignore"):
+        found = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
+        found += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
+        found += [special.ndtr(x), special.log_ndtr(x), special.gammaln(np.abs(x))]
     digest = hashlib.sha256(b"".join(values.tobytes() for values in found)).hexdigest()[:8]
-    libraries = ", ".join(f"{name} {_version(name)}" for name in ("dpstats", "numpy", "scipy"))
-    return f"{libraries}, functions {digest}"
+    libraries = ", ".join(f"{name} {_version(name)}" for name in _COMPUTING)
+    return f"{libraries}, {platform.machine()} {''.join(platform.libc_ver())}, functions {digest}"
 
 
 def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:  # run from a folder
-        return "of a folder"
+        return "-"
 
 
 def other_arithmetic(one: str, other: str) -> PassError:
@@ -217,19 +258,23 @@ def _by_executor(
     # parts of files are names; others hold rows, of which few should be on the way at a time
     at_once = _NAMES_AT_ONCE if isinstance(source, ParquetFiles) else _ROWS_AT_ONCE
     try:
-        for part in source.parts(columns):
+        for part in steps(source.parts(columns)):
             waiting.append(_submitted(executor, _Job(work, part)))
             if len(waiting) >= at_once:
                 yield _result(waiting.popleft().result)
         while waiting:
             yield _result(waiting.popleft().result)
     finally:
-        for future in waiting:
-            future.cancel()
+        if not type(executor).__module__.startswith(
+            "distributed"
+        ):  # which logs every cancelled one
+            for future in waiting:
+                future.cancel()
+        waiting.clear()  # an error that is kept would keep what workers found
 
 
 def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
-    sent = unheard(lambda: executor.submit(dpstats_pass, job))
+    sent = _unbroken(lambda: executor.submit(dpstats_pass, job))
     if sent is None:
         raise PassError("the executor takes no work; it may have been shut down.")
     return sent
@@ -239,7 +284,8 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     import dask
 
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
-    job: Any = dask.delayed(_Job(work, None), pure=False, traverse=False)
+    name = f"{dpstats_pass.__name__}-{uuid.uuid4()}"
+    job: Any = dask.delayed(_Job(work, None), name=name, traverse=False)
     found = unheard(lambda: [once(job, part) for part in source.delayed(columns)])
     if found is None:
         raise _lost()
@@ -262,6 +308,8 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
             future.release()
     finally:
         client.cancel([future for future in futures if not future.done()])
+        for future in futures:  # one that failed keeps its error until then
+            future.release()
 
 
 def _client() -> Any:
@@ -276,6 +324,15 @@ def _client() -> Any:
 
 def _result(read: Callable[[], T | None]) -> T:
     """What a worker found; why it found nothing is not shown."""
+    found = _unbroken(read)
+    del read  # an error that is kept would keep what workers found
+    if found is None:
+        raise _lost()
+    return found
+
+
+def _unbroken(read: Callable[[], T | None]) -> T | None:
+    """What is read, or None; raises where workers are gone."""
     broken = False
 
     def guarded() -> T | None:
@@ -290,17 +347,14 @@ def _result(read: Callable[[], T | None]) -> T:
     if broken:
         raise PassError(
             "the executor lost its worker processes. A script that uses ProcessPoolExecutor must do its "
-            "work under if __name__ == '__main__':; else memory may have run out. What the call had "
-            "released until then counts as spent."
+            "work under if __name__ == '__main__':; else memory may have run out."
         )
-    if found is None:
-        raise _lost()
     return found
 
 
 def _lost() -> PassError:
     return PassError(
         "a worker could not finish its part of a pass over the rows: its memory may have run out, or "
-        "the rows cannot be read where it is. The cause is withheld, because it may hold private "
-        "values. What the call had released until then counts as spent."
+        "the rows cannot be read where it is (files must have the same path on every worker, partitions "
+        "what the Dask DataFrame declares). The cause is withheld, because it may hold private values."
     )

@@ -111,6 +111,7 @@ class Rows:
         read = 0
         with self._bar() as bar:
             for table in self._source.tables(self._columns):
+                self.design.check(table)
                 for start, stop in slices(table.n, size):
                     yield _Piece(self.design, table, start, stop)
                     bar.advance(stop - start)
@@ -156,8 +157,7 @@ class _OnPart(Generic[T]):
     task: Callable[[Rows], T]
 
     def __call__(self, part: Source) -> _Found[T]:
-        # its columns were checked when the rows were counted
-        n = part.size(lambda table: None, lambda rows: None)
+        n = part.size(self.design.check, lambda rows: None)
         return n, arithmetic(), self.task(Rows(self.design, part, Reading(), n))
 
 

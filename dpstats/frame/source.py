@@ -11,16 +11,20 @@ in them, may not: the texts of other libraries' errors quote cells, and are with
 
 from __future__ import annotations
 
+import glob
+import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
+from urllib.parse import unquote
 
 import pandas as pd
 
 from dpstats.errors import PassError, SchemaError, unheard
-from dpstats.frame.table import Table, as_table, is_arrow, slices
+from dpstats.frame.table import FolderTable, Table, as_table, is_arrow, slices
 
 T = TypeVar("T")
 Check = Callable[[Table], None]
@@ -59,22 +63,26 @@ def open_source(data: Any) -> Source | DaskPartitions:
     SchemaError
         If ``data`` is nothing of the kind, or can be read once only.
     """
-    if isinstance(data, pd.DataFrame) or is_arrow(data):
+    if isinstance(data, pd.DataFrame) or (is_arrow(data) and not hasattr(data, "dtype")):
         return OneTable(as_table(data))
     if is_path(data):
         return ParquetFiles.found([data])
     if isinstance(data, list | tuple) and data and all(is_path(item) for item in data):
         return ParquetFiles.found(data)
-    if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+    if _is_dask(data):
         return DaskPartitions(data)
+    if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):
+        return Blocks(data.to_batches)  # a pyarrow Dataset
     if isinstance(data, Iterator):
-        raise SchemaError(f"{_called(data)} {ONE_SHOT}")
+        raise SchemaError(f"{called(data)} {ONE_SHOT}")
     if hasattr(data, "collect") and hasattr(data, "collect_schema"):
         raise SchemaError(
             "a polars LazyFrame is read by collecting it: data.collect(); or, for more rows than fit "
-            "in memory, write it once with data.sink_parquet(path) and give the path."
+            "in memory, by lambda: data.collect_batches(), or written once with "
+            "data.sink_parquet(path), and the path given."
         )
     if callable(data) and not isinstance(data, type):
+        _require_no_arguments(data)
         return Blocks(data)
     if isinstance(data, list | tuple) or (isinstance(data, Iterable) and _reusable(data)):
         return Blocks(lambda: data)
@@ -82,7 +90,7 @@ def open_source(data: Any) -> Source | DaskPartitions:
         "a table is a pandas, polars or pyarrow DataFrame/Table, a Dask DataFrame, the path of a "
         "Parquet file or folder, a list of tables, or a function that returns tables block by "
         "block; not "
-        f"{_called(data)}."
+        f"{called(data)}."
     )
 
 
@@ -91,22 +99,29 @@ def is_path(data: Any) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
+def _is_dask(data: Any) -> bool:
+    return all(hasattr(data, name) for name in ("to_delayed", "npartitions", "columns"))
+
+
 def public_table(data: Any) -> Table:
     """A public table of any kind, in memory: public rows are few."""
-    if isinstance(data, pd.DataFrame):
-        return as_table(data)
     if type(data).__name__ == "RecordBatchReader":
-        raise SchemaError(
-            "a RecordBatchReader can be read once only; give public=reader.read_all()."
-        )
-    if is_arrow(data):
-        return as_table(data)
+        raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
     return open_source(data).whole()
 
 
-def _called(data: Any) -> str:
+def called(data: Any) -> str:
     name = type(data).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _require_no_arguments(make: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(make).bind()
+    except TypeError:
+        raise SchemaError("the function given as data must take no arguments.") from None
+    except ValueError:  # not known
+        return
 
 
 def _reusable(data: Any) -> bool:
@@ -150,7 +165,7 @@ class Blocks:
     make: Callable[[], Any]
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        n = 0
+        n, k = 0, 0
         for k, table in enumerate(self._read(), start=1):
             try:
                 check(table)
@@ -161,9 +176,12 @@ class Blocks:
                 seen(table.n)
                 continue
             raise SchemaError(
-                f"in block {k}: {said} Blocks must agree: fix the types when reading, e.g. "
+                f"in {'the first' if k == 1 else 'a later'} block: {said} Blocks must agree: fix the "
+                "types when reading, e.g. "
                 "pd.read_csv(..., dtype={'x': float, 'g': str})."
             )
+        if k == 0:
+            raise SchemaError("the data are an empty list: there is no block of rows in them.")
         return n
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
@@ -174,24 +192,24 @@ class Blocks:
             yield from OneTable(table).parts(columns)
 
     def whole(self) -> Table:
-        blocks = list(self._raw())
-        if blocks and all(isinstance(block, pd.DataFrame) for block in blocks):
-            return as_table(pd.concat(blocks, ignore_index=True))
-        import pyarrow as pa
-
-        return as_table(pa.concat_tables([pa.table(b) for b in blocks], promote_options="default"))
+        return _together([checked for _, checked in self._blocks()])
 
     def _read(self) -> Iterator[Table]:
+        for table, _ in self._blocks():
+            yield table
+
+    def _blocks(self) -> Iterator[tuple[Table, Any]]:
+        """Every block, opened and as it is."""
         for block in self._raw():
-            if not (isinstance(block, pd.DataFrame) or is_arrow(block)):
+            if not (isinstance(block, pd.DataFrame) or is_arrow(block)) or hasattr(block, "dtype"):
                 raise SchemaError(
-                    f"a block of the data is {_called(block)}; each must be a pandas, polars or "
+                    f"a block of the data is {called(block)}; each must be a pandas, polars or "
                     "pyarrow table."
                 )
-            yield as_table(block)
+            yield as_table(block), block
 
     def _raw(self) -> Iterator[Any]:
-        made = _guarded(self.make)
+        made = self._made()
         if isinstance(made, pd.DataFrame):
             yield made
             return
@@ -199,14 +217,34 @@ class Blocks:
             import pyarrow as pa
 
             stream = _guarded(lambda: pa.RecordBatchReader.from_stream(made))
-            yield from _steps(stream)
+            yield from steps(stream)
             return
-        if not isinstance(made, Iterable) or isinstance(made, str | dict):
+        if not isinstance(made, Iterable) or isinstance(made, str | dict) or _is_dask(made):
             raise SchemaError(
-                f"the function given as data returned {_called(made)}; it must return a table, or "
+                f"the function given as data returned {called(made)}; it must return a table, or "
                 "tables one after another."
+                + (" Give the Dask DataFrame itself." if _is_dask(made) else "")
             )
-        yield from _steps(made)
+        yield from steps(made)
+
+    def _made(self) -> Any:
+        """What the function returns; of its failure the kind is told where nothing was read yet."""
+        kind = ""
+
+        def made() -> Any:
+            nonlocal kind
+            try:
+                return self.make()
+            except (OSError, ImportError) as error:
+                kind = type(error).__name__
+                raise
+
+        found = unheard(lambda: (_silently(made),))
+        if found is None and kind:
+            raise SchemaError(f"the function given as data failed with {kind} when it was called.")
+        if found is None:
+            raise unreadable()
+        return found[0]
 
     def __repr__(self) -> str:
         return "<blocks>"
@@ -214,12 +252,12 @@ class Blocks:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _RowGroups:
-    """Consecutive row groups of a Parquet file; ``constants`` are columns named by folders."""
+    """Consecutive row groups of a Parquet file; ``folders`` are columns that folders name."""
 
     path: str
     groups: tuple[int, ...]
     rows: int
-    constants: tuple[tuple[str, Any], ...]
+    folders: tuple[tuple[str, str], ...]
     files: Any
 
 
@@ -227,11 +265,14 @@ class _RowGroups:
 class ParquetFiles:
     """A Parquet file, or a folder of them (with folders such as ``year=2020`` as columns).
 
+    What a folder's text means is for the formula to say, a number or a level: types that are guessed
+    from all texts would change with one of them.
+
     Only the columns that are needed are read, some tens of thousands of rows at a time.
     """
 
     pieces: tuple[_RowGroups, ...]
-    schemas: tuple[Any, ...]
+    schemas: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...]
 
     @classmethod
     def found(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
@@ -239,54 +280,62 @@ class ParquetFiles:
             import pyarrow.dataset as pads
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
-        names = [os.path.expanduser(os.fspath(path)) for path in paths]
-        for name in names:
-            if "://" not in name and not os.path.exists(name):
-                raise SchemaError(f"there is no file or folder '{name}'.")
-        said = names[0] if len(names) == 1 else f"{names[0]}', '..."
+        names = [name for path in paths for name in _named(os.fspath(path))]
+        at = names[0]
 
         def look() -> ParquetFiles:
+            nonlocal at
             pieces: list[_RowGroups] = []
-            schemas: dict[str, Any] = {}
-            sets = [pads.dataset(name, format="parquet", partitioning="hive") for name in names]
-            for fragment in (f for dataset in sets for f in dataset.get_fragments()):
-                keys = pads.get_partition_keys(fragment.partition_expression)
-                schema = _with_constants(fragment.physical_schema.empty_table(), keys.items())
-                schemas[str(schema.schema)] = schema
-                for group in fragment.row_groups:
-                    where = fragment.path, (group.id,), group.num_rows
-                    pieces.append(_RowGroups(*where, tuple(keys.items()), fragment.filesystem))
+            schemas: dict[str, tuple[Any, tuple[tuple[str, str], ...]]] = {}
+            for at in names:
+                fragments = list(pads.dataset(at, format="parquet").get_fragments())
+                # a folder may hold notes as well
+                parquet = [f for f in fragments if f.path.endswith((".parquet", ".parq", ".pq"))]
+                for fragment in parquet or fragments:
+                    at, folders = fragment.path, _folders(fragment.path)
+                    schema = fragment.physical_schema.remove_metadata()
+                    schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders
+                    for group in fragment.row_groups:
+                        where = fragment.path, (group.id,), group.num_rows
+                        pieces.append(_RowGroups(*where, folders, fragment.filesystem))
             return cls(tuple(pieces), tuple(schemas.values()))
 
         found = unheard(look)
         if found is None:
             raise SchemaError(
-                f"'{said}' cannot be read as Parquet. For text files give a function that reads them in "
-                "blocks: lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
+                f"'{at}' "
+                + (
+                    "cannot be reached, or is not Parquet: check address, region and credentials."
+                    if "://" in at
+                    else "cannot be read as Parquet. For text files give a function that reads them in "
+                    "blocks: lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
+                )
             )
         if not found.schemas:
-            raise SchemaError(f"there is no Parquet file in '{said}'.")
+            raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
         return found
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        for schema in self.schemas:
-            check(as_table(schema))
+        for schema, folders in self.schemas:
+            check(FolderTable(as_table(schema.empty_table()), dict(folders)))
         return sum(piece.rows for piece in self.pieces)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
         for piece in self._joined():
-            yield from _steps(self._batches(piece, columns))
+            yield from steps(self._batches(piece, columns))
 
     def parts(self, columns: Sequence[str]) -> Iterator[ParquetFiles]:
         for piece in self.pieces:
             yield ParquetFiles((piece,), self.schemas)
 
     def whole(self) -> Table:
-        import pyarrow as pa
-
-        names = list(dict.fromkeys(name for schema in self.schemas for name in schema.column_names))
-        read = [batch for piece in self._joined() for batch in self._arrow(piece, names)]
-        return as_table(pa.concat_tables([*self.schemas[:1], *read], promote_options="default"))
+        names = list(dict.fromkeys(name for schema, _ in self.schemas for name in schema.names))
+        read = [
+            _spelled(batch, piece.folders)
+            for piece in self._joined()
+            for batch in self._arrow(piece, names)
+        ]
+        return _together(read or [self.schemas[0][0].empty_table()])
 
     def _joined(self) -> Iterator[_RowGroups]:
         """Row groups of one file together: it is opened once."""
@@ -296,11 +345,11 @@ class ParquetFiles:
         for path, pieces in together.items():
             groups = tuple(g for piece in pieces for g in piece.groups)
             rows = sum(piece.rows for piece in pieces)
-            yield _RowGroups(path, groups, rows, pieces[0].constants, pieces[0].files)
+            yield _RowGroups(path, groups, rows, pieces[0].folders, pieces[0].files)
 
     def _batches(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Table]:
         for table in self._arrow(piece, columns):
-            yield as_table(table)
+            yield FolderTable(as_table(table), dict(piece.folders))
 
     def _arrow(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
@@ -312,21 +361,63 @@ class ParquetFiles:
         ) as file:
             wanted = [name for name in columns if name in file.schema_arrow.names]
             for batch in file.iter_batches(BLOCK_ROWS, list(piece.groups), wanted):
-                yield _with_constants(pa.Table.from_batches([batch]), piece.constants)
+                yield pa.Table.from_batches([batch])
 
     def __repr__(self) -> str:
         return "<Parquet>"
 
 
-def _with_constants(table: Any, constants: Iterable[tuple[str, Any]]) -> Any:
-    """Folders that say ``year=2020`` add a column to their files."""
+def _together(tables: list[Any]) -> Table:
+    """Public tables, one under the other."""
+    if not tables:
+        raise SchemaError("the table has no rows.")
+
+    def joined() -> Any:
+        if not any(isinstance(table, pd.DataFrame) for table in tables):
+            import pyarrow as pa
+
+            arrow = [pa.table(table) for table in tables]
+            if all(table.schema.equals(arrow[0].schema) for table in arrow):
+                return pa.concat_tables(arrow)
+        frames = [t if isinstance(t, pd.DataFrame) else _pandas(t) for t in tables]
+        return pd.concat(frames, ignore_index=True)
+
+    return as_table(_guarded(joined))
+
+
+def _pandas(table: Any) -> pd.DataFrame:
     import pyarrow as pa
 
-    for name, value in constants:
+    frame: pd.DataFrame = pa.table(table).to_pandas()
+    return frame
+
+
+def _named(path: str) -> list[str]:
+    """What a path or a pattern names, in full: workers may stand in another folder."""
+    if "://" in path:
+        return [path]
+    path = os.path.abspath(os.path.expanduser(path))
+    if os.path.exists(path):
+        return [path]
+    found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise SchemaError(f"there is no file or folder '{path}'.")
+    return found
+
+
+def _folders(path: str) -> tuple[tuple[str, str], ...]:
+    """Folders such as ``year=2020`` on the way to a file: names of columns and their texts."""
+    steps_down = [step.partition("=") for step in path.replace(os.sep, "/").split("/")[:-1]]
+    return tuple((name, unquote(text)) for name, sign, text in steps_down if sign and name)
+
+
+def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:
+    """A public table with the columns that its folders name, as text."""
+    import pyarrow as pa
+
+    for name, text in folders:
         if name not in table.column_names:
-            table = table.append_column(
-                name, pa.array([value] * table.num_rows, pa.scalar(value).type)
-            )
+            table = table.append_column(name, pa.array([text] * table.num_rows, pa.string()))
     return table
 
 
@@ -353,13 +444,20 @@ class DaskPartitions:
 
 
 def _guarded(read: Callable[[], T]) -> T:
-    found = unheard(lambda: (read(),))
+    """What is read, without warnings and errors: they may quote a cell."""
+    found = unheard(lambda: (_silently(read),))
     if found is None:
         raise unreadable()
     return found[0]
 
 
-def _steps(blocks: Iterable[T]) -> Iterator[T]:
+def _silently(read: Callable[[], T]) -> T:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read()
+
+
+def steps(blocks: Iterable[T]) -> Iterator[T]:
     """The blocks, whose own errors are not shown."""
     walk = _guarded(lambda: iter(blocks))
     end: Any = object()
@@ -371,7 +469,8 @@ def unreadable() -> PassError:
     """Said where the reading of rows fails, in whatever way."""
     return PassError(
         "the data could not be read to their end; the reason is withheld, because it may quote a "
-        "private cell. Loop over the blocks yourself, where you may see them, to find it."
+        "private cell. To find it, loop over the blocks where you may see them: "
+        "for block in data(): pass."
     )
 
 

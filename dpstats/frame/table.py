@@ -8,7 +8,7 @@ among it, is in `source`.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -106,6 +106,11 @@ def as_table(data: Any) -> Table:
     )
 
 
+def is_table(data: Any) -> bool:
+    """Whether it is one of this module's tables."""
+    return isinstance(data, PandasTable | ArrowTable | FolderTable)
+
+
 def is_arrow(data: Any) -> bool:
     """Whether an object hands out Arrow data."""
     return not isinstance(data, type) and hasattr(data, "__arrow_c_stream__")
@@ -176,7 +181,12 @@ class PandasTable:
         return part.to_numpy(dtype=np.float64, na_value=np.nan)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
-        return PandasTable(self._frame.iloc[start:stop][list(names)])
+        frame = self._frame.iloc[start:stop][list(names)]
+        # cells that are objects count nowhere, and need not survive a journey
+        odd = {
+            name: _plain(frame[name].to_numpy()) for name in names if frame[name].dtype == object
+        }
+        return PandasTable(frame.assign(**odd) if odd else frame)
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         column = self._column(name)
@@ -192,6 +202,14 @@ class PandasTable:
         if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
             return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
         return _positions(part.to_numpy(object), levels)
+
+
+def _plain(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Cells of the types that levels may have, and None for all others."""
+    plain = np.empty(len(cells), dtype=object)
+    for i, cell in enumerate(cells):
+        plain[i] = cell if type(cell) in _LEVEL_TYPES else None
+    return plain
 
 
 def _pandas_kind(dtype: Any) -> Kind:
@@ -231,7 +249,8 @@ class ArrowTable:
             # raised outside the handler: an engine's error may quote the cell that it stumbled over
             raise SchemaError(
                 f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
-                "withheld because it may show data. Materialise lazy queries and streams first."
+                "withheld because it may show data. Materialise lazy queries and streams first; a "
+                "connection must be open, and have no unfinished query."
             )
         self._open(table)
 
@@ -267,7 +286,12 @@ class ArrowTable:
         return np.asarray(values, dtype=np.float64)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
-        return ArrowTable(self._table.select(list(names)).slice(start, stop - start))
+        pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
+        for k, field in enumerate(part.schema):
+            # a slice of text views would travel with all texts of its table
+            if pa.types.is_string_view(field.type):
+                part = part.set_column(k, field.name, part.column(k).cast(pa.large_string()))
+        return ArrowTable(part)
 
     def __getstate__(self) -> bytes:
         # as a stream: a slice then travels without the rest of its table
@@ -288,6 +312,52 @@ class ArrowTable:
         if pa.types.is_boolean(part.type) or pa.types.is_null(part.type):
             return _bool_codes(self.numbers(name, start, stop))
         return _arrow_codes(part.chunks, levels)
+
+
+class FolderTable:
+    """A table of one file, with the columns that the folders on the way to it name."""
+
+    def __init__(self, table: Table, folders: Mapping[str, str]) -> None:
+        self._table = table
+        self._folders = {k: v for k, v in folders.items() if k not in table.names}
+        self.n = table.n
+        self.names = (*table.names, *self._folders)
+
+    def type_of(self, name: str) -> ColumnType:
+        # a text that may stand for a number, a level or True: whatever the design reads there
+        return ColumnType("missing", "folder") if self._has(name) else self._table.type_of(name)
+
+    def declared_levels(self, name: str) -> Levels | None:
+        return None if self._has(name) else self._table.declared_levels(name)
+
+    def observed_levels(self, name: str) -> Levels:
+        return (self._folders[name],) if self._has(name) else self._table.observed_levels(name)
+
+    def numbers(self, name: str, start: int, stop: int) -> Array:
+        if not self._has(name):
+            return self._table.numbers(name, start, stop)
+        try:
+            value = float(self._folders[name])
+        except ValueError:
+            value = np.nan
+        return np.full(stop - start, value)
+
+    def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
+        if not self._has(name):
+            return self._table.codes(name, levels, start, stop)
+        text = self._folders[name]
+        spelled = [
+            text == level if isinstance(level, str) else text.lower() == str(level).lower()
+            for level in levels
+        ]
+        return np.full(stop - start, spelled.index(True) if any(spelled) else -1, dtype=np.intp)
+
+    def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
+        own = [name for name in names if not self._has(name)]
+        return FolderTable(self._table.part(own, start, stop), self._folders)
+
+    def _has(self, name: str) -> bool:
+        return name in self._folders
 
 
 def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
@@ -330,6 +400,9 @@ def _arrow_kind(type_: Any) -> Kind:
 _NUMPY_NUMBERS = {
     kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
 }
+
+
+_LEVEL_TYPES = {str, np.str_, bool, np.bool_, int, float, *_NUMPY_NUMBERS}
 
 
 def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:

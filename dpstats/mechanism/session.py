@@ -17,6 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from dpstats.errors import PassError
 from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
@@ -80,8 +81,23 @@ class Session(Generic[_Rows]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._rows.close()
+        if isinstance(error, PassError | KeyboardInterrupt):
+            # the frames within hold totals without noise; debuggers and reporters show such values
+            error.__traceback__ = error.__context__ = None
+        if isinstance(error, PassError):
+            error.args = (f"{error} {self._spent_so_far()}",)
+
+    def _spent_so_far(self) -> str:
+        if not self.releases:
+            return "Nothing had been released."
+        if isinstance(self.total, ApproximatePrivacy) or self.left <= 0:
+            return "The total of the call counts as spent."
+        return (
+            "What had been released until then counts as spent: mu = "
+            f"{self.total.share(1 - self.left).mu:.4g} at most."
+        )
 
     def __repr__(self) -> str:
         return f"<Session: {1 - self.left:.1%} of mu = {self.total.mu:.4g} spent>"

@@ -225,6 +225,7 @@ class Passes(Generic[_S]):
         finally:
             for future in waiting:
                 future.cancel()
+            waiting.clear()  # an error that is kept would keep what was found
 
     def _histograms(
         self, lengths: Callable[[_S], tuple[Floats, ...]], *windows: tuple[int, int]
@@ -277,9 +278,10 @@ class _There:
 
     def __call__(self, source: RowSource) -> Any:
         here = self.rows.over(source)
-        found = getattr(type(here), self.method).__wrapped__(here, *self.args, **self.options)
-        forget_scratch()
-        return found
+        try:
+            return getattr(type(here), self.method).__wrapped__(here, *self.args, **self.options)
+        finally:
+            forget_scratch()
 
 
 def _added(found: Iterator[_T]) -> _T:
@@ -432,8 +434,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
         if done is None:
             raise PassError(
                 "a pass over the private rows could not be finished; most likely memory ran out. The "
-                "cause is withheld, because it may hold private values. What the call had released "
-                "until then counts as spent."
+                "cause is withheld, because it may hold private values."
             )
         return done
 

@@ -58,13 +58,13 @@ class _Blas:
                 return False
             # made when first needed: it knows the libraries that are loaded by then
             self._controller = self._controller or ThreadpoolController()
-            self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._limit = self._controller.limit(limits=1, user_api="blas").__enter__()
             return True
 
     def lift(self) -> None:
         """Restore what was before."""
         with self._lock:
-            self._limit.restore_original_limits()
+            self._limit.__exit__(None, None, None)
             self._limit = None
 
 
