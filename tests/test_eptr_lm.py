@@ -452,7 +452,7 @@ REFUSED: list[Any] = [
     ({"public": PUBLIC.head(4)}, "4 public rows|4 usable"),
     ({"public": PUBLIC.head(0)}, "public"),
     ({"public": PUBLIC.drop(columns="x1")}, "in the public data.*x1"),
-    ({"public": "abc"}, "a table goes there"),
+    ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments(FORMULA, PUBLIC)}, "from public rows; moments alone"),
     ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
     ({"public": PUBLIC.assign(x1=0.0)}, "x1"),

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -40,32 +41,49 @@ class InTurn(Executor):
 
 
 class _Blas:
-    """BLAS limited to one thread while the first thread that asked for it needs it.
+    """BLAS limited to one thread while anybody asks for it; the last to leave lifts the limit.
 
-    The limit belongs to the process, and only the thread that has set it can lift it: threads that come
-    meanwhile find it set, and may outlast it, which costs time and nothing else.
+    The limit belongs to the process, and only the thread that has set it can lift it as long as that
+    thread lives. So a thread of its own sets it, waits until nobody needs it, lifts it and ends.
     """
 
     def __init__(self) -> None:
-        self._controller: ThreadpoolController | None = None
         self._lock = threading.Lock()
-        self._limit: Any = None
+        self._inside = 0
+        self._done = threading.Event()
+        self._keeper: threading.Thread | None = None
 
-    def limit(self) -> bool:
-        """Set the limit, unless it is set already; whether it was done here."""
+    def enter(self) -> None:
         with self._lock:
-            if self._limit is not None:
-                return False
-            # made when first needed: it knows the libraries that are loaded by then
-            self._controller = self._controller or ThreadpoolController()
-            self._limit = self._controller.limit(limits=1, user_api="blas").__enter__()
-            return True
+            self._inside += 1
+            if self._inside == 1:
+                ready, self._done = threading.Event(), threading.Event()
+                kept = threading.Thread(target=_keep, args=(ready, self._done), daemon=True)
+                kept.start()
+                ready.wait()
+                self._keeper = kept
 
-    def lift(self) -> None:
-        """Restore what was before."""
+    def leave(self) -> None:
         with self._lock:
-            self._limit.__exit__(None, None, None)
-            self._limit = None
+            self._inside -= 1
+            if self._inside == 0 and self._keeper is not None:
+                self._done.set()
+                self._keeper.join()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Looks for libraries once, when first needed: it knows those that are loaded by then."""
+    return ThreadpoolController()
+
+
+def _keep(ready: threading.Event, done: threading.Event) -> None:
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            ready.set()
+            done.wait()
+    finally:
+        ready.set()
 
 
 _blas = _Blas()
@@ -74,9 +92,8 @@ _blas = _Blas()
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within, BLAS uses one thread."""
-    mine = _blas.limit()
+    _blas.enter()
     try:
         yield
     finally:
-        if mine:
-            _blas.lift()
+        _blas.leave()
