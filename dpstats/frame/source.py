@@ -31,6 +31,8 @@ Check = Callable[[Table], None]
 
 BLOCK_ROWS = 65536
 _PART_NUMBERS = 2**20
+_BATCH_NUMBERS = 2**22
+_FEWEST_ROWS = 16384
 _BUFFER = 2**20
 ONE_SHOT = (
     "can be read once only, and a fit reads its rows several times. Give a list of tables, the "
@@ -360,7 +362,8 @@ class ParquetFiles:
             piece.path, filesystem=piece.files, pre_buffer=False, buffer_size=_BUFFER
         ) as file:
             wanted = [name for name in columns if name in file.schema_arrow.names]
-            for batch in file.iter_batches(BLOCK_ROWS, list(piece.groups), wanted):
+            rows = max(_BATCH_NUMBERS // max(len(wanted), 1), _FEWEST_ROWS)
+            for batch in file.iter_batches(rows, list(piece.groups), wanted):
                 yield pa.Table.from_batches([batch])
 
     def __repr__(self) -> str:

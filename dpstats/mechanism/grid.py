@@ -119,6 +119,7 @@ class _Workspace(threading.local):
     """
 
     shape = (0, 0, 0)
+    space = np.empty(0)
 
     def arrays(self, d: int, k: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
         if self.shape != (d, k, rows):
@@ -129,6 +130,14 @@ class _Workspace(threading.local):
 
 
 _workspace = _Workspace()
+
+
+def scratch_space(shape: tuple[int, ...]) -> Floats:
+    """Memory of this thread, for what lasts until it asks again."""
+    size = math.prod(shape)
+    if _workspace.space.size < size:
+        _workspace.space = np.empty(size)
+    return _workspace.space[:size].reshape(shape)
 
 
 def forget_scratch() -> None:

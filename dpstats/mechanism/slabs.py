@@ -33,6 +33,7 @@ from dpstats.mechanism.grid import (
     exact_product,
     forget_scratch,
     scaled_product,
+    scratch_space,
 )
 from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
@@ -163,7 +164,8 @@ class Passes(Generic[_S]):
         x, columns = self._encode(block)
         rows = self.grid.rows
         # one large piece of memory for the block: the system hands it out faster
-        space = np.empty((-(-len(x) // rows), self.d + 1, rows))
+        shape = (-(-len(x) // rows), self.d + 1, rows)
+        space = np.empty(shape) if self._cache_fits else scratch_space(shape)
         for k, a in enumerate(range(0, len(x), rows)):
             part = tuple(column[a : a + rows] for column in columns)
             yield self._keep(x[a : a + rows], part, space[k])
@@ -386,10 +388,11 @@ def whitened(
     2^6 in any rounding, and is computed again by itself. ``any_size``: entries are looked at as well,
     for a W that is too ill-conditioned for that argument in floats.
     """
+    norm = np.empty(len(x))
     for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
         part = slice(a, a + CHUNK_ROWS)
         exact_product(x[part], matrix, product[:, part])
-    norm = np.sqrt(squared_lengths(product[:d]))
+        np.sqrt(squared_lengths(product[:d, part]), out=norm[part])
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
     if any_size:
