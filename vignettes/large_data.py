@@ -31,6 +31,7 @@ import argparse
 import resource
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,23 +111,12 @@ print(fit.summary())
 
 
 # %%
-def peak() -> float:
-    """Peak resident memory of this process so far in MiB, with Python and all that it has loaded."""
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
-
-
 def cost(label: str, run: Callable[[], Any]) -> dict[str, Any]:
     began = time.perf_counter()
     rows = run().n
     seconds = time.perf_counter() - began
     speed = rows / seconds / 1e6
-    return {
-        "fit": label,
-        "seconds": f"{seconds:.1f}",
-        "million rows/s": f"{speed:.1f}",
-        "peak MiB": f"{peak():.0f}",
-    }
+    return {"fit": label, "seconds": f"{seconds:.1f}", "million rows/s": f"{speed:.1f}"}
 
 
 design_only = public_moments("~ " + " + ".join(COLUMNS), public)
@@ -137,6 +127,10 @@ costs = [
     cost("dp_glm, binomial", lambda: dp_glm(yes_no, folder, public=public, mu=1)),
 ]
 print(pd.DataFrame(costs).to_string(index=False))
+
+kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
+print(f"Peak memory of this page so far, with Python and the making of the files: {peak:.0f} MiB")
 
 # %% [markdown]
 # At the prompt and in notebooks a bar shows the passes when they take more than two seconds
@@ -170,7 +164,7 @@ engines = {
 }
 for name, data in engines.items():
     same = dp_lm(FORMULA, data, public=public, mu=1, seed=1)
-    print(f"{name:20s}{same.coef()['x1']!r}")
+    print(f"{name:20s}{float(same.coef()['x1'])!r}")
 
 # %% [markdown]
 # A call reads its rows several times. What can be read only once is refused before it is touched:
@@ -179,7 +173,7 @@ for name, data in engines.items():
 try:
     dp_lm(FORMULA, blocks(), public=public, mu=1)
 except SchemaError as error:
-    print(error)
+    print(textwrap.fill(str(error), 100))
 
 # %% [markdown]
 # ## Processes and clusters

@@ -47,6 +47,7 @@ _Q = ParamSpec("_Q")
 
 _PIECE_ROWS = 65536
 _PIECE_NUMBERS = 2**21
+_PASSING_ROWS = 8192
 _CACHE_BYTES = 256 * 2**20
 CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
@@ -162,7 +163,8 @@ class Passes(Generic[_S]):
     def _slabs(self, block: Block) -> Iterator[_S]:
         """Slabs of a block, prepared for the work of a pass."""
         x, columns = self._encode(block)
-        rows = self.grid.rows
+        # slabs that are not kept go through all their steps in the processor's cache
+        rows = self.grid.rows if self._cache_fits else min(self.grid.rows, _PASSING_ROWS)
         # one large piece of memory for the block: the system hands it out faster
         shape = (-(-len(x) // rows), self.d + 1, rows)
         space = np.empty(shape) if self._cache_fits else scratch_space(shape)

@@ -89,6 +89,8 @@ def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables fall into several parts and batches, although they are short."""
     monkeypatch.setattr(source, "_PART_NUMBERS", 400)
     monkeypatch.setattr(source, "BLOCK_ROWS", 70)
+    monkeypatch.setattr(source, "_BATCH_NUMBERS", 70)
+    monkeypatch.setattr(source, "_FEWEST_ROWS", 70)
 
 
 def _size(data: Any) -> tuple[int, list[Table]]:

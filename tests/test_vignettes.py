@@ -1,0 +1,31 @@
+"""The vignettes run as scripts, with few rows, and say what their pages say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+VIGNETTES = Path(__file__).parents[1] / "vignettes"
+
+
+def run(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(VIGNETTES / name), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_large_data() -> None:
+    page = run("large_data.py", "--rows", "200000")
+    assert "200,000 rows" in page
+    assert "Rows: 200000 private, 200 public; columns: 13" in page
+    same = [
+        line.split()[-1] for line in page.splitlines() if line.startswith(("pandas", "Parquet"))
+    ]
+    assert len(same) == 3
+    assert len(set(same)) == 1
+    assert "can be read once only" in page
