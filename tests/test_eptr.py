@@ -411,6 +411,11 @@ def test_bad_input_is_refused_before_private_data_are_read(
         answer(_Unreadable(), **{"estimate": read, "safety": read} | arguments)
 
 
+def test_a_path_is_not_taken_for_data() -> None:
+    with pytest.raises(ArgumentError, match="read the file first"):
+        answer("rows.parquet", estimate=len, safety=len)
+
+
 def test_data_of_no_row_are_no_accident() -> None:
     assert not answer([], estimate=len, safety=len).released
 
