@@ -1,8 +1,10 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
 from dpstats.bayes import eptr_bayes
+from dpstats.budget import Budget
 from dpstats.eptr import eptr
 from dpstats.eptr_linear import eptr_lm
+from dpstats.errors import BudgetExceeded
 from dpstats.frame import PublicMoments, public_moments
 from dpstats.gaussian import dp_mean, dp_mvnorm
 from dpstats.glm import dp_glm
@@ -13,6 +15,8 @@ from dpstats.model import anova
 from dpstats.safety_check import check_safety
 
 __all__ = [
+    "Budget",
+    "BudgetExceeded",
     "PublicMoments",
     "anova",
     "check_safety",

@@ -15,18 +15,20 @@ import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
+from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
 from dpstats.mechanism.noise import make_noise
+from dpstats.mechanism.unit import Unit
 from dpstats.ptr_call import (
     ALONE,
     Kind,
     choose,
     delta_note,
     require_bounds,
-    resolve_budget,
+    resolve_spend,
 )
 from dpstats.report.bayes import BAYES_METHODS
 from dpstats.report.privacy import PrivacyStatement
@@ -51,6 +53,9 @@ def eptr_bayes(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -85,7 +90,7 @@ def eptr_bayes(
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
         from public frequencies.
-    calibration, allow_unproved, eta, executor, progress, seed
+    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
         As for `eptr_lm`.
 
     Returns
@@ -120,7 +125,8 @@ def eptr_bayes(
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    budget = resolve_budget("eptr_bayes", method, _KINDS[method], calibration, given)
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_bayes", method, _KINDS[method], calibration, given, unit)
     if public is None:
         schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
         design, column = declare_classes(formula, schema)
@@ -136,25 +142,24 @@ def eptr_bayes(
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
     check_limits(design, public is None, limits, ALONE)
-    rows = private_rows(design, data, "eptr_bayes", executor, progress)
-    geometry = find_geometry(
-        design, len(levels), public, limits, method, covariance, rows.n, budget.mu
-    )
-    test = make_test(
-        method, geometry, len(levels), rows.n, target, budget, calibration, allow_unproved
-    )
+    call = call_text("eptr_bayes", formula, given | {"method": method}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    with charge:
+        rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)
+        geometry = find_geometry(
+            design, len(levels), public, limits, method, covariance, rows.n, spend.mu
+        )
+        test = make_test(
+            method, geometry, len(levels), rows.n, target, spend, calibration, allow_unproved
+        )
     noise = make_noise(seed)
     with ClassSession(
-        rows, geometry.back, geometry.centres, geometry.radius, budget.total, noise
+        rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
     ) as session:
         parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
     notes = parts.notes + delta_note(delta, rows.n) + same_table(public, data)
-    return BayesModel(
-        call=call_text(
-            "eptr_bayes",
-            formula,
-            {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "method": method},
-        ),
+    model = BayesModel(
+        call=call,
         method=method,
         covariance=f"{covariance}, from public rows" if public is not None else "limits",
         formula=formula,
@@ -166,7 +171,7 @@ def eptr_bayes(
         prior=parts.prior,
         prior_sd=parts.prior_sd,
         mean_sd=parts.mean_sd,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
         error=parts.error,
@@ -175,6 +180,7 @@ def eptr_bayes(
         answers=parts.answers,
         released=parts.released,
     )
+    return charge.released(model)
 
 
 def _check_target(target: int | None, method: str) -> None:

@@ -32,7 +32,7 @@ from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, features_design
 from dpstats.mechanism.class_session import ClassSession, CountLevels, means_move
 from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, plan_test, positive
+from dpstats.ptr_call import NO_REPLY, Spend, plan_test, positive
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -151,7 +151,7 @@ def make_test(
     classes: int,
     n: int,
     target: int | None,
-    budget: Budget,
+    spend: Spend,
     calibration: str,
     allow_unproved: bool,
 ) -> Test | None:
@@ -178,7 +178,7 @@ def make_test(
     target, radius, p = int(target), geometry.radius, geometry.back.shape[0]
     if method == "paper":
         alpha = 2 / n * math.sqrt(2 * (radius * n / target) ** 2 + 2)
-        plan = papers_plan(alpha, budget.epsilon, budget.delta, allow_unproved=allow_unproved)
+        plan = papers_plan(alpha, spend.epsilon, spend.delta, allow_unproved=allow_unproved)
         return Test(plan, None, target, alpha, 1.0)
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
@@ -186,7 +186,7 @@ def make_test(
     release = plan_test(
         levels.levels,
         levels.target,
-        budget,
+        spend,
         calibration,
         f"A level is one row of the smallest class, of which {target} are expected. method='sums' needs "
         "no test.",

@@ -16,9 +16,10 @@ import numpy as np
 from dpstats.errors import ArgumentError, PublicDataError, naming
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
-from dpstats.frame import Design, PublicMoments, Reading, Rows, public_moments
+from dpstats.frame import Design, FirstRows, PublicMoments, Reading, Rows, public_moments
 from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.unit import Unit
 
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
@@ -162,12 +163,17 @@ def private_rows(
     design: Design,
     data: Any,
     function: str,
+    unit: Unit,
     executor: Executor | None,
     progress: bool | None,
 ) -> Rows:
-    """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
+    """The private table's columns checked, its rows counted and still unread; see `frame.source`.
+
+    Where a column names the person, it is read, to find the rows that count.
+    """
+    first = None if unit.person is None else FirstRows(unit.person, unit.rows)
     with naming("the private data"):
-        return design.rows(data, Reading(function, executor, progress))
+        return design.rows(data, Reading(function, executor, progress), first)
 
 
 def check_size(rows: Rows) -> None:
@@ -191,8 +197,10 @@ def declared(
     return design, columns, response, norm
 
 
-def call_text(function: str, formula: str, options: Mapping[str, Any]) -> str:
+def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Unit) -> str:
     """The call as R would print it; options that are None are left out."""
+    rows = unit.rows if unit.rows > 1 else None
+    options = {**options, "rows_per_person": rows, "person": unit.person}
     said = [f"{name} = {_said(value)}" for name, value in options.items() if value is not None]
     return f'{function}("{formula}", {", ".join(said)})'
 

@@ -20,13 +20,15 @@ from dpstats.bounds.eptr import (
     sampling_error,
     unanswered,
 )
+from dpstats.budget import Budget, charged
 from dpstats.call import check_numbers
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.own_estimate import level_of, tested_estimate
 from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan
-from dpstats.ptr_call import Kind, delta_note, plan_test, positive, resolve_budget
+from dpstats.mechanism.unit import Unit
+from dpstats.ptr_call import Kind, delta_note, plan_test, positive, resolve_spend
 from dpstats.report.eptr import Answers
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -52,6 +54,8 @@ def eptr(
     public: Any = None,
     allow_unproved: bool = False,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
     seed: int | None = None,
 ) -> EptrResult:
     """Release your own estimator privately, if a private test finds the data safe.
@@ -149,7 +153,8 @@ def eptr(
         raise ArgumentError(f"calibration must be 'gdp', 'dp' or 'paper', not {calibration!r}.")
     given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
     tail = calibration if kind == "tested" else "gdp"
-    budget = resolve_budget("eptr", calibration, kind, tail, given)
+    unit = Unit.of(rows_per_person, None)
+    spend = resolve_spend("eptr", calibration, kind, tail, given, unit)
     for name, value in (("beta", beta), ("share", share)):
         if not 0 < positive(name, value) < 1:
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {value!r}.")
@@ -180,7 +185,7 @@ def eptr(
                 "calibration='paper' fixes its noise by itself: it takes no target."
             )
         plan: ReleasePlan = papers_plan(
-            float(bounds[0]), budget.epsilon, budget.delta, allow_unproved=allow_unproved
+            float(bounds[0]), spend.epsilon, spend.delta, allow_unproved=allow_unproved
         )
     else:
         levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
@@ -188,16 +193,18 @@ def eptr(
         plan = plan_test(
             levels,
             wanted,
-            budget,
+            spend,
             calibration,
             "A level is one unit of safety.",
             beta=beta,
-            noise_sd=None if wanted is not None else float(bounds[0]) / (share * budget.mu),
+            noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
         )
+    call = _call(alpha, epsilon, delta, calibration, target, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data)
     noise = make_noise(seed)
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(
-        data, estimate, safety, numbers, plan, (at, float(bounds[-1])), budget.total, noise
+        data, estimate, safety, numbers, plan, (at, float(bounds[-1])), spend.total, noise
     )
     answer: Any = tested.release.value if tested.passed else fallback
     if answer is not None and numbers == 1:
@@ -214,14 +221,14 @@ def eptr(
         noise_error(numbers, plan.noise_sd, "l2"),
         no_reply_error(None, beta if target is not None else math.nan, "l2"),
     )
-    return EptrResult(
-        call=_call(alpha, epsilon, delta, calibration, target),
+    result = EptrResult(
+        call=call,
         method=calibration,
         released=tested.passed,
         value=answer,
         noise_sd=plan.noise_sd,
         size=numbers,
-        privacy=PrivacyStatement.of(budget.total, [tested.release], noise.seeded, budget.delta),
+        privacy=PrivacyStatement.of(spend.total, [tested.release], noise.seeded, delta, unit),
         n=n,
         m=None,
         error=parts if tested.passed else unanswered(parts),
@@ -232,6 +239,7 @@ def eptr(
         notes=notes,
         answers=Answers.of(plan, "safety", lambda level: float(level)),
     )
+    return charge.released(result)
 
 
 def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: Any) -> int:
@@ -287,10 +295,16 @@ def _rows_of(data: Any) -> int | None:
 
 
 def _call(
-    alpha: Any, epsilon: float | None, delta: float | None, calibration: str, target: float | None
+    alpha: Any,
+    epsilon: float | None,
+    delta: float | None,
+    calibration: str,
+    target: float | None,
+    unit: Unit,
 ) -> str:
     said = "alpha(k)" if callable(alpha) else f"{float(alpha):.4g}"
     goal = "" if target is None else f", target = {target:g}"
+    goal += f", rows_per_person = {unit.rows}" if unit.rows > 1 else ""
     return (
         f"eptr(data, estimate, safety, alpha = {said}, epsilon = {epsilon:g}, delta = {delta:g}, "
         f'calibration = "{calibration}"{goal})'

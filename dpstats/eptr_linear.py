@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.budget import Budget, charged
 from dpstats.call import (
     call_text,
     check_limits,
@@ -33,6 +34,7 @@ from dpstats.mechanism.least_squares import (
     LeastSquaresSession,
 )
 from dpstats.mechanism.noise import make_noise
+from dpstats.mechanism.unit import Unit
 from dpstats.model import model_items
 from dpstats.ptr_call import (
     ALONE,
@@ -41,7 +43,7 @@ from dpstats.ptr_call import (
     delta_note,
     positive,
     require_bounds,
-    resolve_budget,
+    resolve_spend,
 )
 from dpstats.report.linear import EPTR_METHODS
 
@@ -68,6 +70,9 @@ def eptr_lm(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -112,6 +117,8 @@ def eptr_lm(
         still confirms the claim.
     eta : float
         Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -149,7 +156,8 @@ def eptr_lm(
         positive("target", target)
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
-    budget = resolve_budget("eptr_lm", method, _KINDS[method], calibration, given)
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_lm", method, _KINDS[method], calibration, given, unit)
     moments = find_moments(formula, public, limits)
     if moments is None:
         design, geometry = declared_geometry(formula, limits or {}, method, target)
@@ -161,16 +169,21 @@ def eptr_lm(
                 "limits['(coef)'] has no effect here: public rows bound the coefficients."
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
-    rows = private_rows(design, data, "eptr_lm", executor, progress)
-    if moments is not None:
-        geometry = public_geometry(moments, public, method, budget.mu, rows.n)
-    check_size(rows)
+    call = call_text("eptr_lm", formula, given | {"method": method}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    with charge:
+        rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
+        if moments is not None:
+            geometry = public_geometry(moments, public, method, spend.mu, rows.n)
+        check_size(rows)
+        test = make_test(
+            method, geometry, rows.n, rows.d, spend, calibration, allow_unproved, target
+        )
     paper = method == "paper"
     noise = make_noise(seed)
-    test = make_test(method, geometry, rows.n, rows.d, budget, calibration, allow_unproved, target)
     shift = geometry.centre
     with LeastSquaresSession(
-        rows, geometry.whitening.back, shift, geometry.limits, budget.total, noise, whole=paper
+        rows, geometry.whitening.back, shift, geometry.limits, spend.total, noise, whole=paper
     ) as session:
         if method == "adaptive":
             fit = adaptive(session, geometry, eta)
@@ -180,12 +193,8 @@ def eptr_lm(
             assert test is not None
             fit = tested(session, geometry, test, eta)
     notes = fit.notes + delta_note(delta, rows.n) + same_table(public, data)
-    return EptrLinearModel(
-        call=call_text(
-            "eptr_lm",
-            formula,
-            {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "method": method},
-        ),
+    model = EptrLinearModel(
+        call=call,
         method=method,
         eta=eta,
         sigma_source="public rows",
@@ -194,5 +203,6 @@ def eptr_lm(
         error=fit.error,
         answers=fit.answers,
         moments_released=fit.moments_released,
-        **model_items(fit, design, moments, rows.n, session, delta),
+        **model_items(fit, design, moments, rows.n, session, unit, delta),
     )
+    return charge.released(model)

@@ -39,7 +39,7 @@ from dpstats.mechanism.least_squares import (
     lower_eigenvalue,
 )
 from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, plan_test
+from dpstats.ptr_call import NO_REPLY, Spend, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -75,7 +75,7 @@ def make_test(
     geometry: Geometry,
     n: int,
     d: int,
-    budget: Budget,
+    spend: Spend,
     calibration: str,
     allow_unproved: bool,
     target: float | None,
@@ -94,7 +94,7 @@ def make_test(
         papers = 4 * limits.radius**2 * limits.coef
         sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted
         return Test(
-            papers_plan(sensitivity, budget.epsilon, budget.delta, allow_unproved=allow_unproved),
+            papers_plan(sensitivity, spend.epsilon, spend.delta, allow_unproved=allow_unproved),
             None,
             wanted,
             sensitivity,
@@ -108,7 +108,7 @@ def make_test(
     release = plan_test(
         levels.levels,
         levels.target,
-        budget,
+        spend,
         calibration,
         f"One level is the influence of one row, {levels.step:.3g}; the target is {wanted:.3g}. More "
         "rows, a larger epsilon or delta help, and method='adaptive' always answers.",

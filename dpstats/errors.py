@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -44,6 +44,35 @@ class NotReleasedError(DPStatsError, AttributeError):
 
 class PassError(DPStatsError, RuntimeError):
     """A pass over the private rows could not be finished."""
+
+
+class BudgetError(DPStatsError, RuntimeError):
+    """The ledger of a budget cannot be read, written or believed."""
+
+
+class BudgetExceeded(BudgetError):
+    """A call asks for more than its budget has left; nothing was read, and nothing is charged.
+
+    Attributes
+    ----------
+    requested, remaining : Privacy, PurePrivacy or ApproximatePrivacy
+        Each with ``.mu``, ``.rho``, ``.epsilon(delta)`` and ``.delta(epsilon)``.
+
+    Examples
+    --------
+    >>> from dpstats import Budget, dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> try:
+    ...     dp_lm("rate_marriage ~ age", private, public, mu=2, budget=Budget(mu=1))
+    ... except BudgetExceeded as refused:
+    ...     refused.remaining.mu
+    1.0
+    """
+
+    def __init__(self, message: str, requested: Any = None, remaining: Any = None) -> None:
+        super().__init__(message)
+        self.requested, self.remaining = requested, remaining
 
 
 class PlanWarning(UserWarning):

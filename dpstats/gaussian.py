@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_numbers, private_rows, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
@@ -22,6 +23,7 @@ from dpstats.mean_fit import fit_mean, known_covariance, papers_mean, plan_call_
 from dpstats.mechanism.cell_session import CellSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_cost
+from dpstats.mechanism.unit import Unit
 from dpstats.ptr_call import choose, delta_note, positive
 from dpstats.report.gaussian import MEAN_METHODS, MVNORM_METHODS
 from dpstats.report.privacy import PrivacyStatement
@@ -41,6 +43,9 @@ def dp_mean(
     method: str | None = None,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -75,6 +80,8 @@ def dp_mean(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -99,19 +106,25 @@ def dp_mean(
     [29.1, 14.2]
     """
     method = choose("dp_mean", MEAN_METHODS, method, "refined")
-    total = resolve_cost(mu, rho, epsilon, delta)
+    asked = resolve_cost(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = unit.per_row(asked)
     check_numbers(0.0, eta, seed)
     check_gamma(gamma)
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
-    rows = private_rows(points.design, data, "dp_mean", executor, progress)
-    plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options = given | {"covariance": known.name, "gamma": gamma or None, "method": method}
+    call = call_text("dp_mean", points.formula, options, unit)
+    charge = charged(budget, asked, unit, call, data)
+    with charge:
+        rows = private_rows(points.design, data, "dp_mean", unit, executor, progress)
+        plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
     _warn(plan.warnings)
     with CellSession(rows, points.origin, known.units, total, make_noise(seed)) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = given | {"covariance": known.name, "gamma": gamma or None, "method": method}
-    return _model("dp_mean", points, options, method, fit, session, public, data, plan.warnings)
+    notes = plan.warnings + fit.notes + delta_note(delta, rows.n) + same_table(public, data)
+    return charge.released(_model(call, points, method, fit, session, unit, delta, notes))
 
 
 def dp_mvnorm(
@@ -129,6 +142,9 @@ def dp_mvnorm(
     method: str | None = None,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -167,6 +183,8 @@ def dp_mvnorm(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -203,24 +221,30 @@ def dp_mvnorm(
     np.float64(0.1)
     """
     method = choose("dp_mvnorm", MVNORM_METHODS, method, "refined")
-    total = resolve_cost(mu, rho, epsilon, delta)
+    asked = resolve_cost(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = unit.per_row(asked)
     check_numbers(0.0, eta, seed)
     check_gamma(gamma)
     points = find_points("dp_mvnorm", formula, public, limits)
     _check_points(points, pool, gamma, cond, method)
     whitening = whiten(points)
-    rows = private_rows(points.design, data, "dp_mvnorm", executor, progress)
-    _check_size(rows.n, len(points.terms))
-    plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
+    call = call_text("dp_mvnorm", points.formula, options, unit)
+    charge = charged(budget, asked, unit, call, data)
+    with charge:
+        rows = private_rows(points.design, data, "dp_mvnorm", unit, executor, progress)
+        _check_size(rows.n, len(points.terms))
+        plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
     _warn(plan.warnings)
     with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
         if method == "paper":
             fit = papers_gaussian(session, points, plan)
         else:
             fit = refined_gaussian(session, points, whitening, plan, pool)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
-    return _model("dp_mvnorm", points, options, method, fit, session, public, data, plan.warnings)
+    notes = plan.warnings + fit.notes + delta_note(delta, rows.n) + same_table(public, data)
+    return charge.released(_model(call, points, method, fit, session, unit, delta, notes))
 
 
 def _check_size(n: int, d: int) -> None:
@@ -279,19 +303,17 @@ def _warn(messages: Sequence[str]) -> None:
 
 
 def _model(
-    function: str,
+    call: str,
     points: PublicPoints,
-    options: Mapping[str, Any],
     method: str,
     fit: GaussianFit,
     session: CellSession,
-    public: Any,
-    data: Any,
-    said: tuple[str, ...],
+    unit: Unit,
+    delta: float | None,
+    notes: tuple[str, ...],
 ) -> GaussianModel:
-    delta = options["delta"]
     return GaussianModel(
-        call=call_text(function, points.formula, options),
+        call=call,
         method=method,
         formula=points.formula,
         design=points.design,
@@ -300,12 +322,12 @@ def _model(
         cov_source=fit.source,
         noise=fit.noise,
         relative_error=fit.relative_error,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
         n=session.n,
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
         details=fit.diagnostics,
-        notes=said + fit.notes + delta_note(delta, session.n) + same_table(public, data),
+        notes=notes,
         public_points=points.shown,
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.budget import Budget, charged
 from dpstats.call import (
     call_text,
     check_limits,
@@ -39,6 +40,7 @@ from dpstats.glm_start import declared_start, public_start
 from dpstats.mechanism.family_session import FamilySession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
+from dpstats.mechanism.unit import Unit
 from dpstats.model import model_items
 from dpstats.report.glm import GLM_METHODS
 
@@ -63,6 +65,9 @@ def dp_glm(
     weights: str | None = None,
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -103,6 +108,8 @@ def dp_glm(
         as for `dp_lm`.
     limits : mapping, optional
         As for `dp_lm`.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -127,7 +134,9 @@ def dp_glm(
     >>> fit.family.name, fit.family.link
     ('binomial', 'logit')
     """
-    total = resolve_privacy(mu, rho, epsilon, delta)
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
     model = resolve_family(family)
     check_numbers(ridge, eta, seed)
     _check_iterations(iterations)
@@ -143,26 +152,30 @@ def dp_glm(
     _check_response(design, model)
     check_limits(design, method == "ssp", limits)
     known = _public_rows(moments, public, model)
-    rows = private_rows(design, data, "dp_glm", executor, progress)
-    check_size(rows)
-    noise = make_noise(seed)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options = {"family": _shown(model), **given, "method": method, "iterations": iterations}
+    call = call_text("dp_glm", formula, options | {"ridge": ridge or None}, unit)
+    charge = charged(budget, asked, unit, call, data)
     c_limits: Limits | None = Limits(1.0, 0.25) if model.canonical and model.binary else None
+    with charge:
+        rows = private_rows(design, data, "dp_glm", unit, executor, progress)
+        check_size(rows)
+        log_factor = 1 + math.log(2 * rows.n / eta)
+        if method == "pmt":
+            c_limits = _require_limits(papers_limits(model, known, log_factor), model)
+        elif moments is not None:
+            start = public_start(model, moments, known)
+    noise = make_noise(seed)
     if columns is not None:
         zero = np.zeros(rows.d)
         scale = np.diag(1 / columns)
         with FamilySession(rows, model, scale, zero, None, total, noise) as session:
             start = declared_start(session, model, columns)
             fit = anchored(session, model, start, ridge, iterations, design.terms)
-    elif method == "pmt" and moments is not None:
-        log_factor = 1 + math.log(2 * rows.n / eta)
+    elif method == "pmt":
+        assert moments is not None
+        assert c_limits is not None
         radius = math.sqrt(rows.d * log_factor)
-        c_limits = papers_limits(model, known, log_factor)
-        if c_limits is None:
-            raise PublicDataError(
-                f"method='pmt' for the {model} family takes the range of responses and of linear "
-                "predictors from public rows: give public=frame with the response, or use "
-                "method='anchored', which can do without."
-            )
         whitening = symmetric_whitening(moments.gram)
         bounded = Constrained(model, c_limits)
         zero = np.zeros(rows.d)
@@ -170,30 +183,33 @@ def dp_glm(
             steps = iterations or _PAPERS_STEPS
             fit = pmt(session, model, moments, known, whitening, c_limits, radius, ridge, steps)
     else:
-        assert moments is not None
-        start = public_start(model, moments, known)
-        with FamilySession(
-            rows, model, start.whitening.back, start.coef, None, total, noise
-        ) as session:
+        back, coef = start.whitening.back, start.coef
+        with FamilySession(rows, model, back, coef, None, total, noise) as session:
             fit = anchored(session, model, start, ridge, iterations, design.terms)
-    return GlmModel(
-        call=call_text(
-            "dp_glm",
-            formula,
-            {"family": _shown(model), "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-            | {"method": method, "iterations": iterations, "ridge": ridge or None},
-        ),
+    result = GlmModel(
+        call=call,
         method=method,
         eta=eta,
-        notes=fit.notes + spent_note(moments, total) + same_table(public, data),
+        notes=fit.notes + spent_note(moments, asked) + same_table(public, data),
         family=model,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,
         pearson_sd=fit.pearson_sd,
         iterations=fit.steps,
         limits=None if c_limits is None else (c_limits.c1, c_limits.c2),
-        **model_items(fit, design, moments, rows.n, session, delta),
+        **model_items(fit, design, moments, rows.n, session, unit, delta),
     )
+    return charge.released(result)
+
+
+def _require_limits(limits: Limits | None, family: Family) -> Limits:
+    if limits is None:
+        raise PublicDataError(
+            f"method='pmt' for the {family} family takes the range of responses and of linear "
+            "predictors from public rows: give public=frame with the response, or use "
+            "method='anchored', which can do without."
+        )
+    return limits
 
 
 def _shown(family: Family) -> str:

@@ -11,19 +11,21 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
 from dpstats.errors import ArgumentError
-from dpstats.kernel_fit import adaptive, make_test, papers, sums, tested
+from dpstats.kernel_fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.kernel_model import KernelModel
 from dpstats.kernel_plan import find_bandwidths, find_design, find_setting
 from dpstats.mechanism.noise import make_noise
+from dpstats.mechanism.unit import Unit
 from dpstats.ptr_call import (
     ALONE,
     Kind,
     choose,
     delta_note,
     require_bounds,
-    resolve_budget,
+    resolve_spend,
 )
 from dpstats.report.kernel import KERNEL_METHODS
 from dpstats.report.privacy import PrivacyStatement
@@ -53,6 +55,9 @@ def eptr_nw(
     calibration: str = "gdp",
     allow_unproved: bool = False,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -93,7 +98,7 @@ def eptr_nw(
     limits : mapping, optional
         Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
         required.
-    calibration, allow_unproved, eta, executor, progress, seed
+    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
         As for `eptr_lm`.
 
     Returns
@@ -120,30 +125,33 @@ def eptr_nw(
     check_numbers(0.0, eta, seed)
     require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    budget = resolve_budget("eptr_nw", method, _KINDS[method], calibration, given)
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_nw", method, _KINDS[method], calibration, given, unit)
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
-    rows = private_rows(design, data, "eptr_nw", executor, progress)
-    setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, budget.mu)
+    call = call_text("eptr_nw", formula, given | {"method": method}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    with charge:
+        rows = private_rows(design, data, "eptr_nw", unit, executor, progress)
+        setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
+        tests = make_test(setting, degree, spend, calibration) if method == "ptr" else None
+        points = (
+            papers_points(setting, degree, spend, allow_unproved) if method == "paper" else None
+        )
     noise = make_noise(seed)
-    if method == "gp":
-        fit = sums(rows, setting, budget.total, noise)
+    if tests is not None:
+        fit = tested(rows, setting, tests, spend.total, noise)
+    elif points is not None:
+        fit = papers(rows, setting, points, noise)
     elif method == "adaptive":
-        fit = adaptive(rows, setting, budget.total, noise)
-    elif method == "ptr":
-        tests = make_test(setting, degree, budget, calibration)
-        fit = tested(rows, setting, tests, budget.total, noise)
+        fit = adaptive(rows, setting, spend.total, noise)
     else:
-        fit = papers(rows, setting, degree, budget, allow_unproved, noise)
-    return KernelModel(
-        call=call_text(
-            "eptr_nw",
-            formula,
-            {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "method": method},
-        ),
+        fit = sums(rows, setting, spend.total, noise)
+    model = KernelModel(
+        call=call,
         method=method,
         formula=formula,
         design=design,
@@ -156,7 +164,7 @@ def eptr_nw(
         shown=setting.shown,
         values=fit.values,
         public_points=setting.public,
-        privacy=PrivacyStatement.of(budget.total, fit.releases, noise.seeded, delta),
+        privacy=PrivacyStatement.of(spend.total, fit.releases, noise.seeded, delta, unit),
         n=rows.n,
         m=setting.m,
         error=fit.error,
@@ -165,3 +173,4 @@ def eptr_nw(
         answers=fit.answers,
         released=fit.released,
     )
+    return charge.released(model)

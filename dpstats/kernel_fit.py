@@ -20,8 +20,8 @@ from dpstats.kernel_plan import CurveSetting
 from dpstats.mechanism.kernel_rows import kernel
 from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.mechanism.privacy import ApproximatePrivacy
-from dpstats.mechanism.ptr import ReleasePlan, papers_plan
-from dpstats.ptr_call import NO_REPLY, Budget, plan_test
+from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.ptr_call import NO_REPLY, Spend, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic
 
@@ -122,7 +122,7 @@ def _at_nodes(setting: CurveSetting, found: NodeValues) -> NodesCurve:
 
 
 def make_test(
-    setting: CurveSetting, degree: Any, budget: Budget, calibration: str
+    setting: CurveSetting, degree: Any, spend: Spend, calibration: str
 ) -> tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan]:
     """The plan for all nodes at once, and which nodes it keeps.
 
@@ -132,12 +132,12 @@ def make_test(
     expected = _degrees(setting, degree, "ptr")
     longest = _longest(setting)
     if degree is not None:
-        plans = [_plan_for(expected, longest, budget, calibration)]
+        plans = [_plan_for(expected, longest, spend, calibration)]
         kept = [np.ones(len(expected), dtype=np.bool_)]
     else:
         least = np.unique(np.quantile(expected, np.linspace(0, 0.9, 10)))
         kept = [expected >= bound for bound in least if bound > 2]
-        plans = [_plan_for(expected[some], longest, budget, calibration) for some in kept]
+        plans = [_plan_for(expected[some], longest, spend, calibration) for some in kept]
     scale = setting.smoothing.radius / setting.smoothing.slope
     best, least_error = None, math.inf
     for some, found in zip(kept, plans, strict=True):
@@ -157,14 +157,14 @@ def make_test(
 
 
 def _plan_for(
-    expected: Floats, longest: float, budget: Budget, calibration: str
+    expected: Floats, longest: float, spend: Spend, calibration: str
 ) -> tuple[DegreeLevels, ReleasePlan] | None:
     """The plan for nodes of these degrees, None when no noise is enough."""
     levels = DegreeLevels.below(expected, longest)
     if levels is None:
         return None
     try:
-        plan = plan_test(levels.levels, levels.target, budget, calibration, "")
+        plan = plan_test(levels.levels, levels.target, spend, calibration, "")
     except PrivacyError:
         return None
     return levels, plan
@@ -235,15 +235,19 @@ def _answered(
     )
 
 
-def papers(
-    rows: Any,
-    setting: CurveSetting,
-    degree: Any,
-    budget: Budget,
-    allow_unproved: bool,
-    noise: Any,
-) -> KernelFit:
-    """Algorithm 5 at every point of ``at=``; several share epsilon and delta alike."""
+@dataclass(frozen=True)
+class PapersPoints:
+    """Algorithm 5 at every point of ``at=``: what each may spend, its plan, the degree it is for."""
+
+    each: ApproximatePrivacy
+    plans: tuple[PapersPlan, ...]
+    targets: Floats
+
+
+def papers_points(
+    setting: CurveSetting, degree: Any, spend: Spend, allow_unproved: bool
+) -> PapersPoints:
+    """Several points share epsilon and delta alike."""
     count = len(setting.nodes)
     targets = _degrees(setting, degree, "paper")
     if setting.expected is not None and degree is None:
@@ -255,11 +259,17 @@ def papers(
             UserWarning,
             stacklevel=3,
         )
-    each = ApproximatePrivacy(budget.epsilon / count, budget.delta / count)
-    plans = [
+    each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)
+    plans = tuple(
         papers_plan(4 / float(t), each.at, each.slack, allow_unproved=allow_unproved)
         for t in targets
-    ]
+    )
+    return PapersPoints(each, plans, targets)
+
+
+def papers(rows: Any, setting: CurveSetting, points: PapersPoints, noise: Any) -> KernelFit:
+    """Algorithm 5 at every point."""
+    each, plans, targets = points.each, points.plans, points.targets
     values, answers, releases, passed = [], [], [], []
     for node, target, plan in zip(setting.nodes, targets, plans, strict=True):
         one = replace(setting.plan, nodes=node[None, :])

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.budget import Budget, charged
 from dpstats.call import (
     call_text,
     check_limits,
@@ -36,6 +37,7 @@ from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
+from dpstats.mechanism.unit import Unit
 from dpstats.model import model_items
 from dpstats.report.linear import METHODS
 
@@ -55,6 +57,9 @@ def dp_lm(
     weights: str | None = None,
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -103,6 +108,14 @@ def dp_lm(
         For "ssp": ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, one entry per column; and
         optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a
         category, and ``"(weights)"``.
+    budget : Budget, optional
+        What the call is charged to, before it reads a row; or open one, ``with budget:``.
+    rows_per_person : int
+        The total protects a person with up to so many rows, by noise for as many replaced rows.
+    person : str, optional
+        A column of ``data`` that names the person of a row (text or whole numbers). It sees to
+        ``rows_per_person``: the first so many rows of each person count, later ones, and rows without a
+        name, do not.
     executor : concurrent.futures.Executor, optional
         What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
         ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
@@ -135,7 +148,9 @@ def dp_lm(
     >>> fit.privacy.mu
     1.0
     """
-    total = resolve_privacy(mu, rho, epsilon, delta)
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
     check_numbers(ridge, eta, seed)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     if method == "ssp":
@@ -152,8 +167,13 @@ def dp_lm(
         design = moments.design
     check_response(design)
     check_limits(design, method == "ssp", limits)
-    rows = private_rows(design, data, "dp_lm", executor, progress)
-    check_size(rows)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options = given | {"method": method, "ridge": ridge or None}
+    call = call_text("dp_lm", formula, options, unit)
+    charge = charged(budget, asked, unit, call, data)
+    with charge:
+        rows = private_rows(design, data, "dp_lm", unit, executor, progress)
+        check_size(rows)
     noise = make_noise(seed)
     if moments is None:
         source, width = WithResponse(rows), extent
@@ -169,19 +189,15 @@ def dp_lm(
         whitening, shift = at.whitening.back, at.shift
         with LinearSession(rows, whitening, shift, total, noise, at.prepared) as session:
             fit = anchored(session, moments, at, ridge, eta)
-    return LinearModel(
-        call=call_text(
-            "dp_lm",
-            formula,
-            {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-            | {"method": method, "ridge": ridge or None},
-        ),
+    model = LinearModel(
+        call=call,
         method=method,
         eta=eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + spent_note(moments, total) + same_table(public, data),
-        **model_items(fit, design, moments, rows.n, session, delta),
+        notes=fit.notes + spent_note(moments, asked) + same_table(public, data),
+        **model_items(fit, design, moments, rows.n, session, unit, delta),
     )
+    return charge.released(model)
 
 
 def check_response(design: Design) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_numbers, private_rows, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.estimate.k_means import column_units
@@ -24,6 +25,7 @@ from dpstats.gaussian_start import PublicPoints, find_points
 from dpstats.mechanism.cell_session import CellSession, require_room
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
+from dpstats.mechanism.unit import Unit
 from dpstats.mixture_cells import few_rows_warning, find_cells
 from dpstats.mixture_fit import fit_cells
 from dpstats.mixture_model import MixtureModel
@@ -51,6 +53,9 @@ def dp_mixture(
     pool: bool = True,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
     seed: int | None = None,
@@ -89,6 +94,8 @@ def dp_mixture(
         Levels of a category, ``{"g": ["a", "b"]}``.
     eta : float
         Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -122,7 +129,9 @@ def dp_mixture(
     >>> fit.k, fit.regime
     (2, 'public')
     """
-    total = resolve_privacy(mu, rho, epsilon, delta)
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
     check_numbers(0.0, eta, seed)
     points = find_points("dp_mixture", formula, public, limits)
     asked_w_min = w_min
@@ -131,11 +140,19 @@ def dp_mixture(
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
-    rows = private_rows(points.design, data, "dp_mixture", executor, progress)
-    if rows.n < 2 * (k or 1):
-        raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
+    options: dict[str, Any] = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    if asked_w_min is not None:
+        options["w_min"] = asked_w_min
+    if not pool:
+        options["pool"] = pool
+    call = call_text("dp_mixture", points.formula, options | {"regime": regime}, unit)
     noise = noise_level(total)
-    require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
+    charge = charged(budget, asked, unit, call, data)
+    with charge:
+        rows = private_rows(points.design, data, "dp_mixture", unit, executor, progress)
+        if rows.n < 2 * (k or 1):
+            raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
+        require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
     said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
     for message in said:
         warnings.warn(message, PlanWarning, stacklevel=2)
@@ -143,13 +160,8 @@ def dp_mixture(
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
     told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
-    options: dict[str, Any] = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    if asked_w_min is not None:
-        options["w_min"] = asked_w_min
-    if not pool:
-        options["pool"] = pool
-    return MixtureModel(
-        call=call_text("dp_mixture", points.formula, options | {"regime": regime}),
+    model = MixtureModel(
+        call=call,
         method="refined",
         regime=regime,
         found=cells.found,
@@ -158,7 +170,7 @@ def dp_mixture(
         design=points.design,
         terms=points.terms,
         numbers=told.numbers,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
         n=rows.n,
         m=points.m,
         dropped=points.dropped,
@@ -167,6 +179,7 @@ def dp_mixture(
         notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
         public_points=points.shown,
     )
+    return charge.released(model)
 
 
 def _check(

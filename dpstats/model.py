@@ -22,6 +22,7 @@ from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
+from dpstats.mechanism.unit import Unit
 from dpstats.report.model import ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -51,13 +52,16 @@ def model_items(
     moments: PublicMoments | None,
     n: int,
     session: Session[Any],
+    unit: Unit,
     delta: float | None,
 ) -> dict[str, Any]:
     """What every model takes from a fit, its public data and the session that it has spent."""
     return {
         "design": design,
         "coefficients": coefficients_of(design.terms, fit.estimate),
-        "privacy": PrivacyStatement.of(session.total, session.releases, session.seeded, delta),
+        "privacy": PrivacyStatement.of(
+            session.total, session.releases, session.seeded, delta, unit
+        ),
         "estimate": fit.estimate,
         "system": fit.system,
         "public": None if moments is None else moments.gram,

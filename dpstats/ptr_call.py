@@ -17,6 +17,7 @@ import numpy as np
 from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_privacy
 from dpstats.mechanism.ptr import Levels, ReleasePlan, gaussian_mu, gdp_split, plan_release
+from dpstats.mechanism.unit import Unit
 
 CALIBRATIONS = ("gdp", "dp")
 ALONE = "fits without public rows"
@@ -30,8 +31,8 @@ _SMALLEST = 1e-100
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What a call may spend: its total, and epsilon and delta where a test needs them."""
+class Spend:
+    """What a call may spend on a row, and epsilon and delta where a test needs them."""
 
     total: Privacy | ApproximatePrivacy
     epsilon: float = math.nan
@@ -39,16 +40,21 @@ class Budget:
 
     @property
     def mu(self) -> float:
-        """The Gaussian of this budget, for planning."""
+        """The Gaussian of this total, for planning."""
         if isinstance(self.total, Privacy):
             return self.total.mu
         return gaussian_mu(self.total.at, self.total.slack)
 
 
-def resolve_budget(
-    function: str, method: str, kind: Kind, calibration: str, given: Mapping[str, float | None]
-) -> Budget:
-    """The budget of a method.
+def resolve_spend(
+    function: str,
+    method: str,
+    kind: Kind,
+    calibration: str,
+    given: Mapping[str, float | None],
+    unit: Unit,
+) -> Spend:
+    """What a method may spend on a row, so that the unit gets what was asked for.
 
     Parameters
     ----------
@@ -57,6 +63,8 @@ def resolve_budget(
         one release behind a test, by ``calibration``; the paper's test and release.
     given : mapping
         mu, rho, epsilon, delta as the user gave them.
+    unit : Unit
+        Who is protected.
     """
     if not isinstance(calibration, str) or calibration not in CALIBRATIONS:
         raise ArgumentError(
@@ -64,8 +72,34 @@ def resolve_budget(
             f"one), not {calibration!r}."
         )
     if kind == "gaussian":
-        return Budget(resolve_privacy(**given))
+        whole = resolve_privacy(**given)
+        return Spend(whole.per_row(unit.rows) if unit.rows > 1 else whole)
     epsilon, delta = _epsilon_delta(function, method, given)
+    if unit.rows == 1:
+        return _spend(kind, calibration, epsilon, delta)
+    return _spend_per_row(kind, calibration, epsilon, delta, unit)
+
+
+def _spend_per_row(kind: Kind, calibration: str, epsilon: float, delta: float, unit: Unit) -> Spend:
+    """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
+    one, k = epsilon / unit.rows, unit.rows
+
+    def fits(log_delta: float) -> bool:
+        spend = _spend(kind, calibration, one, math.exp(log_delta))
+        return unit.whole(spend.total).delta(epsilon) <= delta
+
+    low, high = math.log(delta / k), math.log(delta / k)
+    while not fits(low):
+        low -= math.log(4.0)
+    if low < high:
+        high = low + math.log(4.0)
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+    return _spend(kind, calibration, one, math.exp(low))
+
+
+def _spend(kind: Kind, calibration: str, epsilon: float, delta: float) -> Spend:
     if kind == "tested" and gaussian_mu(epsilon, delta) < _LEAST_MU:
         raise PrivacyError(
             f"a test at epsilon = {epsilon:g}, delta = {delta:g} would need thousands of levels of "
@@ -73,39 +107,39 @@ def resolve_budget(
         )
     if kind == "bounded":
         slack = _BOUND_SLACK * delta
-        return Budget(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
+        return Spend(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
     if kind == "tested" and calibration == "gdp":
-        return Budget(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
-    return Budget(ApproximatePrivacy(epsilon, delta), epsilon, delta)
+        return Spend(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
+    return Spend(ApproximatePrivacy(epsilon, delta), epsilon, delta)
 
 
 def plan_test(
     levels: Levels,
     target: int | None,
-    budget: Budget,
+    spend: Spend,
     calibration: str,
-    unit: str,
+    level: str,
     *,
     beta: float = NO_REPLY,
     noise_sd: float | None = None,
 ) -> ReleasePlan:
     """The least noise with which the target level is answered with probability 1 - ``beta``.
 
-    ``noise_sd`` takes the place of a target; ``unit`` says to the user what a level is, where the plan
-    is impossible.
+    ``noise_sd`` takes the place of a target; ``level`` says to the user what a level is, where the
+    plan is impossible.
     """
     try:
         return plan_release(
             levels,
-            budget.epsilon,
-            budget.delta,
+            spend.epsilon,
+            spend.delta,
             calibration=calibration,  # type: ignore[arg-type]
             target=target,
             beta=beta,
             noise_sd=noise_sd,
         )
     except PrivacyError as error:
-        raise PrivacyError(f"{error} {unit}") from None
+        raise PrivacyError(f"{error} {level}") from None
 
 
 def _epsilon_delta(

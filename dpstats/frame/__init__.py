@@ -15,12 +15,14 @@ from dpstats.frame.classes import (
 )
 from dpstats.frame.design import Design
 from dpstats.frame.moments import PublicMoments, public_moments
+from dpstats.frame.persons import FirstRows
 from dpstats.frame.reading import Reading
 from dpstats.frame.rows import Block, Rows
 
 __all__ = [
     "Block",
     "Design",
+    "FirstRows",
     "PublicMoments",
     "Reading",
     "Rows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpstats.frame.bind import BoundFactor
 from dpstats.frame.engine import Column, Pieces
 from dpstats.frame.evaluate import State
 from dpstats.frame.formula import Expr, Piece
+from dpstats.frame.persons import FirstRows
 from dpstats.frame.reading import Reading
 from dpstats.frame.rows import ROLES, Rows, encode
 from dpstats.frame.schema import ColumnSpec, check_table
@@ -129,7 +130,9 @@ class Design:
 
         return declare(formula, schema, weights, offset)
 
-    def rows(self, data: Any, reading: Reading | None = None) -> Rows:
+    def rows(
+        self, data: Any, reading: Reading | None = None, first: FirstRows | None = None
+    ) -> Rows:
         """Check a table's columns against the design; its values are read when iterated.
 
         Parameters
@@ -138,6 +141,8 @@ class Design:
             See `source`.
         reading : Reading, optional
             Where the rows are read, and whether a bar shows it.
+        first : FirstRows, optional
+            That only so many rows of every person count.
 
         Raises
         ------
@@ -146,10 +151,15 @@ class Design:
         """
         source = OneTable(data) if is_table(data) else open_source(data)
         reading = reading or Reading()
-        n = reading.size(source, self.check, self.columns_for(ROLES))
+        check = self.check if first is None else partial(self._check_both, first)
+        n = reading.size(source, check, self.columns_for(ROLES))
         if n == 0:
             raise SchemaError("the table has no rows.")
-        return Rows(self, source, reading, n)
+        return Rows(self, source if first is None else first.of(source, n), reading, n)
+
+    def _check_both(self, first: FirstRows, table: Table) -> None:
+        self.check(table)
+        first.check(table)
 
     def public_rows(self, public: Any) -> Rows:
         """Rows of a public table of any kind, which is read into memory."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -70,6 +71,9 @@ class Table(Protocol):
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         """Rows start:stop as positions in ``levels``, -1 where missing or unknown."""
+
+    def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        """Rows start:stop as objects that can be told apart: bytes (text), numbers; None for others."""
 
     def part(self, names: Sequence[str], start: int, stop: int) -> Table:
         """Rows start:stop of some columns, as a table that can be pickled without the others."""
@@ -180,6 +184,9 @@ class PandasTable:
         part = column.iloc[start:stop]
         return part.to_numpy(dtype=np.float64, na_value=np.nan)
 
+    def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        return _keys(self._column(name).iloc[start:stop].to_numpy(object))
+
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
         # cells that are objects count nowhere, and need not survive a journey
@@ -202,6 +209,22 @@ class PandasTable:
         if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
             return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
         return _positions(part.to_numpy(object), levels)
+
+
+def _keys(cells: Iterable[Any]) -> npt.NDArray[Any]:
+    """Text as bytes, whatever library it came from; numbers as they are, in full precision."""
+    known = _LEVEL_TYPES | {bytes}
+    keys = [
+        cell.encode("utf-8", "surrogatepass")
+        if isinstance(cell, str) and type(cell) in known
+        else cell
+        if type(cell) in known or (type(cell) is Decimal and cell.is_finite())
+        else None
+        for cell in cells
+    ]
+    out = np.empty(len(keys), dtype=object)
+    out[:] = keys
+    return out
 
 
 def _plain(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -285,6 +308,15 @@ class ArrowTable:
         values = part.cast(self._pa.float64(), safe=False).to_numpy()
         return np.asarray(values, dtype=np.float64)
 
+    def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        part = self._table.column(name).slice(start, stop - start)
+        if self._pa.types.is_dictionary(part.type):
+            part = part.cast(part.type.value_type)
+        if _arrow_kind(part.type) == "category":
+            # as bytes: a cell that is not valid text must not raise
+            part = part.cast(self._pa.large_binary())
+        return _keys(part.to_pylist())
+
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
         pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
         for k, field in enumerate(part.schema):
@@ -351,6 +383,11 @@ class FolderTable:
             for level in levels
         ]
         return np.full(stop - start, spelled.index(True) if any(spelled) else -1, dtype=np.intp)
+
+    def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        if not self._has(name):
+            return self._table.keys(name, start, stop)
+        return _keys([self._folders[name]] * (stop - start))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
         own = [name for name in names if not self._has(name)]

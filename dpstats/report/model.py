@@ -16,7 +16,7 @@ from dpstats.report.format import (
     format_scalar,
     stars,
 )
-from dpstats.report.privacy import SEEDED, UNIT, PrivacyStatement
+from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
 from dpstats.report.table import (
@@ -188,7 +188,7 @@ def privacy_blocks(privacy: PrivacyStatement) -> tuple[Part, ...]:
 def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
     law = "Laplace and spherical noise" if isinstance(privacy.total, PurePrivacy) else "Gaussian"
     noise = SEEDED if privacy.seeded else f"cryptographic generator, exact discrete {law}"
-    return [("Total", privacy.line()), ("Unit", UNIT), ("Noise", noise)]
+    return [("Total", privacy.line()), ("Unit", privacy.unit), ("Noise", noise)]
 
 
 def mechanism_table(privacy: PrivacyStatement) -> Table:

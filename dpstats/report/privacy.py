@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from dpstats.mechanism.gaussian import Release
 from dpstats.mechanism.privacy import PurePrivacy, Total
+from dpstats.mechanism.unit import Unit
 from dpstats.report.format import format_scalar
 
-UNIT = "one row replaced by another (n is public)"
 SEEDED = "seeded: not for release"
 
 
@@ -47,6 +47,8 @@ class PrivacyStatement:
         Whether the noise came from a seed; such a result must not leave the machine.
     shown_delta : float
         The delta at which the total is printed in epsilon.
+    protected : Unit
+        Who is protected.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class PrivacyStatement:
     spent: tuple[Spent, ...]
     seeded: bool
     shown_delta: float = 1e-5
+    protected: Unit = field(default_factory=Unit)
 
     @classmethod
     def of(
@@ -68,17 +71,43 @@ class PrivacyStatement:
         releases: Iterable[Release],
         seeded: bool,
         delta: float | None,
+        unit: Unit,
     ) -> PrivacyStatement:
-        """The statement of a call that was given this delta, or none."""
+        """The statement of a call that was given this delta, or none; ``total`` is that of a row."""
         spent = tuple(
-            Spent(r.what, r.value.size, r.sensitivity, r.noise_sd, r.cost.mu, _share(r.cost, total))
+            Spent(
+                r.what,
+                r.value.size,
+                r.sensitivity,
+                r.noise_sd,
+                unit.whole(r.cost).mu,
+                _share(r.cost, total),
+            )
             for r in releases
         )
-        if isinstance(total, PurePrivacy):
-            return cls(total, spent, seeded, 0.0)
-        return (
-            cls(total, spent, seeded) if delta is None else cls(total, spent, seeded, float(delta))
-        )
+        pure = isinstance(total, PurePrivacy)
+        shown = 0.0 if pure else cls.shown_delta if delta is None else float(delta)
+        return cls(unit.whole(total), spent, seeded, shown, unit)
+
+    def for_group(self, k: int) -> PrivacyStatement:
+        """What the same release promises to k rows (or persons) at once, or to a person with k rows.
+
+        mu is k times as large, rho k^2 times, a pure epsilon k times; the probability of a slack
+        grows as `Privacy.for_group` proves.
+
+        Examples
+        --------
+        >>> from dpstats.mechanism.privacy import Privacy
+        >>> PrivacyStatement(Privacy(0.5), (), seeded=False).for_group(4).mu
+        2.0
+        """
+        unit = self.protected.group(k)
+        total = self.total if k == 1 else self.total.for_group(int(k))
+        spent = tuple(replace(line, mu=line.mu * int(k)) for line in self.spent)
+        delta = self.shown_delta
+        if total.slack and delta <= total.slack:
+            delta = min(10 * total.slack, 0.5)
+        return PrivacyStatement(total, spent, self.seeded, delta, unit)
 
     @property
     def mu(self) -> float:
@@ -106,7 +135,7 @@ class PrivacyStatement:
     @property
     def unit(self) -> str:
         """What is protected."""
-        return UNIT
+        return self.protected.text
 
     @property
     def mechanisms(self) -> pd.DataFrame:
@@ -143,4 +172,4 @@ class PrivacyStatement:
 
     def __repr__(self) -> str:
         noise = SEEDED if self.seeded else "cryptographic"
-        return f"{self.line()}\nUnit of privacy: {UNIT}\nNoise: {noise}"
+        return f"{self.line()}\nUnit of privacy: {self.unit}\nNoise: {noise}"

@@ -1,0 +1,396 @@
+"""Budgets: what may be spent on a data set altogether, and what has been.
+
+The way of a charge: a call knows its total from its arguments; `charged` writes it to the ledger of the
+budget (`dpstats.ledger`), if the budget allows (`dpstats.mechanism.composition`), before the private
+table is opened; the call runs; what it released is written beside the charge. Nothing here sees a
+private value.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Literal, Self, TypeVar
+
+import pandas as pd
+
+from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, DPStatsError, PassError
+from dpstats.frame.source import is_path
+from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
+from dpstats.mechanism.composition import Allowance, Composed
+from dpstats.mechanism.privacy import Privacy, Total, resolve_cost
+from dpstats.mechanism.unit import Unit, check_count
+from dpstats.report.budget import Entry, Statement, in_unit, statement_page
+from dpstats.report.released import Released
+from dpstats.report.table import Page
+
+_R = TypeVar("_R", bound=Released)
+
+SLACK = 1e-5
+"""What calls that hold up to a probability may add of it, in a budget of mu or rho."""
+
+
+class Budget:
+    """A total that many calls share, with a ledger of what each has spent.
+
+    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every call
+    of this process inside is charged to it. A call is charged before it reads a private row. One that
+    would spend more than is left raises `BudgetExceeded` and reads nothing; one that fails before it
+    has read anything is not charged; one that is broken off later stays charged. What is computed from a
+    release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+
+    Parameters
+    ----------
+    mu, rho, epsilon, delta : float, optional
+        The total in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone for pure
+        differential privacy. May be left out where ``path`` is an existing budget.
+    path : str or path, optional
+        A file that keeps the ledger; made if it does not exist. Several processes may use it at once.
+        Without a path the budget ends with the process. The ledger is as safe as the file: who may
+        delete it, or put an old copy in its place, may spend twice.
+    slack : float, optional
+        Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
+        it is this much at most, 1e-5 by default; for epsilon and delta a part of delta, a tenth unless
+        the first call needs another part.
+    rows_per_person : int
+        Who is protected: calls must protect persons with so many rows, or more.
+
+    Notes
+    -----
+    Calls may be chosen after seeing what earlier ones released. The limits are fixed before, and mu^2,
+    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021). In a budget of
+    epsilon and delta whose first call is stated at one epsilon (``calibration="dp"``, "paper")
+    epsilons and deltas add, and Gaussian calls need a budget of their own.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> budget = Budget(mu=1)
+    >>> with budget:
+    ...     fit = dp_lm("rate_marriage ~ age + religious", private, public, mu=0.6, seed=1)
+    >>> budget.spent.mu, round(budget.remaining.mu, 3)
+    (0.6, 0.8)
+    >>> smaller = fit.update("~ . - age")
+    >>> budget.spent.mu
+    0.6
+    """
+
+    def __init__(
+        self,
+        mu: float | None = None,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        slack: float | None = None,
+        rows_per_person: int = 1,
+    ) -> None:
+        self._lock = threading.RLock()
+        terms = _terms(mu, rho, epsilon, delta, slack, rows_per_person)
+        if path is None:
+            if terms is None:
+                raise ArgumentError(
+                    "a budget needs its total: Budget(mu=2), Budget(rho=2), Budget(epsilon=3, "
+                    "delta=1e-6); or the file of one, Budget(path='study.budget')."
+                )
+            self._ledger: Ledger = MemoryLedger(terms)
+        elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
+            self._ledger = FileLedger(Path(path).expanduser(), terms)
+        else:
+            raise ArgumentError(f"path must name a file, not {path!r}.")
+        self._terms = self._ledger.terms
+        self._state = _State()
+        self._read()
+
+    # -- what a person asks -----------------------------------------------------------------------
+
+    @property
+    def spent(self) -> Composed:
+        """What the calls so far cost together: ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.slack``."""
+        return self._read().spent
+
+    @property
+    def remaining(self) -> Total:
+        """What a next call may spend: ``.mu``, ``.rho``, ``.epsilon(delta)``."""
+        state = self._read()
+        return self._terms.allowance.left(state.spent, state.first)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The charges, in their order; those that were withdrawn are left out."""
+        entries = self._read().entries.values()
+        return tuple(replace(entry, number=k) for k, entry in enumerate(entries, start=1))
+
+    def tidy(self) -> pd.DataFrame:
+        """The charges, a row each."""
+        rows = [
+            {
+                "time": e.time,
+                "call": e.call,
+                "data": e.data,
+                "unit": e.unit,
+                "mu": e.cost.mu,
+                "rho": e.cost.rho,
+                "slack": e.cost.slack,
+                "cost": in_unit(e.cost, self._terms.allowance),
+                "released": e.released,
+            }
+            for e in self.entries
+        ]
+        columns = ["time", "call", "data", "unit", "mu", "rho", "slack", "cost", "released"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def table(self) -> Page:
+        """A statement of all charges; prints as text, shows as HTML, exports to Markdown and LaTeX."""
+        return statement_page(self._statement(), whole=True)
+
+    def __repr__(self) -> str:
+        return statement_page(self._statement(), whole=False).to_text()
+
+    def _repr_html_(self) -> str:
+        return statement_page(self._statement(), whole=False).to_html()
+
+    def _statement(self) -> Statement:
+        with self._lock:
+            return Statement(
+                self._ledger.name,
+                self._terms.allowance,
+                self._terms.rows_per_person,
+                self.spent,
+                self.remaining,
+                self.entries,
+            )
+
+    # -- what a call asks -------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with _opening:
+            if _open and _open[-1] is not self:
+                raise BudgetError(
+                    "another budget is open already, and a call is charged to one: close that one "
+                    "first, or give this one to calls by budget=."
+                )
+            _open.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with _opening:
+            _open.remove(self)
+
+    def _charge(self, asked: Asked, unit: Unit) -> int:
+        """Write a charge, if it is allowed; its number."""
+        if unit.rows < self._terms.rows_per_person:
+            raise BudgetError(
+                f"this budget protects persons with up to {self._terms.rows_per_person} rows; the call "
+                f"protects {unit.text}. Add rows_per_person={self._terms.rows_per_person} to the call "
+                "(and person='id' to see to it)."
+            )
+
+        written = 0
+
+        def write(number: int) -> Line:
+            nonlocal written
+            written, state = number, self._state
+            caps = self._terms.allowance.caps(state.first or asked.cost)
+            if not caps.hold(state.spent.plus(asked.cost)):
+                raise self._refusal(asked.cost, state)
+            return asked.line(number)
+
+        with self._lock:
+            self._ledger.append(self._learn, write)
+        return written
+
+    def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
+        """Write what came of a charge."""
+        with self._lock:
+            self._ledger.append(
+                self._learn, lambda number: Line(number, now(), event, charge, text=plain(text))
+            )
+
+    def _refusal(self, cost: Total, state: _State) -> BudgetExceeded:
+        allowance = self._terms.allowance
+        left = allowance.left(state.spent, state.first)
+        caps = allowance.caps(state.first or cost)
+        said = (
+            f"the call asks for {in_unit(cost, allowance)}, and the budget "
+            f"({self._ledger.name}) has {in_unit(left, allowance)} left of "
+            f"{in_unit(allowance.total, allowance)}. Nothing was read or charged. "
+        )
+        if caps.alone and isinstance(cost, Privacy):
+            said += (
+                "Its epsilons and deltas add up, because its first call was not Gaussian; Gaussian "
+                "calls need another budget, or one that was opened with slack=."
+                if allowance.delta
+                else "A budget of epsilon alone is for calls with epsilon alone."
+            )
+        elif cost.slack and not caps.alone and state.spent.slack + cost.slack > caps.slack:
+            said += (
+                f"The call holds up to a probability of {cost.slack:.3g}, and the budget allows "
+                f"{caps.slack:.3g} of it in all, {max(caps.slack - state.spent.slack, 0):.3g} more: "
+                "open it with slack=."
+            )
+        else:
+            said += "budget.table() shows what it was spent on."
+        return BudgetExceeded(said[0].upper() + said[1:], cost, left)
+
+    def _read(self) -> _State:
+        with self._lock:
+            self._learn(self._ledger.news())
+            return self._state
+
+    def _learn(self, lines: list[Line]) -> None:
+        for line in lines:
+            self._state.learn(line)
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._ledger, FileLedger):
+            return _again, (str(self._ledger.path.absolute()),)
+        raise BudgetError(
+            "a budget in memory cannot be copied or sent to another process; give it a file: "
+            "Budget(..., path='study.budget')."
+        )
+
+
+def _again(path: str) -> Budget:
+    return Budget(path=path)
+
+
+class _State:
+    """What the lines of a ledger add up to."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.first: Total | None = None
+        self.spent = Composed()
+        self.entries: dict[int, Entry] = {}
+
+    def learn(self, line: Line) -> None:
+        self.last = line.number
+        if line.event == "charge":
+            self.first = self.first or line.cost
+            self.spent = self.spent.plus(line.cost)
+            said = (line.call, line.data, line.unit)
+            self.entries[line.number] = Entry(line.number, line.time, *said, line.cost)
+        elif line.event == "released":
+            self.entries[line.charge] = replace(self.entries[line.charge], released=line.text)
+        else:
+            del self.entries[line.charge]
+            self.spent = Composed()
+            for entry in self.entries.values():
+                self.spent = self.spent.plus(entry.cost)
+            # limits that a withdrawn charge has laid down stand as long as others rest on them
+            self.first = self.first if self.entries else None
+
+
+def _terms(
+    mu: float | None,
+    rho: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    slack: float | None,
+    rows_per_person: int,
+) -> Terms | None:
+    rows = check_count("rows_per_person", rows_per_person)
+    if mu is rho is epsilon is delta is None:
+        if slack is not None or rows != 1:
+            raise ArgumentError(
+                "slack= and rows_per_person= belong to a new budget with its total."
+            )
+        return None
+    resolve_cost(mu, rho, epsilon, delta)
+    largest = SLACK if epsilon is None else delta
+    number = isinstance(slack, int | float) and not isinstance(slack, bool)
+    if slack is not None and not (number and 0 <= slack < 1 and (delta is None or slack < delta)):
+        raise ArgumentError(
+            "slack is a probability, 0 or more and less than 1 (and than delta), such as "
+            f"{largest or SLACK:g}; not {slack!r}."
+        )
+    if mu is not None:
+        allowance = Allowance("mu", float(mu), slack=SLACK if slack is None else float(slack))
+    elif rho is not None:
+        allowance = Allowance("rho", float(rho), slack=SLACK if slack is None else float(slack))
+    else:
+        assert epsilon is not None
+        if slack is not None and delta is None:
+            raise ArgumentError("a budget of epsilon alone has no slack.")
+        share = None if slack is None else float(slack)
+        allowance = Allowance("epsilon", float(epsilon), float(delta or 0.0), share)
+    return Terms(allowance, rows)
+
+
+class Charge:
+    """A charge that was written for a call; without a budget, nothing.
+
+    Inside ``with charge:`` stands what a call finds out before it reads a private row. What is refused
+    there for public reasons is not charged. (A reading that fails is no public reason.)
+    """
+
+    def __init__(self, budget: Budget | None, number: int = 0) -> None:
+        self._budget = budget
+        self._number = number
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DPStatsError) and not isinstance(error, PassError):
+            self._note("withdrawn")
+
+    def released(self, result: _R) -> _R:
+        """Write what was released beside the charge; the result."""
+        counts = Counter(line.released for line in result.privacy.spent)
+        text = "; ".join(f"{what} ({n} times)" if n > 1 else what for what, n in counts.items())
+        self._note("released", text + ("; seeded" if result.privacy.seeded else ""))
+        return result
+
+    def _note(self, event: Literal["released", "withdrawn"], text: str = "") -> None:
+        if self._budget is not None:
+            # the charge stands in any case, and a result that was paid for is not lost
+            with suppress(BudgetError):
+                self._budget._note(self._number, event, text)
+
+
+def charged(budget: Any, cost: Total, unit: Unit, call: str, data: Any) -> Charge:
+    """Charge a call to its budget, or to the one that is open, before its data are touched.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the budget does not allow it.
+    """
+    if budget is None:
+        budget = _open[-1] if _open else None
+    elif not isinstance(budget, Budget):
+        raise ArgumentError(
+            f"budget must be a dpstats.Budget, such as Budget(mu=2), not {budget!r}."
+        )
+    if budget is None:
+        return Charge(None)
+    return Charge(budget, budget._charge(Asked(call, _label(data), unit.text, cost), unit))
+
+
+def _label(data: Any) -> str:
+    """What a ledger calls the data: a path, the name in a table's attrs, or its type."""
+    if isinstance(data, list | tuple) and data and is_path(data[0]):
+        return f"{os.fspath(data[0])} and {len(data) - 1} more" if data[1:] else _label(data[0])
+    if is_path(data):
+        return str(os.fspath(data))
+    named = data.attrs.get("name") if isinstance(data, pd.DataFrame) else None
+    if isinstance(named, str):
+        return named
+    if isinstance(data, FunctionType):
+        return f"{data.__name__}()"
+    library = type(data).__module__.partition(".")[0]
+    return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__
+
+
+_opening = threading.Lock()
+_open: list[Budget] = []

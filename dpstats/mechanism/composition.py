@@ -1,0 +1,246 @@
+"""What several calls cost together, and what a budget still allows.
+
+Calls are of three kinds: Gaussian ones, "mu-GDP" or "mu-GDP up to slack"; pure ones; and those stated at
+one epsilon and delta. The last are pure up to delta: two laws that are (epsilon, delta)-close are
+mixtures, with weight 1 - delta, of laws that are epsilon-close, and of anything (Kairouz, Oh and
+Viswanath 2015). A pure one is Gaussian with the mu of `PurePrivacy`. So everything is Gaussian up to
+slack, mu^2 adds and slack adds; rho adds; and where no call is Gaussian, epsilons add.
+
+*Calls that are chosen after seeing results.* An analyst asks for the next call, and its cost, knowing
+what the last one said. The sums above stay valid as long as their limits (`Caps`) are fixed before the
+first call: for mu^2 Smith and Thakurta (2022), for rho Feldman and Zrnic (2021), for epsilon and slack
+because they bound the privacy loss path by path. Limits that trade one sum for another later on, "as
+much slack as mu has left over", are not covered: an analyst could decide by what was seen. Therefore a
+budget in epsilon and delta lays down at its first call, from that call's cost alone, how much of delta
+is for slack.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from dpstats.mechanism.privacy import (
+    ApproximatePrivacy,
+    Privacy,
+    PurePrivacy,
+    Total,
+    resolve_privacy,
+)
+
+_ROUNDING = Fraction(1, 10**12)
+_SLACK_SHARE = 0.1
+
+
+@dataclass(frozen=True, repr=False)
+class Composed:
+    """The sum of several costs, exactly.
+
+    Attributes
+    ----------
+    squares : Fraction
+        Sum of mu^2, of all calls.
+    rhos : Fraction
+        Sum of rho, of all calls.
+    slacks : Fraction
+        Sum of the probabilities up to which these hold.
+    epsilons : Fraction
+        Sum of epsilon, of the calls that are not Gaussian.
+    gaussian : Fraction
+        Sum of mu^2, of the Gaussian calls.
+
+    Examples
+    --------
+    >>> both = Composed().plus(Privacy(3.0)).plus(Privacy(4.0))
+    >>> both.mu, both.rho, both.slack
+    (5.0, 12.5, 0.0)
+    """
+
+    squares: Fraction = Fraction(0)
+    rhos: Fraction = Fraction(0)
+    slacks: Fraction = Fraction(0)
+    epsilons: Fraction = Fraction(0)
+    gaussian: Fraction = Fraction(0)
+
+    def plus(self, cost: Total) -> Composed:
+        """With one more call."""
+        one = _alone(cost)
+        return Composed(
+            self.squares + one.squares,
+            self.rhos + one.rhos,
+            self.slacks + one.slacks,
+            self.epsilons + one.epsilons,
+            self.gaussian + one.gaussian,
+        )
+
+    def __repr__(self) -> str:
+        return f"Composed(mu={self.mu!r}, rho={self.rho!r}, slack={self.slack!r})"
+
+    @property
+    def mu(self) -> float:
+        """Parameter of Gaussian differential privacy, up to `slack`."""
+        return math.sqrt(self.squares)
+
+    @property
+    def rho(self) -> float:
+        """Parameter of zero-concentrated differential privacy, up to `slack`."""
+        return float(self.rhos)
+
+    @property
+    def slack(self) -> float:
+        """Probability of the events off which mu and rho hold."""
+        return float(self.slacks)
+
+    def delta(self, epsilon: float) -> float:
+        """A delta at this epsilon: the least that one of the sums gives.
+
+        Besides the Gaussian curve at mu: pure calls shift the curve of the Gaussian ones by the sum of
+        their epsilons.
+        """
+        found = [Privacy(self.mu, self.slack).delta(epsilon)]
+        pure, gaussian = float(self.epsilons), math.sqrt(self.gaussian)
+        if epsilon >= pure:
+            found.append(Privacy(gaussian, self.slack).delta(epsilon - pure))
+        elif not gaussian:
+            found.append(min(self.slack + PurePrivacy(pure).delta(epsilon), 1.0))
+        return min(found)
+
+    def epsilon(self, delta: float) -> float:
+        """An epsilon at this delta: the least that one of the sums gives; infinite at or below slack.
+
+        Where every call is pure, or stated at one epsilon, delta may equal the slack (or be 0).
+        """
+        pure, found = float(self.epsilons), [math.inf]
+        if not self.gaussian and delta >= self.slack:
+            found.append(ApproximatePrivacy(pure, self.slack).epsilon(delta) if delta else pure)
+        if delta > 0:
+            found.append(Privacy(self.mu, self.slack).epsilon(delta))
+            found.append(pure + Privacy(math.sqrt(self.gaussian), self.slack).epsilon(delta))
+        return min(found)
+
+
+def _alone(cost: Total) -> Composed:
+    slack = Fraction(cost.slack)
+    if isinstance(cost, Privacy):
+        square = Fraction(cost.mu) ** 2
+        return Composed(square, square / 2, slack, Fraction(0), square)
+    pure = PurePrivacy(cost.at)
+    return Composed(Fraction(pure.mu) ** 2, Fraction(pure.rho), slack, Fraction(cost.at))
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Limits of sums, fixed before they are spent; infinite where a sum does not count.
+
+    ``alone``: epsilons add, so that no Gaussian call fits.
+    """
+
+    mu: float = math.inf
+    rho: float = math.inf
+    epsilon: float = math.inf
+    slack: float = 0.0
+    alone: bool = False
+
+    def hold(self, spent: Composed) -> bool:
+        """Whether the sums are within their limits, to twelve digits: what callers type is rounded."""
+        return not (
+            _above(spent.squares, _square(self.mu))
+            or _above(spent.rhos, self.rho)
+            or _above(spent.epsilons, self.epsilon)
+            or _above(spent.slacks, self.slack)
+            or (self.alone and spent.gaussian > 0)
+        )
+
+
+def _square(value: float) -> Fraction | float:
+    return value if math.isinf(value) else Fraction(value) ** 2
+
+
+def _above(total: Fraction, limit: Fraction | float) -> bool:
+    if isinstance(limit, float) and math.isinf(limit):
+        return False
+    return total > Fraction(limit) * (1 + _ROUNDING)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What may be spent altogether, in one unit.
+
+    Attributes
+    ----------
+    unit : {"mu", "rho", "epsilon"}
+    level : float
+        The total in that unit.
+    delta : float
+        For "epsilon"; 0 for pure differential privacy.
+    slack : float or None
+        How much of a failure probability calls may add that hold up to one. None, for "epsilon": a
+        tenth of delta, or what the first call needs.
+    """
+
+    unit: Literal["mu", "rho", "epsilon"]
+    level: float
+    delta: float = 0.0
+    slack: float | None = None
+
+    @property
+    def total(self) -> Privacy | PurePrivacy:
+        """The whole of it: what one Gaussian (or pure) call could spend."""
+        if self.unit == "mu":
+            return Privacy(self.level)
+        if self.unit == "rho":
+            return Privacy(math.sqrt(2 * self.level))
+        return self._gaussian(0.0) if self.delta else PurePrivacy(self.level)
+
+    def caps(self, first: Total | None) -> Caps:
+        """The limits, which for (epsilon, delta) are fixed by the cost of the first call.
+
+        A rectangle of limits (mu, slack) is safe when slack + delta_mu(epsilon) <= delta, and so is
+        (sum of epsilons, sum of slacks) = (epsilon, delta) when no call is Gaussian: that one is
+        taken where the first call is stated at one epsilon, or is pure and large.
+        """
+        if self.unit == "mu":
+            return Caps(mu=self.level, slack=self.slack or 0.0)
+        if self.unit == "rho":
+            return Caps(rho=self.level, slack=self.slack or 0.0)
+        if not self.delta:
+            return Caps(epsilon=self.level, alone=True)
+        if self.slack is not None:
+            return Caps(mu=self._gaussian(self.slack).mu, slack=self.slack)
+        slack = _SLACK_SHARE * self.delta
+        shared = Caps(mu=self._gaussian(slack).mu, slack=slack)
+        apart = Caps(epsilon=self.level, slack=self.delta, alone=True)
+        if isinstance(first, ApproximatePrivacy):
+            return apart
+        if first is None or shared.hold(Composed().plus(first)):
+            return shared
+        if isinstance(first, PurePrivacy):
+            return apart
+        return Caps(mu=self._gaussian(first.slack).mu, slack=first.slack)
+
+    def _gaussian(self, slack: float) -> Privacy:
+        if slack >= self.delta:
+            return Privacy(0.0)
+        return resolve_privacy(epsilon=self.level, delta=self.delta - slack)
+
+    def left(self, spent: Composed, first: Total | None) -> Total:
+        """What a next call without slack could spend; the whole while nothing is spent."""
+        if first is None:
+            return self.total
+        caps = self.caps(first)
+        if caps.alone:
+            epsilon = _rest(Fraction(caps.epsilon), spent.epsilons)
+            if not self.delta:
+                return PurePrivacy(epsilon)
+            return ApproximatePrivacy(epsilon, _rest(Fraction(caps.slack), spent.slacks))
+        if not math.isinf(caps.rho):
+            return Privacy(math.sqrt(2 * _rest(Fraction(caps.rho), spent.rhos)))
+        return Privacy(math.sqrt(_rest(Fraction(caps.mu) ** 2, spent.squares)))
+
+
+def _rest(limit: Fraction, spent: Fraction) -> float:
+    """What is left of a limit; a rest that rounding has left is nothing."""
+    rest = limit - spent
+    return float(rest) if rest > limit * _ROUNDING else 0.0
