@@ -1,5 +1,6 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
+from dpstats import audit
 from dpstats.bayes import eptr_bayes
 from dpstats.budget import Budget
 from dpstats.eptr import eptr
@@ -19,6 +20,7 @@ __all__ = [
     "BudgetExceeded",
     "PublicMoments",
     "anova",
+    "audit",
     "check_safety",
     "dp_glm",
     "dp_lm",

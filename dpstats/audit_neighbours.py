@@ -1,0 +1,290 @@
+"""A search for two neighbouring data sets that a release tells apart most easily."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
+from dpstats.errors import ArgumentError
+from dpstats.estimate.attack import Floats, distance, learn_scores
+
+_HUGE = 1e6  # ranges of a column
+_ROWS = 3
+_NEW_LEVEL = "a level of no other row"
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """Where the numbers of one column lie."""
+
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, column: Floats) -> _Extent:
+        finite = column[np.isfinite(column)]
+        if not finite.size:
+            return cls(0.0, 0.0, 0.0)
+        return cls(float(finite.min()), float(np.median(finite)), float(finite.max()))
+
+    @property
+    def far(self) -> float:
+        width = self.high - self.low
+        return _HUGE * min(width or max(abs(self.high), 1.0), 1e300)
+
+
+class _Table:
+    """Rows of a DataFrame or of an array, one of which can be replaced; kinds of columns stay."""
+
+    def __init__(self, data: Any) -> None:
+        self.frame = isinstance(data, pd.DataFrame)
+        if not self.frame and not (
+            isinstance(data, np.ndarray) and data.ndim in (1, 2) and data.dtype.kind in "fiu"
+        ):
+            raise ArgumentError("data must be a DataFrame, or an array of numbers with rows.")
+        self.flat = not self.frame and data.ndim == 1
+        self.data = data
+        self.wide: Any = data[:, None] if self.flat else data
+        if not len(data) or not self.wide.shape[1]:
+            raise ArgumentError("data must have a row and a column.")
+        self.columns = [
+            data.iloc[:, j] if self.frame else pd.Series(self.wide[:, j])
+            for j in range(self.wide.shape[1])
+        ]
+
+    def numeric(self, j: int) -> bool:
+        kind = self.columns[j].dtype
+        return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+    def numbers(self, j: int) -> Floats:
+        return self.columns[j].to_numpy(dtype=float, na_value=math.nan)
+
+    def row(self, i: int) -> list[Any]:
+        return [column.iloc[i] for column in self.columns]
+
+    def replaced(self, i: int, row: list[Any]) -> Any:
+        """The data with another row in this place; NaN where an integer would be missing stays out."""
+        if self.frame:
+            columns = []
+            for j, column in enumerate(self.columns):
+                values = column.array.copy()
+                values[i] = self._fitting(j, row[j], i)
+                columns.append(pd.Series(values, index=column.index, name=column.name))
+            out = pd.concat(columns, axis=1)
+            out.columns = self.data.columns
+            return out
+        array = self.wide.copy()
+        array[i] = [self._fitting(j, value, i) for j, value in enumerate(row)]
+        return array[:, 0] if self.flat else array
+
+    def _fitting(self, j: int, value: Any, i: int) -> Any:
+        """A value that a column can hold."""
+        column = self.columns[j]
+        if not pd.api.types.is_integer_dtype(column.dtype):
+            return value
+        if pd.isna(value):
+            return pd.NA if pd.api.types.is_extension_array_dtype(column.dtype) else column.iloc[i]
+        kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+        limits = np.iinfo(kind)
+        return int(min(max(int(value), int(limits.min)), int(limits.max)))
+
+
+def _levels(column: pd.Series[Any]) -> tuple[Any, Any]:
+    """The rarest and the most frequent level."""
+    counts = column.value_counts()
+    counts = counts[counts > 0]
+    if not len(counts):
+        return None, None
+    return counts.index[-1], counts.index[0]
+
+
+def _new_level(column: pd.Series[Any], own: Any) -> Any:
+    """A level of no other row, where the column can hold one; categories are public and stay."""
+    kind = column.dtype
+    return (
+        _NEW_LEVEL
+        if pd.api.types.is_object_dtype(kind) or isinstance(kind, pd.StringDtype)
+        else own
+    )
+
+
+def _missing(column: pd.Series[Any], own: Any) -> Any:
+    kind = column.dtype
+    if pd.api.types.is_bool_dtype(kind) and not pd.api.types.is_extension_array_dtype(kind):
+        return own
+    return kind.na_value if hasattr(kind, "na_value") else math.nan
+
+
+def _odd_rows(table: _Table, i: int) -> Iterator[tuple[str, list[Any]]]:
+    """Rows to put in the place of row i."""
+    own = table.row(i)
+    size = range(len(own))
+    numeric = [table.numeric(j) for j in size]
+    extents = {j: _Extent.of(table.numbers(j)) for j in size if numeric[j]}
+    levels = [None if numeric[j] else _levels(table.columns[j]) for j in size]
+    new = [own[j] if numeric[j] else _new_level(table.columns[j], own[j]) for j in size]
+    rarest = [own[j] if pair is None else pair[0] for j, pair in enumerate(levels)]
+    usual = [own[j] if pair is None else pair[1] for j, pair in enumerate(levels)]
+
+    def with_numbers(value: Callable[[int, _Extent], Any], others: list[Any]) -> list[Any]:
+        return [value(j, extents[j]) if numeric[j] else others[j] for j in size]
+
+    def opposite(j: int, at: _Extent) -> Any:
+        value = float(table.numbers(j)[i])
+        return 2 * at.middle - value if math.isfinite(value) else at.high
+
+    if extents:
+        yield "the opposite row", with_numbers(opposite, own)
+        yield "all huge", with_numbers(lambda j, at: at.middle + at.far, own)
+        yield "all huge and negative", with_numbers(lambda j, at: at.middle - at.far, own)
+        if len(extents) > 1:
+            sign = {j: (-1) ** k for k, j in enumerate(extents)}
+            for turn in (1, -1):
+                row = with_numbers(lambda j, at, t=turn: at.middle + t * sign[j] * at.far, own)  # type: ignore[misc]
+                yield "huge in alternating signs", row
+        yield "all smallest", with_numbers(lambda j, at: at.low, rarest)
+        yield "all largest", with_numbers(lambda j, at: at.high, usual)
+        yield "zeros", with_numbers(lambda j, at: 0.0, own)
+    if not all(numeric):
+        yield "a new level", new
+        yield "the rarest level", rarest
+        yield "the most frequent level", usual
+    yield (
+        "a missing row",
+        [math.nan if numeric[j] else _missing(table.columns[j], own[j]) for j in size],
+    )
+
+
+def _extreme_rows(table: _Table) -> list[int]:
+    """The rows that are farthest from the middle, or of the rarest levels."""
+    away = np.zeros(len(table.data))
+    for j, column in enumerate(table.columns):
+        if table.numeric(j):
+            values = table.numbers(j)
+            finite = np.isfinite(values)
+            at = _Extent.of(values)
+            scale = float(np.median(np.abs(values[finite] - at.middle))) if finite.any() else 0.0
+            scale = scale or (at.high - at.low) or 1.0
+            with np.errstate(all="ignore"):
+                away += np.where(finite, np.minimum(np.abs(values - at.middle) / scale, 1e6), 0.0)
+        else:
+            share = column.map(column.value_counts(normalize=True)).astype(float)
+            away += -np.log(share.fillna(1.0).to_numpy())
+    return [int(i) for i in np.argsort(-away, kind="stable")[:_ROWS]]
+
+
+def _given_rows(table: _Table, candidates: Any) -> list[tuple[str, list[Any]]]:
+    """Rows of the user's own."""
+    width = len(table.columns)
+    if isinstance(candidates, pd.DataFrame):
+        if table.frame and set(table.data.columns) <= set(candidates.columns):
+            candidates = candidates[list(table.data.columns)]
+        rows = [list(row) for row in candidates.itertuples(index=False, name=None)]
+    else:
+        rows = []
+        for row in candidates:
+            if isinstance(row, pd.Series | dict) and table.frame:
+                row = [row.get(name) for name in table.data.columns]
+            rows.append([row] if np.ndim(row) == 0 else list(row))
+    if not rows or any(len(row) != width for row in rows):
+        raise ArgumentError(f"candidates must be rows of {width} values, as data has columns.")
+    return [(f"candidate {k}", row) for k, row in enumerate(rows)]
+
+
+def worst_neighbours(
+    release: Callable[[Any], Any],
+    data: Any,
+    candidates: Any = None,
+    *,
+    rows: Iterable[int] | None = None,
+    trials: int = 50,
+    statistic: Callable[[Any], Any] | None = None,
+) -> tuple[Any, Any]:
+    """Look for the replacement of one row that a release shows most clearly.
+
+    A search, not a proof: it tries some rows that break many a release and gives a pair to `audit`. It
+    looks at the data as they are and its answer shows rows of them: use test data, or keep the answer
+    to yourself.
+
+    Parameters
+    ----------
+    release : function of one data set
+        As for `audit`. Its errors are passed on, with a note of the row that was put in.
+    data : DataFrame or array
+        Rows of numbers, or also of text and categories in a DataFrame.
+    candidates : DataFrame, array or list of rows, optional
+        What to put in the place of a row. By default: the opposite of the row about the medians, all
+        numbers huge (a million ranges) in the same and in alternating signs, the smallest and the
+        largest numbers, zeros, levels that no other row has, the rarest and the most frequent ones, and
+        a missing row. Columns keep their kinds: no integer goes missing, no category is added.
+    rows : iterable of int, optional
+        Positions of the rows to replace; by default the three most extreme ones.
+    trials : int
+        Runs for each of the data sets, of which there are about 30; 10 or more.
+    statistic : function, optional
+        As for `audit`.
+
+    Returns
+    -------
+    (data, other)
+        The data as given, and with one row replaced.
+
+    Notes
+    -----
+    Scores that tell the runs on data from those on other are learnt on one half of the runs; on the
+    other half, distances in robust standard deviations (and by ranks) are compared, less what chance
+    would make of the best score. Laws that differ in rare events alone are not found with few runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def unclipped(rows):
+    ...     return np.nansum(rows) / 20 + noise.normal(scale=0.05)
+    >>> data, other = worst_neighbours(unclipped, np.linspace(0, 1, 20), trials=20)
+    >>> int((data != other).sum()), bool(abs(other).max() > 1e5)
+    (1, True)
+    """
+    if not callable(release):
+        raise ArgumentError("release must be a function of a data set; each call is one run.")
+    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 10:
+        raise ArgumentError(f"trials must be a whole number >= 10, not {trials!r}.")
+    table = _Table(data)
+    positions = _extreme_rows(table) if rows is None else [int(i) for i in rows]
+    if not positions or any(not -len(data) <= i < len(data) for i in positions):
+        raise ArgumentError(
+            f"rows must be positions of rows of data, of which there are {len(data)}."
+        )
+    own = None if candidates is None else _given_rows(table, candidates)
+    before = [draw(release, data, statistic)[1] for _ in range(trials)]
+    best, worst = -math.inf, None
+    for i in positions:
+        for name, row in _odd_rows(table, i) if own is None else own:
+            other = table.replaced(i, row)
+            try:
+                after = [draw(release, other, statistic)[1] for _ in range(trials)]
+            except Exception as error:
+                error.add_note(
+                    f"worst_neighbours had put {name} in the place of row {i}. If no data set can hold "
+                    "that, give candidates= of your own; if one can, the error itself tells on it."
+                )
+                raise
+            found = _distance(before, after)
+            if worst is None or found > best:
+                best, worst = found, other
+    return data, worst
+
+
+def _distance(before: list[Numbers], after: list[Numbers]) -> float:
+    """How clearly runs differ: learnt on every other one, seen on the rest."""
+    columns = columns_of(before[::2] + after[::2])
+    first, second = matrix_of(before, columns), matrix_of(after, columns)
+    scores = learn_scores(first[::2], second[::2], columns)
+    return distance(scores, first[1::2], second[1::2])

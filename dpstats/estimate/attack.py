@@ -1,0 +1,544 @@
+"""Telling two laws apart from samples of either: scores, events, and limits that hold.
+
+Everything is a pure function of arrays, one row per run. Scores and events are learnt on some runs;
+limits of an event's two probabilities come from others, and hold whatever was learnt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.floating[Any]]
+
+_FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
+_MOST_BINS = 32
+_MOST_COLUMNS = 40  # with scores of their own
+_MOST_JOINT = 300  # with a full covariance
+_TINY = 1e-6  # of a robust standard deviation: what does not vary within either law
+_GRID = 96  # epsilons at which a claim is tabulated
+_LARGE = 200.0  # an epsilon that stands for all large ones
+_LAST = 40.0  # the largest epsilon at which complements are looked at
+
+
+# --- limits ----------------------------------------------------------------------------------------
+
+
+def lower_limit(hits: Any, runs: int, failure: float) -> Floats:
+    """Clopper-Pearson lower limit of a probability; too high with probability ``failure`` at most.
+
+    Examples
+    --------
+    >>> lower_limit([0, 50, 100], 100, 0.005).round(3).tolist()
+    [0.0, 0.369, 0.948]
+    """
+    hits = np.asarray(hits, dtype=float)
+    limit = special.betaincinv(np.maximum(hits, 1), runs - np.maximum(hits, 1) + 1, failure)
+    return np.where(hits > 0, limit, 0.0)
+
+
+def upper_limit(hits: Any, runs: int, failure: float) -> Floats:
+    """Clopper-Pearson upper limit of a probability.
+
+    Examples
+    --------
+    >>> upper_limit([0, 50, 100], 100, 0.005).round(3).tolist()
+    [0.052, 0.631, 1.0]
+    """
+    hits = np.asarray(hits, dtype=float)
+    missed = runs - hits
+    limit = special.betainccinv(hits + 1, np.maximum(missed, 1), failure)
+    return np.where(missed > 0, limit, 1.0)
+
+
+# --- what limits say of privacy ----------------------------------------------------------------------
+
+
+def mu_given_away(power: Any, alpha: Any) -> Floats:
+    """The mu at which an event may have P(S) = power and Q(S) = alpha; negative if it says nothing.
+
+    Examples
+    --------
+    >>> mu_given_away([0.5, 0.9], [0.5, 0.1]).round(3).tolist()
+    [0.0, 2.563]
+    """
+    return np.asarray(special.ndtri(power) - special.ndtri(alpha))
+
+
+def epsilon_given_away(power: Any, alpha: Any, delta: float) -> Floats:
+    """The epsilon at which it may, at this delta; -inf where delta alone explains the event.
+
+    Examples
+    --------
+    >>> epsilon_given_away([0.5, 0.001], [0.25, 0.0], delta=0.01).round(3).tolist()
+    [0.673, -inf]
+    """
+    power, alpha = np.asarray(power, dtype=float), np.asarray(alpha, dtype=float)
+    with np.errstate(divide="ignore"):
+        return np.where(
+            power > delta,
+            np.log(np.maximum(power - delta, 1e-300)) - np.log(alpha),
+            -math.inf,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """The largest P(S) that a claim allows at a given Q(S).
+
+    Parameters
+    ----------
+    delta : function of epsilon
+        The claim: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for every S and every epsilon >= 0, and
+        the same with P and Q in each other's place. Both are used, the second one of complements.
+    mu : float, optional
+        Given if the claim implies mu-GDP without exception.
+
+    Notes
+    -----
+    Each epsilon gives a bound of its own, and the least of some of them is still one: what the search
+    misses can hide a contradiction but never make one.
+
+    Examples
+    --------
+    >>> pure = Allowed(lambda epsilon: max(0.0, 0.5 * (1 - epsilon)))
+    >>> round(pure.power(0.1), 4), round(math.e * 0.1, 4)
+    (0.2718, 0.2718)
+    >>> round(Allowed(None, mu=1.0).power(0.05), 4)
+    0.2595
+    """
+
+    delta: Callable[[float], float] | None
+    mu: float | None = None
+
+    def _gaussian(self, alpha: Floats) -> Floats:
+        if self.mu is None:
+            return np.ones_like(alpha)
+        return np.asarray(special.ndtr(special.ndtri(alpha) + self.mu))
+
+    def powers(self, alpha: Floats) -> Floats:
+        """For many events at once, from a table of the claim: a little too large."""
+        best = self._gaussian(alpha)
+        if self.delta is not None:
+            # beyond -log(alpha) nothing is said: exp(epsilon) alpha is above 1
+            last = -math.log(max(float(alpha.min(initial=1.0)), 1e-300))
+            for epsilon in np.linspace(0.0, last, _GRID):
+                delta, factor = float(self.delta(float(epsilon))), math.exp(epsilon)
+                best = np.minimum(best, factor * alpha + delta)
+                best = np.minimum(best, 1 - (1 - alpha - delta) / factor)
+        return best
+
+    def power(self, alpha: float) -> float:
+        """For one event, to the precision of floats."""
+        best = float(self._gaussian(np.array([alpha]))[0])
+        if self.delta is None:
+            return best
+        curve = self.delta
+        if alpha <= 0:
+            return min(best, float(curve(_LARGE)))
+
+        def of_event(epsilon: float) -> float:
+            return math.exp(epsilon) * alpha + float(curve(epsilon))
+
+        def of_complement(epsilon: float) -> float:
+            return 1 - math.exp(-epsilon) * (1 - alpha - float(curve(epsilon)))
+
+        last = max(-math.log(alpha), 0.0)
+        return min(best, _valley(of_event, last), _valley(of_complement, _LAST), 1.0)
+
+
+def _valley(bound: Callable[[float], float], last: float) -> float:
+    """The least value on [0, last] of a function with one valley.
+
+    The bounds above are convex in exp(epsilon), and in exp(-epsilon): a grid finds the valley, golden
+    sections its bottom.
+    """
+    grid = np.linspace(0.0, last, _GRID)
+    values = [bound(float(epsilon)) for epsilon in grid]
+    at = int(np.argmin(values))
+    low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _GRID - 1)])
+    least = values[at]
+    golden = (math.sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = bound(left), bound(right)
+    for _ in range(60):
+        least = min(least, at_left, at_right)
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = bound(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = bound(right)
+    return least
+
+
+# --- scores ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A function of a run that tends to be larger under one of the laws; ``of`` takes rows of runs."""
+
+    name: str
+    of: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaling:
+    """Columns in robust standard deviations about their medians."""
+
+    centre: Floats
+    scale: Floats
+
+    @classmethod
+    def learn(cls, runs: Floats) -> _Scaling:
+        pairs = [_centre_and_scale(column) for column in runs.T]
+        centre, scale = np.array(pairs).reshape(-1, 2).T
+        return cls(centre, scale)
+
+    def raw(self, runs: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.asarray((runs - self.centre) / self.scale)
+
+    def clipped(self, runs: Floats) -> Floats:
+        """Within `_FAR`; what is missing lies at the centre."""
+        return np.nan_to_num(np.clip(self.raw(runs), -_FAR, _FAR), nan=0.0)
+
+
+def _centre_and_scale(column: Floats) -> tuple[float, float]:
+    finite = column[np.isfinite(column)]
+    if not finite.size:
+        return 0.0, 1.0
+    with np.errstate(all="ignore"):
+        centre = float(np.median(finite))
+        if not math.isfinite(centre):  # the mean of two huge numbers
+            centre = float(np.sort(finite)[finite.size // 2])
+        away = np.abs(finite - centre)
+        # where most runs give the same number, the rest are the scale
+        scale = 1.4826 * float(np.median(away)) or float((away / away.size).sum())
+    return centre, min(scale, 1e300) if scale > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """The log likelihood ratio of one column, by bins of it; missing ones have a bin of their own."""
+
+    column: int
+    edges: Floats
+    ratio: Floats
+
+    @classmethod
+    def learn(cls, column: int, first: Floats, second: Floats) -> _Bins:
+        edges = _edges(np.concatenate([first, second]))
+        counts = [
+            np.bincount(_codes(x, edges), minlength=len(edges) + 2) + 1.0 for x in (first, second)
+        ]
+        total = [c.sum() for c in counts]
+        ratio = np.log(counts[0] / total[0]) - np.log(counts[1] / total[1])
+        return cls(column, edges, ratio)
+
+    def __call__(self, runs: Floats) -> Floats:
+        return np.asarray(self.ratio[_codes(runs[:, self.column], self.edges)])
+
+    def strength(self, runs: Floats) -> float:
+        """How far the laws of the column are apart, in runs of the learning sample."""
+        return float(np.mean(self(runs) ** 2))
+
+
+def _codes(column: Floats, edges: Floats) -> NDArray[np.intp]:
+    return np.where(np.isnan(column), 0, 1 + np.searchsorted(edges, column, side="right"))
+
+
+def _edges(column: Floats) -> Floats:
+    """Left ends of all bins but the first; numbers that repeat often have bins of their own."""
+    ordered = np.sort(column[~np.isnan(column)])
+    most = min(_MOST_BINS, max(column.size // 20, 2))
+    distinct = np.unique(ordered)
+    if len(distinct) <= most:
+        return distinct[1:]
+    ends = ordered[np.linspace(0, ordered.size - 1, most + 1).astype(int)[1:-1]]
+    values, repeats = np.unique(ends, return_counts=True)
+    return np.unique(np.concatenate([values, np.nextafter(values[repeats > 1], math.inf)]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Coordinate:
+    """One column as it is; missing ones below all others."""
+
+    column: int
+
+    def __call__(self, runs: Floats) -> Floats:
+        values = runs[:, self.column]
+        return np.where(np.isnan(values), -math.inf, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Distance:
+    """The distance of one column from its centre."""
+
+    column: int
+    centre: float
+
+    def __call__(self, runs: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            values = np.abs(runs[:, self.column] - self.centre)
+        return np.where(np.isnan(values), -1.0, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """A weighted sum of scaled columns, of which are missing, and (``sides``) of their distances."""
+
+    columns: NDArray[np.intp]
+    scaling: _Scaling
+    sides: bool
+    weights: Floats
+
+    def __call__(self, runs: Floats) -> Floats:
+        return np.asarray(_features(runs[:, self.columns], self.scaling, self.sides) @ self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """Likelihood ratios of columns as if these were independent."""
+
+    parts: tuple[_Bins, ...]
+
+    def __call__(self, runs: Floats) -> Floats:
+        return np.asarray(sum((part(runs) for part in self.parts), np.zeros(len(runs))))
+
+
+def _features(runs: Floats, scaling: _Scaling, sides: bool) -> Floats:
+    z = scaling.clipped(runs)
+    missing = np.isnan(runs).astype(float)
+    return np.hstack([z, missing, np.abs(z)] if sides else [z, missing])
+
+
+def _weights(first: Floats, second: Floats, diagonal: bool) -> list[Floats]:
+    """Discriminants with a ridge: small ones for few columns, or the columns one by one."""
+    gap = first.mean(axis=0) - second.mean(axis=0)
+    away = np.vstack([first - first.mean(axis=0), second - second.mean(axis=0)])
+    sd = np.maximum(np.sqrt((away**2).mean(axis=0)), _TINY)
+    gap = gap / sd
+    if diagonal:
+        return [gap / sd]
+    away = away / sd
+    values, vectors = np.linalg.eigh(away.T @ away / len(away))
+    along = vectors.T @ gap
+    usual = gap.size / (gap.size + len(away))
+    # the smallest ridge finds sums of columns in which noise cancels
+    return [
+        np.asarray(vectors @ (along / (np.maximum((1 - r) * values, 0) + r)) / sd)
+        for r in (1e-9, usual)
+    ]
+
+
+def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[Score, ...]:
+    """Scores that may tell two laws apart, from runs of either.
+
+    Parameters
+    ----------
+    first, second : ndarray
+        One row per run, one column per number; NaN for what is missing.
+    names : sequence of str
+        Of the columns.
+
+    Returns
+    -------
+    tuple of Score
+        Of single columns: they themselves, their distances from the middle and their binned
+        likelihood ratios. Of all: linear discriminants, and sums of likelihood ratios. One at least.
+
+    Examples
+    --------
+    >>> runs = np.linspace(-1, 1, 50)[:, None]
+    >>> [score.name for score in learn_scores(runs, runs + 1, ["value"])]
+    ['value', '|value - 0.5|', 'likelihood ratio of value']
+    """
+    both = np.vstack([first, second])
+    varying = [j for j in range(both.shape[1]) if _varies(both[:, j])]
+    if not varying:
+        return (Score(names[0], _Coordinate(0)),)
+    bins = [_Bins.learn(j, first[:, j], second[:, j]) for j in varying]
+    bins.sort(key=lambda one: -one.strength(both))
+    some = bins[:_MOST_COLUMNS]
+    out: list[Score] = []
+    for one in sorted(some, key=lambda part: part.column):  # of equals the first column is chosen
+        name, centre = names[one.column], _centre_and_scale(both[:, one.column])[0]
+        out.append(Score(name, _Coordinate(one.column)))
+        if not np.isin(both[:, one.column], (0.0, 1.0)).all():  # else nothing new
+            out.append(Score(f"|{name} - {centre:.4g}|", _Distance(one.column, centre)))
+            out.append(Score(f"likelihood ratio of {name}", one))
+    if len(varying) == 1:
+        return tuple(out)
+    for few in sorted({min(5, len(some)), len(some)}):
+        out.append(Score(f"likelihood ratios of {few} numbers", _Sum(tuple(some[:few]))))
+    for diagonal, most in ((False, _MOST_JOINT), (True, len(bins))):
+        columns = np.sort([one.column for one in bins[:most]])
+        scaling = _Scaling.learn(both[:, columns])
+        for sides in (False, True):
+            parts = [_features(x[:, columns], scaling, sides) for x in (first, second)]
+            for weights in _weights(parts[0], parts[1], diagonal):
+                name = f"linear score of {len(columns)} numbers" + (" and distances" * sides)
+                out.append(Score(name, _Linear(columns, scaling, sides, weights)))
+    return tuple(out)
+
+
+def _varies(column: Floats) -> bool:
+    missing = np.isnan(column)
+    known = column[~missing]
+    return bool(missing.any() and known.size) or bool(known.size and (known != known[0]).any())
+
+
+# --- events ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Runs whose score is above a threshold, or is not; ``of_first``: likelier under the first law."""
+
+    score: Score
+    threshold: float
+    above: bool
+    of_first: bool
+
+    def __str__(self) -> str:
+        if self.threshold == -math.inf:
+            return f"{self.score.name} is {'there' if self.above else 'missing'}"
+        sign = ">" if self.above else "<="
+        return f"{self.score.name} {sign} {self.threshold:.4g}"
+
+    def holds(self, runs: Floats) -> NDArray[np.bool_]:
+        """For every run."""
+        return np.asarray((self.score.of(runs) > self.threshold) == self.above)
+
+    def same(self, other: Event) -> bool:
+        """Whether the event, or what it is not, is the other one."""
+        return self.score is other.score and self.threshold == other.threshold
+
+
+def thresholds(scores: Floats) -> Floats:
+    """Values to cut a score at: evenly spread in its ranks, and closer together in the tails."""
+    n = scores.size
+    even = np.linspace(0, n - 1, 200)
+    tails = np.concatenate([np.arange(8), np.geomspace(8, max(n / 100, 9), 24)])
+    ranks = np.concatenate([even, tails, n - 1 - tails]).astype(int)
+    ordered = np.sort(scores)
+    return np.unique(ordered[np.clip(ranks, 0, n - 1)])
+
+
+Objective = Callable[[Floats, Floats], Floats]
+
+
+def choose_events(
+    scores: Sequence[Score],
+    learnt: Floats,
+    first: Floats,
+    second: Floats,
+    objectives: Sequence[Objective],
+    failure: float,
+) -> list[Event]:
+    """For every objective the event with the best limits on these runs.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+    learnt : ndarray
+        Runs that the scores were learnt from; they help to place thresholds, and count nowhere.
+    first, second : ndarray
+        Runs that the scores were not learnt from.
+    objectives : sequence of function
+        Of arrays of lower limits of P(S) and upper limits of Q(S); the larger the better.
+    failure : float
+        Of each limit.
+
+    Examples
+    --------
+    >>> runs = np.linspace(-1, 1, 50)[:, None]
+    >>> scores = learn_scores(runs, runs + 1, ["value"])
+    >>> event, = choose_events(scores, runs, runs, runs + 1, [mu_given_away], 0.01)
+    >>> event.of_first == (not event.above)
+    True
+    """
+    which: list[NDArray[np.intp]] = []
+    cuts: list[Floats] = []
+    hits: list[list[NDArray[np.intp]]] = []
+    for position, score in enumerate(scores):
+        parts = [np.sort(score.of(x)) for x in (first, second)]
+        at = thresholds(np.concatenate([*parts, score.of(learnt)]))
+        which.append(np.full(at.size, position))
+        cuts.append(at)
+        hits.append([x.size - np.searchsorted(x, at, side="right") for x in parts])
+    counts = [np.concatenate(side) for side in zip(*hits, strict=True)]
+    low, high = (
+        [limit(c, len(x), failure) for c, x in zip(counts, (first, second), strict=True)]
+        for limit in (lower_limit, upper_limit)
+    )
+    # (above, of_first): lower limits of P(S), upper limits of Q(S)
+    readings = {
+        (True, True): (low[0], high[1]),
+        (True, False): (low[1], high[0]),
+        (False, True): (1 - high[0], 1 - low[1]),
+        (False, False): (1 - high[1], 1 - low[0]),
+    }
+    number, cut = np.concatenate(which), np.concatenate(cuts)
+    out = []
+    for objective in objectives:
+        values = np.column_stack([objective(power, alpha) for power, alpha in readings.values()])
+        best = float(values.max())
+        # of equals the first score, whatever the last digits say
+        least = best - 1e-9 * abs(best) if math.isfinite(best) else best
+        at_best, reading = divmod(int(np.argmax(values >= least)), len(readings))
+        above, of_first = list(readings)[reading]
+        out.append(Event(scores[number[at_best]], float(cut[at_best]), above, of_first))
+    return out
+
+
+def distance(scores: Sequence[Score], first: Floats, second: Floats) -> float:
+    """How far apart two laws are, in robust standard deviations of the score that shows it best.
+
+    Lowered by what chance makes of the best of so many scores; inf where two constants differ.
+
+    Examples
+    --------
+    >>> runs = np.linspace(-1, 1, 50)[:, None]
+    >>> scores = learn_scores(runs, runs + 1, ["value"])
+    >>> distance(scores, runs, runs + 9) > distance(scores, runs, runs + 1) > 0
+    True
+    """
+    found = []
+    for score in scores:
+        one, two = score.of(first), score.of(second)
+        found.append(_rank_distance(one, two))
+        if not isinstance(score.of, _Bins | _Sum):  # whose values say nothing of distances
+            found.append(_robust_distance(one, two))
+    by_chance = math.sqrt(2 * math.log(2 * len(found)) * (1 / len(first) + 1 / len(second)))
+    return max(found) - 1.25 * by_chance
+
+
+def _rank_distance(one: Floats, two: Floats) -> float:
+    """That of two Gaussians in which a run of one law is as often above a run of the other."""
+    ordered = np.sort(two)
+    below = np.searchsorted(ordered, one, side="left") + np.searchsorted(ordered, one, side="right")
+    pairs = len(one) * len(two)
+    share = float(np.clip(below.sum() / (2 * pairs), 0.5 / pairs, 1 - 0.5 / pairs))
+    return abs(math.sqrt(2) * float(special.ndtri(share)))
+
+
+def _robust_distance(one: Floats, two: Floats) -> float:
+    # infinities would leave no distance between them; the largest floats do
+    one, two = (np.clip(x, -1e300, 1e300) for x in (one, two))
+    at_one, at_two = _centre_and_scale(one)[0], _centre_and_scale(two)[0]
+    if at_one == at_two:
+        return 0.0
+    around = np.concatenate([one - at_one, two - at_two])
+    constant = not (around != around[0]).any()
+    return math.inf if constant else abs(at_one - at_two) / _centre_and_scale(around)[1]

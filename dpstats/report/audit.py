@@ -1,0 +1,202 @@
+"""The page and the plot of an audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpstats.mechanism.privacy import ApproximatePrivacy, PurePrivacy
+from dpstats.report.format import format_scalar
+from dpstats.report.plot import COLOURS, axes
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
+
+_SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim"}
+
+
+class Claim(Protocol):
+    """What an audit can contradict: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for all S."""
+
+    def delta(self, epsilon: float, /) -> float:
+        """Of every epsilon >= 0."""
+
+
+class AuditedEvent(Protocol):
+    """One event of an audit, as a page shows it."""
+
+    @property
+    def event(self) -> str: ...
+    @property
+    def serves(self) -> tuple[str, ...]: ...
+    @property
+    def likely_under(self) -> str: ...
+    @property
+    def hits(self) -> int: ...
+    @property
+    def false_hits(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def power(self) -> float: ...
+    @property
+    def alpha(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """What the page of an audit shows."""
+
+    claim: Claim | None
+    mu: float
+    epsilon: float
+    delta: float
+    refuted: bool
+    trials: int
+    confidence: float
+    points: Sequence[AuditedEvent]
+    notes: tuple[str, ...]
+
+
+def total_of(claim: Any) -> Any:
+    """The total of a statement; any other claim is its own."""
+    return claim.total if isinstance(claim, PrivacyStatement) else claim
+
+
+def _claimed(claim: Any, delta: float) -> tuple[str, float] | None:
+    """The unit in which a claim is best compared, and what it claims there."""
+    total = total_of(claim)
+    if isinstance(total, PurePrivacy):
+        return "epsilon", total.at
+    if isinstance(total, ApproximatePrivacy):
+        return "epsilon", total.at if delta == total.slack else math.inf
+    mu = getattr(total, "mu", None)
+    if isinstance(mu, float | int) and hasattr(total, "slack"):
+        return "mu", float(mu)
+    return None
+
+
+def claim_line(claim: Any) -> str:
+    """A claim in words."""
+    total = total_of(claim)
+    if isinstance(total, PurePrivacy):
+        return f"epsilon = {format_scalar(total.at, 4)} (pure)"
+    if isinstance(total, ApproximatePrivacy):
+        at = f"epsilon = {format_scalar(total.at, 4)}"
+        return f"{at} at delta = {format_scalar(total.slack, 4)}"
+    found = _claimed(total, 0.0)
+    if found is None:
+        return "a curve of its own: P(S) <= exp(epsilon) Q(S) + delta(epsilon)"
+    slack = f" up to delta0 = {format_scalar(total.slack, 3)}" if total.slack else ""
+    return f"mu = {format_scalar(found[1], 4)} (GDP){slack}"
+
+
+def _verdict(page: AuditPage, sure: str) -> str:
+    if page.claim is None:
+        return "No claim was given; what is given away is at least the above."
+    if page.refuted:
+        return f"The claim is REFUTED at confidence {sure}."
+    found = _claimed(page.claim, page.delta)
+    least = {"mu": page.mu, "epsilon": page.epsilon}
+    if found is None or not math.isfinite(found[1]):
+        return "Not refuted by this pair and this statistic, which proves nothing."
+    unit, value = found
+    return (
+        f"Not refuted: this pair and this statistic give away at least {unit} = "
+        f"{format_scalar(least[unit], 3)} of the claimed {format_scalar(value, 4)}. This is no proof."
+    )
+
+
+def audit_page(page: AuditPage) -> Page:
+    """What was audited, the lower bounds, the verdict, and the events behind it."""
+    sure = f"{format_scalar(100 * page.confidence, 8)} %"
+    bounds = (
+        f"mu >= {format_scalar(page.mu, 4)}; epsilon >= {format_scalar(page.epsilon, 4)} at delta = "
+        f"{format_scalar(page.delta, 4)} (confidence {sure})"
+    )
+    claim = () if page.claim is None else (("Claim", claim_line(page.claim)),)
+    head = KeyValues(
+        (
+            ("Audit", f"{page.trials} runs, half on either data set"),
+            *claim,
+            ("Given away", bounds),
+            ("Verdict", _verdict(page, sure)),
+        )
+    )
+    parts: list[Part] = [head, *(Paragraph(f"Note: {note}") for note in page.notes)]
+    return Page((*parts, Heading("Events"), _events(page.points)))
+
+
+def _events(points: Sequence[AuditedEvent]) -> Table:
+    n = points[0].runs
+    return Table.from_columns(
+        [
+            Column("", [p.event for p in points], align="l", csv_name="event"),
+            Column("for", [", ".join(_SERVES[s] for s in p.serves) for p in points], align="l"),
+            Column("likely under", [p.likely_under for p in points], align="l"),
+            Column("hits", [str(p.hits) for p in points], [p.hits for p in points]),
+            Column(
+                "power >=", [format_scalar(p.power, 3) for p in points], [p.power for p in points]
+            ),
+            Column(
+                "false hits", [str(p.false_hits) for p in points], [p.false_hits for p in points]
+            ),
+            Column(
+                "alpha <=", [format_scalar(p.alpha, 3) for p in points], [p.alpha for p in points]
+            ),
+        ],
+        notes=(
+            f"Events were chosen on other runs; hits are among {n} new runs on the data set under "
+            f"which the event is likely, false hits among {n} on the other one.",
+        ),
+        main=True,
+    )
+
+
+def plot_audit(
+    table: pd.DataFrame,
+    points: Sequence[AuditedEvent],
+    power: Callable[[float], float] | None,
+    confidence: float,
+    ax: Any,
+) -> Any:
+    """Errors of type I and II: what was found, its limits, and what the claim allows."""
+    ax = axes(ax)
+    blue, orange, green = COLOURS[:3]
+    if power is not None:
+        alpha = np.unique(np.concatenate([np.geomspace(1e-4, 1, 80), np.linspace(0.01, 1, 100)]))
+        least = [1 - min(power(float(a)), 1.0) for a in alpha]
+        ax.plot(
+            [0.0, *alpha], [1 - power(0.0), *least], color=blue, label="claim: errors allowed above"
+        )
+        ax.fill_between(
+            [0.0, *alpha], [1 - power(0.0), *least], color=blue, alpha=0.12, linewidth=0
+        )
+    ax.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
+    ordered = table.sort_values("alpha")
+    ax.plot(ordered["alpha"], 1 - ordered["power"], color=green, label="audit: errors found")
+    ax.plot(
+        ordered["alpha_upper"],
+        1 - ordered["power_lower"],
+        color=green,
+        linestyle="--",
+        linewidth=0.9,
+        label=f"upper limits, each {100 * confidence:.8g} %",
+    )
+    for j, point in enumerate(points):
+        found = point.false_hits / point.runs, 1 - point.hits / point.runs
+        limit = point.alpha, 1 - point.power
+        ax.plot(*zip(found, limit, strict=True), color=orange, linewidth=0.9)
+        label = f"events, all within {100 * confidence:.8g} %" if j == 0 else None
+        ax.plot(*limit, "o", color=orange, markersize=4, label=label)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_xlabel("type I error (alpha)")
+    ax.set_ylabel("type II error (1 - power)")
+    ax.legend(frameon=False, fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
