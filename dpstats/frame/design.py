@@ -151,11 +151,15 @@ class Design:
         """
         source = OneTable(data) if is_table(data) else open_source(data)
         reading = reading or Reading()
+        if first is not None:
+            first.ordered(source)
         check = self.check if first is None else partial(self._check_both, first)
         n = reading.size(source, check, self.columns_for(ROLES))
         if n == 0:
             raise SchemaError("the table has no rows.")
-        return Rows(self, source if first is None else first.of(source, n), reading, n)
+        if first is not None:
+            source = first.of(first.ordered(source), n)
+        return Rows(self, source, reading, n)
 
     def _check_both(self, first: FirstRows, table: Table) -> None:
         self.check(table)

@@ -42,14 +42,18 @@ class FirstRows:
                 "numbers: use column.astype(str)."
             )
 
-    def of(self, source: Source | DaskPartitions, n: int) -> OfPersons:
-        """The source with those rows; reads the column once."""
+    def ordered(self, source: Source | DaskPartitions) -> Source:
+        """The source, if its rows have an order that can be followed here."""
         if isinstance(source, DaskPartitions):
             raise ArgumentError(
                 "person= counts the rows of a person in their order, which a Dask DataFrame does not "
                 "keep: give the Parquet path itself; or see to it in Dask, "
                 "groupby(person).head(k), and say rows_per_person=k alone."
             )
+        return source
+
+    def of(self, source: Source, n: int) -> OfPersons:
+        """The source with those rows; reads the column once."""
         seen: dict[Any, int] = {}
         kept = [np.zeros(0, dtype=np.bool_)]
         for part in source.parts([self.column]):

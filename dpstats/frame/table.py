@@ -213,25 +213,21 @@ class PandasTable:
 
 def _keys(cells: Iterable[Any]) -> npt.NDArray[Any]:
     """Text as bytes, whatever library it came from; numbers as they are, in full precision."""
-    known = _LEVEL_TYPES | {bytes}
-    keys = [
-        cell.encode("utf-8", "surrogatepass")
-        if isinstance(cell, str) and type(cell) in known
-        else cell
-        if type(cell) in known or (type(cell) is Decimal and cell.is_finite())
-        else None
+    plain = _plain(cells)
+    for i, cell in enumerate(plain):
+        if isinstance(cell, str):
+            plain[i] = cell.encode("utf-8", "surrogatepass")
+    return plain
+
+
+def _plain(cells: Iterable[Any]) -> npt.NDArray[Any]:
+    """Cells of the types that levels or names of persons may have, and None for all others."""
+    known = [
+        cell if type(cell) in _PLAIN_TYPES or (type(cell) is Decimal and cell.is_finite()) else None
         for cell in cells
     ]
-    out = np.empty(len(keys), dtype=object)
-    out[:] = keys
-    return out
-
-
-def _plain(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Cells of the types that levels may have, and None for all others."""
-    plain = np.empty(len(cells), dtype=object)
-    for i, cell in enumerate(cells):
-        plain[i] = cell if type(cell) in _LEVEL_TYPES else None
+    plain = np.empty(len(known), dtype=object)
+    plain[:] = known
     return plain
 
 
@@ -309,13 +305,15 @@ class ArrowTable:
         return np.asarray(values, dtype=np.float64)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        part = self._table.column(name).slice(start, stop - start)
-        if self._pa.types.is_dictionary(part.type):
-            part = part.cast(part.type.value_type)
-        if _arrow_kind(part.type) == "category":
-            # as bytes: a cell that is not valid text must not raise
-            part = part.cast(self._pa.large_binary())
-        return _keys(part.to_pylist())
+        cells: list[Any] = []
+        for chunk in self._table.column(name).slice(start, stop - start).chunks:
+            if self._pa.types.is_dictionary(chunk.type):
+                values = [*_cells(chunk.dictionary), None]
+                indices = chunk.indices.cast(self._pa.int64()).fill_null(-1).to_numpy()
+                cells += [values[i] for i in indices]
+            else:
+                cells += _cells(chunk)
+        return _keys(cells)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
         pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
@@ -397,6 +395,15 @@ class FolderTable:
         return name in self._folders
 
 
+def _cells(array: Any) -> list[Any]:
+    """The cells of an array; text as bytes, because a cell that is not valid text must not raise."""
+    import pyarrow as pa
+
+    text = _arrow_kind(array.type) == "category"
+    cells: list[Any] = (array.cast(pa.large_binary()) if text else array).to_pylist()
+    return cells
+
+
 def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
     """Positions in ``levels`` of Arrow text or dictionaries."""
     import pyarrow as pa
@@ -439,7 +446,7 @@ _NUMPY_NUMBERS = {
 }
 
 
-_LEVEL_TYPES = {str, np.str_, bool, np.bool_, int, float, *_NUMPY_NUMBERS}
+_PLAIN_TYPES = {str, np.str_, bytes, bool, np.bool_, int, float, *_NUMPY_NUMBERS}
 
 
 def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:

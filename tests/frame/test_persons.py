@@ -1,0 +1,210 @@
+"""Of every person the first rows count, whatever holds the table, and nobody else's rows decide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpstats import dp_lm, eptr_bayes
+from dpstats.errors import ArgumentError, SchemaError
+from dpstats.frame import Design, FirstRows
+
+_DESIGN = Design.declare("y ~ x", {"y": float, "x": float})
+
+
+def _alive(table: Any, rows: int, column: str = "who") -> list[float]:
+    """The responses (numbers of rows, from 1) of the rows that count."""
+    blocks = _DESIGN.rows(table, first=FirstRows(column, rows)).blocks(size=3)
+    return [float(y) for block in blocks for y in block.y if y]
+
+
+def _table(who: list[Any], **options: Any) -> pd.DataFrame:
+    n = len(who)
+    return pd.DataFrame({"y": np.arange(1.0, n + 1), "x": 1.0, "who": pd.Series(who, **options)})
+
+
+_WHO = ["b", "a", "a", "b", "a", "c", "b", "a"]
+_FIRST_TWO = [1.0, 2.0, 3.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda t: t,
+        lambda t: t.astype({"who": "category"}),
+        lambda t: t.astype({"who": "string"}),
+        lambda t: pa.table(t),
+        lambda t: pl.from_pandas(t),
+        lambda t: pl.from_pandas(t).with_columns(pl.col("who").cast(pl.Categorical)),
+        lambda t: [t.iloc[:3], t.iloc[3:]],
+        lambda t: lambda: (t.iloc[k : k + 1] for k in range(len(t))),
+        # libraries may change from block to block
+        lambda t: [t.iloc[:3], pa.Table.from_pandas(t.iloc[3:5]), t.iloc[5:]],
+    ],
+    ids=["pandas", "category", "string", "arrow", "polars", "codes", "list", "function", "mixed"],
+)
+def test_the_first_rows_of_every_person_count(made: Any) -> None:
+    assert _alive(made(_table(_WHO)), 2) == _FIRST_TWO
+    assert _alive(made(_table(_WHO)), 99) == list(np.arange(1.0, 9.0))
+
+
+def test_files_are_one_table_whatever_their_order(tmp_path: Path) -> None:
+    table = _table(_WHO)
+    for name, part in (("a", table.iloc[:3]), ("b", table.iloc[3:])):
+        frame = pa.Table.from_pandas(part, preserve_index=False)
+        pq.write_table(frame, tmp_path / f"{name}.parquet", row_group_size=2)
+    assert _alive(tmp_path, 2) == _FIRST_TWO
+    one, two = str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")
+    # a file that is named twice holds its persons twice
+    assert _alive([one, two, one], 2) == _FIRST_TWO
+    assert _alive([one, two, one], 3) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+def test_a_folder_may_name_the_person(tmp_path: Path) -> None:
+    for who in ("a", "b"):
+        (tmp_path / f"who={who}").mkdir()
+        part = pa.table(_table(["-"] * 3).drop(columns="who"))
+        pq.write_table(part, tmp_path / f"who={who}" / "rows.parquet")
+    assert _alive(tmp_path, 2) == [1.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [
+        ([2**53, 2**53 + 1, 2**53], [1.0, 2.0]),  # as floats they would be one person
+        ([1, 2, 1], [1.0, 2.0]),
+        ([1.0, np.nan, np.nan], [1.0]),
+        (["a", None, None, "a"], [1.0]),
+        (["a", [1], {"b": 2}, object(), 3], [1.0, 5.0]),
+        ([Decimal("1.5"), Decimal("1.5"), Decimal("NaN"), Decimal("sNaN"), Decimal(2)], [1.0, 5.0]),
+        (["\ud800", "\ud800", ""], [1.0, 3.0]),
+    ],
+)
+def test_whatever_names_a_person_is_told_apart_exactly_or_counts_nowhere(
+    who: list[Any], expected: list[float]
+) -> None:
+    assert _alive(_table(who, dtype=object), 1) == expected
+
+
+def test_text_that_is_no_text_names_a_person_all_the_same() -> None:
+    bad = pa.array([b"\xff", b"\xff", b"ok"], pa.binary()).view(pa.string())
+    table = pa.table({"y": [1.0, 2.0, 3.0], "x": [1.0] * 3, "who": bad})
+    assert _alive(table, 1) == [1.0, 3.0]
+
+
+class _Hostile:
+    """A cell that raises whatever is asked of it."""
+
+    def __hash__(self) -> int:
+        raise ValueError("private")
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("private")
+
+
+def test_cells_that_raise_are_nobody() -> None:
+    assert _alive(_table(["a", _Hostile(), "a", _Hostile(), "b"]), 1) == [1.0, 5.0]
+
+
+def test_columns_that_name_nobody_are_refused_by_their_kind() -> None:
+    dates = _table(_WHO).assign(who=pd.Timestamp("2020-01-01"))
+    with pytest.raises(SchemaError, match=r"person='who' holds dates or times.*astype\(str\)"):
+        _alive(dates, 1)
+    with pytest.raises(SchemaError, match=r"no column `whom`, which person= needs; did you mean"):
+        _alive(_table(_WHO), 1, "whom")
+
+
+def test_dask_frames_are_refused_with_a_way_out() -> None:
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(_table(_WHO), npartitions=2)
+    with pytest.raises(ArgumentError, match=r"groupby\(person\).head\(k\)"):
+        _alive(frame, 1)
+
+
+_NAMES = st.sampled_from(["a", "b", "c", 1, 2, None, 1.5, True])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(
+    others=st.lists(_NAMES, max_size=12),
+    mine=st.lists(st.integers(0, 12), max_size=8),
+    k=st.integers(1, 4),
+    blocks=st.integers(1, 5),
+)
+def test_another_person_changes_as_many_rows_as_count(
+    others: list[Any], mine: list[int], k: int, blocks: int
+) -> None:
+    # one person's rows, wherever they stand, become those of a new person
+    def rows(name: str, sign: float) -> list[Any]:
+        listed = [(who, float(i + 1)) for i, who in enumerate(others)]
+        for j, at in enumerate(mine):
+            listed.insert(min(at, len(listed)), (name, sign * (100.0 + j)))
+        frame = pd.DataFrame(
+            {
+                "y": [y for _, y in listed],
+                "x": 1.0,
+                "who": pd.Series([w for w, _ in listed], dtype=object),
+            }
+        )
+        size = max(-(-len(frame) // blocks), 1)
+        return [frame.iloc[i : i + size] for i in range(0, len(frame), size)]
+
+    if not others and not mine:
+        return
+    one, two = (Counter(_alive(rows(*who), k)) for who in (("me", 1.0), ("you", -1.0)))
+    assert sum((one - two).values()) <= k
+    assert sum((two - one).values()) <= k
+    assert sum((one - two).values()) == min(len(mine), k)
+
+
+def _frame(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    y = 1 + x + rng.normal(size=n)
+    return pd.DataFrame(
+        {"y": y, "x": x, "g": np.where(y > 1, "u", "v"), "who": rng.permutation(n) // 3}
+    )
+
+
+def test_a_call_with_persons_is_a_call_on_their_first_rows() -> None:
+    public, private = _frame(40, 0), _frame(600, 1)
+    options: dict[str, Any] = {"public": public, "rows_per_person": 2, "seed": 3}
+    fit = dp_lm("y ~ x", private, mu=2, person="who", **options)
+    first = private.groupby("who").cumcount() < 2
+    same = dp_lm("y ~ x", private.where(first), mu=2, **options)
+    assert fit.coef().equals(same.coef())
+    # the noise is that of rows at a half of mu
+    assert fit.coef().equals(dp_lm("y ~ x", private.where(first), public, mu=1, seed=3).coef())
+    assert fit.privacy.mu == 2.0
+    assert "the first 2 rows of each `who` count" in fit.privacy.unit
+    assert 'rows_per_person = 2, person = "who"' in fit.call
+    text = str(fit.summary())
+    assert "one person replaced by another" in text
+
+
+def test_persons_count_the_same_in_every_engine(tmp_path: Path) -> None:
+    public, private = _frame(40, 0), _frame(600, 1)
+    pq.write_table(pa.table(private), tmp_path / "rows.parquet", row_group_size=70)
+
+    def fit(data: Any, **options: Any) -> Any:
+        options |= {"rows_per_person": 2, "person": "who", "seed": 3}
+        return eptr_bayes("g ~ x", data, public, epsilon=2, delta=1e-5, **options).means.to_numpy()
+
+    expected = fit(private)
+    with ProcessPoolExecutor(2) as pool:
+        for data in (private, str(tmp_path / "rows.parquet"), [private[:100], private[100:]]):
+            assert np.array_equal(fit(data), expected)
+            assert np.array_equal(fit(data, executor=pool), expected)
