@@ -190,8 +190,11 @@ class PandasTable:
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
         # cells that are objects count nowhere, and need not survive a journey
+        # (as a Series of objects: pandas would look for text, and fail on what is none)
         odd = {
-            name: _plain(frame[name].to_numpy()) for name in names if frame[name].dtype == object
+            name: pd.Series(_plain(frame[name].to_numpy()), frame.index, dtype=object)
+            for name in names
+            if frame[name].dtype == object
         }
         return PandasTable(frame.assign(**odd) if odd else frame)
 

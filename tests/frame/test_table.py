@@ -188,3 +188,10 @@ def test_objects_in_public_columns_are_refused_with_advice(clean):
 def test_type_of_looks_at_no_value():
     table = as_table(pd.DataFrame({"a": [1, 2]}, dtype="int8"))
     assert table.type_of("a").label == "int8"
+
+
+def test_parts_keep_cells_that_are_no_valid_text() -> None:
+    cells = pd.Series(["a", "\ud800", b"x", [1], None], dtype=object)
+    part = as_table(pd.DataFrame({"g": cells})).part(["g"], 0, 5)
+    assert part.codes("g", ("a",), 0, 5).tolist() == [0, -1, -1, -1, -1]
+    assert part.keys("g", 0, 5).tolist() == [b"a", b"\xed\xa0\x80", b"x", None, None]
