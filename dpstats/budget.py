@@ -23,7 +23,7 @@ from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, DPStatsEr
 from dpstats.frame.source import is_path
 from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
 from dpstats.mechanism.composition import Allowance, Composed
-from dpstats.mechanism.privacy import Privacy, Total, resolve_cost
+from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit, check_count
 from dpstats.report.budget import Entry, Statement, in_unit, statement_page
 from dpstats.report.released import Released
@@ -168,6 +168,44 @@ class Budget:
                 self.remaining,
                 self.entries,
             )
+
+    def charge(
+        self,
+        what: str,
+        *,
+        mu: float | None = None,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        data: str = "",
+    ) -> None:
+        """Charge a release that was, or will be, made by other means.
+
+        ``epsilon`` with ``delta`` is taken as stated at that epsilon alone, and not as that of a
+        Gaussian mechanism, whose mu would be given.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the budget does not allow it.
+
+        Examples
+        --------
+        >>> budget = Budget(mu=1)
+        >>> budget.charge("counts by region, published in May", rho=0.08)
+        >>> round(budget.spent.mu, 12)
+        0.4
+        """
+        if not isinstance(what, str) or not what.strip():
+            raise ArgumentError(f"say in words what is released, not {what!r}.")
+        if not isinstance(data, str):
+            raise ArgumentError(f"data is a label, a text, not {data!r}.")
+        cost: Total = resolve_cost(mu, rho, epsilon, delta)
+        if epsilon is not None and delta is not None:
+            cost = ApproximatePrivacy(float(epsilon), float(delta))
+        unit = Unit(self._terms.rows_per_person)
+        number = self._charge(Asked(what, data, unit.text, cost), unit)
+        self._note(number, "released", "by other means")
 
     # -- what a call asks -------------------------------------------------------------------------
 

@@ -1,0 +1,361 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The guarantee
+#
+# For the person who signs for the data: what a release of this package promises, to whom, under
+# which assumptions; what it does not promise; and how each part of the promise is tested. No
+# knowledge of statistics beyond a significance test is needed.
+#
+# Run it with `python vignettes/guarantee.py` (ten seconds).
+
+# %%
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dpstats import Budget, BudgetExceeded, dp_lm, dp_mean
+from dpstats.audit import audit, worst_neighbours
+from dpstats.datasets import fair
+from dpstats.mechanism.privacy import Privacy
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--trials", type=int, default=2000, help="runs of each audit on this page")
+parser.add_argument("--pictures", type=Path, help="a folder for the plots")
+given = parser.parse_args([] if "ipykernel" in sys.modules else None)
+pd.set_option("display.width", 100)
+pd.set_option("display.max_columns", 12)
+
+# %% [markdown]
+# ## What is promised
+#
+# Take any data set, and any one row of it. Replace that row by any other row there could be:
+# another person's, a forged one, one with missing or absurd values. **Whoever sees everything that
+# a call has released, and knows all other rows, can hardly tell which of the two rows was there.**
+#
+# "Hardly" is a number, and mu is that number. Somebody who tests at level 5 % which row it was has,
+# at best, the power that a one-sided test has to tell a normal variable with mean 0 from one with
+# mean mu:
+
+
+# %%
+def powers(level: Any, mu: float) -> Any:
+    """Power of the best test of a level between two normal laws that are mu apart."""
+    return special.ndtr(special.ndtri(level) + mu)
+
+
+levels = [0.001, 0.01, 0.05, 0.10]
+curve = pd.DataFrame(
+    {
+        f"mu = {mu:g}": [f"{100 * power:.1f} %" for power in powers(levels, mu)]
+        for mu in (0.25, 0.5, 1.0, 2.0)
+    },
+    index=pd.Index([f"{100 * level:g} %" for level in levels], name="level of the test"),
+)
+print(curve)
+
+# %% [markdown]
+# Without a release the power of such a test is its level. At mu = 0.5 a test at level 5 % has power
+# 13 %; at mu = 2, 64 %. Other words for the same total, which every summary prints:
+
+# %%
+print(
+    pd.DataFrame(
+        [
+            {
+                "mu (Gaussian DP)": mu,
+                "rho (zCDP)": Privacy(mu).rho,
+                "epsilon at delta = 1e-5": round(Privacy(mu).epsilon(1e-5), 2),
+                "epsilon at delta = 1e-9": round(Privacy(mu).epsilon(1e-9), 2),
+            }
+            for mu in (0.25, 0.5, 1.0, 2.0)
+        ]
+    ).to_string(index=False)
+)
+
+# %% [markdown]
+# These are the exact curves of the Gaussian mechanism, and not the usual bounds of them. Three
+# kinds of totals read otherwise:
+#
+# - *pure epsilon* (`dp_mean` and `dp_mvnorm` with `epsilon=` alone): the odds of any two rows
+#   change by a factor exp(epsilon) at most, whatever is released;
+# - *"mu up to delta0"* (`eptr` and its kind): off an event whose probability is at most delta0, mu
+#   holds;
+# - *epsilon at delta, for this release by itself* (`calibration="dp"`, `method="paper"`): stated at
+#   one epsilon only.
+#
+# **The promise is for every data set.** It rests on no assumption about rows: not that they are a
+# sample, nor that they follow a model, nor that their values are in a range. Rows that are far out
+# are cut to a length that public data, or earlier private releases, decide; rows that cannot be
+# read become zeros. (What a release is *worth* does rest on such assumptions; the summary's bounds
+# say which.)
+
+# %% [markdown]
+# ## Whom it protects
+#
+# One row. A fit says so:
+
+# %%
+public, private = fair()
+fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1)
+print(fit.privacy)
+
+# %% [markdown]
+# Where people have several rows, say how many. `rows_per_person=3` makes the noise that protects
+# somebody who is behind up to three rows, and the total is that person's. That nobody has more is
+# taken on trust, unless a column names the person: then the first three rows of each count, and
+# later ones do not.
+
+# %%
+visits = private.assign(woman=np.arange(len(private)) // 4)  # four rows each
+fit = dp_lm(
+    "rate_marriage ~ age + religious",
+    visits,
+    public=public,
+    mu=1,
+    rows_per_person=3,
+    person="woman",
+)
+print(fit.privacy)
+
+# %% [markdown]
+# Any fit also tells what it promises to groups: a family of four, of whom each has one row, at
+# once.
+
+# %%
+print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4))
+
+# %% [markdown]
+# ## What is public
+#
+# | public | because |
+# |---|---|
+# | the number of rows | neighbours have equally many |
+# | names and kinds of the columns | an error may name them; fix the kinds without looking at values |
+# | formula, `limits=` and all other arguments | the analyst types them; choose them before you look |
+# | everything in `public=` | it is looked at freely, and shown |
+# | how rows fall into files and blocks, and whether these can be read | errors say so |
+# | that the call was made, its total and its kind | the ledger keeps them |
+#
+# Everything else that you see was released through a mechanism: coefficients, standard errors,
+# shares of truncated rows, the number of rounds, the choice of a radius. Errors, warnings, shapes
+# and types depend on public facts alone. Residuals, fitted values and row counts after deletion do
+# not exist: asking for them says what to use instead.
+#
+# ## What is assumed
+#
+# - *The noise is random.* It comes from the cryptographic generator of the operating system, by
+#   OpenDP's exact samplers for whole numbers. `seed=` is for teaching and tests; such a result says
+#   "seeded: not for release".
+# - *Neighbours have the same public data.* The public sample must not be chosen by looking at
+#   private rows. A sample taken out of the private table is public from then on: its people are not
+#   protected.
+# - *You prove what you bring.* `eptr` with an estimator of your own holds if your two statements
+#   about it do; `check_safety` looks for mistakes, and cannot prove that there are none.
+# - *Persons are named rightly*, where `person=` is used, and have no more rows than said where it
+#   is not.
+# - *Workers are alike* (processors, versions), which a call checks.
+#
+# ## What is not protected
+#
+# - **The public sample.** It is shown, plotted and used without noise.
+# - **Secrets of the whole.** That smokers die earlier is learnt with or without your row, and then
+#   holds for you. The promise is about the difference that your row makes.
+# - **Time and memory.** A call takes longer where rows are longer or odd. Who can measure your
+#   process closely may learn from it: run releases where nobody else can watch.
+# - **What an analyst does after looking at private rows.** Plots, summaries and models that were
+#   tried on the raw table, and the choice that followed, are outside every ledger. Explore on the
+#   public sample or on synthetic rows.
+# - **The rows themselves.** Files, notebooks, swap space and backups that hold private rows need
+#   protection of their own. Results and ledgers hold no rows.
+# - **What other tools release** from the same rows, unless you charge it to the same budget:
+#   `budget.charge("counts by region, published in May", rho=0.08)`.
+#
+# ## Several calls: a budget
+#
+# Every call spends. A `Budget` adds up, refuses what would be too much before a row is read, and
+# can live in a file that several people and processes share.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+budget = Budget(mu=1, path=Path(folder.name) / "study.budget")
+private.attrs["name"] = "Fair's survey"
+with budget:
+    fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=0.6)
+    smaller = fit.update("~ . - age")  # from the same release: free
+    dp_mean(["age", "educ"], private, public=public, rho=0.1)
+print(budget.table())
+
+# %%
+try:
+    dp_lm("rate_marriage ~ children", private, public=public, mu=0.8, budget=budget)
+except BudgetExceeded as refused:
+    print(refused)
+
+# %% [markdown]
+# Calls may be chosen after seeing what earlier ones said: the limits are fixed beforehand, and mu^2
+# adds up to them (rho, or epsilon, in budgets of these). A charge is on disk before the first row
+# is read. A crash leaves it there; a call that fails before it has read anything is not charged.
+# The ledger is a SQLite file in which every line bears a digest of the line before; a file that is
+# damaged, or not a ledger, is refused and left as it is. Whoever can delete the file, or put an old
+# copy in its place, can spend twice: keep it where the data are kept.
+#
+# ## How it is tested
+#
+# - *One row moves each sum by no more than its sensitivity*: property tests that search for
+#   violations, `tests/mechanism/test_*_rows.py`, `test_*_session.py`.
+# - *Samplers have the law that the proofs assume*: `tests/mechanism/test_noise.py`,
+#   `test_spherical.py`; false alarms below 1e-6.
+# - *Released floats lie on a fixed grid, and equal sums release equal bits*:
+#   `tests/mechanism/test_released_bits.py`, `test_grid.py`, `test_slabs.py`.
+# - *The sum does not depend on the order of rows, blocks or engines*: `tests/test_engines.py`.
+# - *Conversions between mu, rho, epsilon and delta*: dp-accounting as an oracle,
+#   `tests/mechanism/test_privacy.py`, `test_composition.py`.
+# - *Persons: as many rows change as may count*: `tests/frame/test_persons.py`,
+#   `tests/mechanism/test_unit.py`.
+# - *A budget is never overspent, by whomever, and outlives a crash*: `tests/test_budget.py`,
+#   `tests/test_ledger_stress.py`.
+# - *No value of a row in a message; no error because of one*: `tests/test_fuzz.py`.
+# - *The whole of each function gives away no more than it claims*: audits: below, and
+#   `tests/test_claims_audit.py`.
+#
+# ### An audit
+#
+# The last line is the test that needs no proof to be believed. Run a release many times on two data
+# sets that differ in one row, and try to tell which one it was; whoever is right more often than mu
+# allows has refuted mu. `dpstats.audit` does so for any function of a data set, and bounds what was
+# given away from below, with Clopper-Pearson limits on runs that were not used to choose the test.
+#
+# Here is a mean whose author forgot to cut rows. The helper looks for a row that shows it.
+
+
+# %%
+noise = np.random.default_rng(1)
+
+
+def careless(rows: Any) -> float:
+    """Claims mu = 1 for rows between 0 and 1, and does not cut them."""
+    return float(np.nansum(rows) / 20 + noise.normal(scale=1 / 20))
+
+
+rows = np.linspace(0, 1, 20)
+pair = worst_neighbours(careless, rows, trials=20)
+print(audit(careless, pair, mu=1, trials=given.trials))
+
+
+# %% [markdown]
+# And the same, cut:
+
+
+# %%
+def careful(rows: Any) -> float:
+    return careless(np.clip(np.nan_to_num(rows), 0, 1))
+
+
+honest = (np.zeros(20), np.append(np.zeros(19), 1.0))
+print(audit(careful, honest, mu=1, trials=given.trials))
+
+# %% [markdown]
+# ### Every function, every method
+#
+# The package's own audits are harder on it than that: the attacker knows both data sets, sees every
+# number that a call has released between its rounds (and not only the result), and decides by the
+# likelihood ratio of all of them. Neighbours are as bad as we could make them: a row at the edge of
+# the cut against its opposite, a row replaced by its opposite, a row among equal ones, a huge row,
+# a row that alone has its level, a missing row. With 70 % of the noise, or without the cut, each of
+# these functions is refuted: that is tested as well.
+#
+# The table shows, for each function and method, the worst of its pairs: the lower bound of what is
+# given away (all limits at 99 %), the claim, and their ratio. It was made by `python -m
+# tests.benchmarks.privacy_audit --out vignettes/guarantee_audit.csv`.
+
+# %%
+here = Path(__file__).parent if "__file__" in globals() else Path()
+found = pd.read_csv(here / "guarantee_audit.csv")
+worst = found.loc[found.groupby(["function", "method"])["fraction"].idxmax()]
+pairs = found.groupby(["function", "method"]).agg(pairs=("pair", "size"), trials=("trials", "sum"))
+shown = worst.set_index(["function", "method"])[["pair", "unit", "claim", "found"]].join(pairs)
+shown["found/claim"] = (shown["found"] / shown["claim"]).round(2)
+print(shown.round(3).reset_index().to_string(index=False))
+print(
+    f"\n{len(found)} audits, {found['trials'].sum():,} releases: "
+    f"{int(found['refuted'].sum())} claims refuted"
+)
+
+# %% [markdown]
+# A ratio near 1 says that the claim is nearly used up by that pair; a smaller one, that the worst
+# pair for the proof was not among ours, that part of the budget goes to numbers on which these two
+# data sets agree, or (for small budgets) that more runs would be needed to see it.
+#
+# The picture has the curve that mu = 1 allows, and the points that the audits found: errors of the
+# first kind to the right, of the second kind upwards. A point below the curve would refute the
+# claim.
+
+# %%
+try:
+    import matplotlib
+
+    matplotlib.use("Agg" if given.pictures else matplotlib.get_backend())
+    import matplotlib.pyplot as plt
+except ImportError:
+    print('The plot needs matplotlib: pip install "dpstats[plot]"')
+else:
+    figure, ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+    alpha = np.concatenate([np.geomspace(1e-4, 1e-2, 50), np.linspace(0.01, 1, 200)])
+    colours = {1.0: "#0072B2", 2.0: "#D55E00"}
+    gaussian = found[(found["unit"] == "mu") & (found["slack"] == 0)]
+    for mu, group in gaussian.groupby("claim"):
+        colour = colours.get(mu, "#009E73")
+        ax.plot(alpha, 1 - powers(alpha, mu), color=colour, label=f"allowed at mu = {mu:g}")
+        label = f"audits of mu = {mu:g} ({len(group)})"
+        marks = {"color": colour, "s": 16, "label": label}
+        ax.scatter(group["alpha"], 1 - group["power"], **marks)
+    ax.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
+    ax.set(xlabel="type I error, upper limit", ylabel="type II error, upper limit")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+    if given.pictures:
+        figure.savefig(given.pictures / "guarantee.png", dpi=150)
+
+# %% [markdown]
+# ## Floats
+#
+# A proof about real numbers says nothing of floats (Mironov 2012): the last bits of a float with
+# float noise on it can tell which sum was there. So rows are rounded to a fixed grid after they are
+# cut; sums are whole numbers of grid steps, computed exactly; the noise is a whole number, drawn
+# exactly; and what leaves is their sum, turned into a float once. Estimates that are no sums
+# (`eptr_lm`, `eptr_nw`, `eptr`) are rounded to a grid that is 10^7 times finer than their
+# sensitivity, which is widened by as much. Two data sets with the same sums release the same bits.
+#
+# zCDP, pure epsilon, and the statements of tests are exact for whole-number noise. Gaussian DP and
+# (epsilon, delta) are those of the continuous normal law, from which noise that spans a thousand
+# steps or more (here, mostly millions) differs by less than 1e-8 in probability.
+#
+# ## Known limits
+#
+# - Audits refute; they do not prove. The proofs are in the docstrings of `dpstats.mechanism`, next
+#   to each sensitivity.
+# - `delta` and `delta0` are probabilities of a failure that may be total: keep them far below one
+#   over the number of rows. Calls say so when they are not.
+# - The number of rows is public. Neighbours with one row more or less are not covered as such.
+# - `person=` does not follow rows through a Dask DataFrame; a Parquet path does.
+# - Dask logs the errors of its maker's own tasks: keep its logs as private as the rows.
+# - Time is not constant.
+# - No one outside the project has audited it yet.
