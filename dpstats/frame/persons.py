@@ -56,8 +56,16 @@ class FirstRows:
         """The source with those rows; reads the column once."""
         seen: dict[Any, int] = {}
         kept = [np.zeros(0, dtype=np.bool_)]
+        kinds: set[bool] = set()
         for part in source.parts([self.column]):
-            kept += [self._first(table, seen) for table in part.tables([self.column])]
+            for table in part.tables([self.column]):
+                kinds.add(table.type_of(self.column).kind in ("number", "bool"))
+                if len(kinds) > 1:
+                    raise SchemaError(
+                        f"person='{self.column}' holds numbers in one block and text in another, which "
+                        "would make two of one person: fix its type when reading."
+                    )
+                kept.append(self._first(table, seen))
         keep = np.concatenate(kept)
         if len(keep) != n:
             raise other_rows(n, len(keep))

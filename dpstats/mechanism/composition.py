@@ -177,7 +177,7 @@ class Allowance:
         For "epsilon"; 0 for pure differential privacy.
     slack : float or None
         How much of a failure probability calls may add that hold up to one. None, for "epsilon": a
-        tenth of delta, or what the first call needs.
+        tenth of delta, or what the first call needs to be repeated.
     """
 
     unit: Literal["mu", "rho", "epsilon"]
@@ -209,16 +209,33 @@ class Allowance:
             return Caps(epsilon=self.level, alone=True)
         if self.slack is not None:
             return Caps(mu=self._gaussian(self.slack).mu, slack=self.slack)
-        slack = _SLACK_SHARE * self.delta
-        shared = Caps(mu=self._gaussian(slack).mu, slack=slack)
         apart = Caps(epsilon=self.level, slack=self.delta, alone=True)
         if isinstance(first, ApproximatePrivacy):
             return apart
+        slack = _SLACK_SHARE * self.delta
+        if first is not None and first.slack:
+            slack = max(slack, self._repeated(first) * first.slack)
+        shared = Caps(mu=self._gaussian(slack).mu, slack=slack)
         if first is None or shared.hold(Composed().plus(first)):
             return shared
         if isinstance(first, PurePrivacy):
             return apart
         return Caps(mu=self._gaussian(first.slack).mu, slack=first.slack)
+
+    def _repeated(self, first: Privacy | PurePrivacy) -> float:
+        """How often a call could be made again: delta is then divided as its repetitions need it."""
+
+        def fits(times: float) -> bool:
+            many = Privacy(first.mu * math.sqrt(times), min(first.slack * times, 1.0))
+            return many.delta(self.level) <= self.delta
+
+        low, high = 0.0, 1.0
+        while fits(high):
+            low, high = high, 2 * high
+        for _ in range(50 if low else 0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
 
     def _gaussian(self, slack: float) -> Privacy:
         if slack >= self.delta:

@@ -208,3 +208,10 @@ def test_persons_count_the_same_in_every_engine(tmp_path: Path) -> None:
         for data in (private, str(tmp_path / "rows.parquet"), [private[:100], private[100:]]):
             assert np.array_equal(fit(data), expected)
             assert np.array_equal(fit(data, executor=pool), expected)
+
+
+def test_a_person_is_not_a_number_here_and_text_there() -> None:
+    one, two = _table([1, 2]), _table(["1", "2"])
+    with pytest.raises(SchemaError, match="numbers in one block and text in another"):
+        _alive([one, two], 1)
+    assert _alive([one, _table([1.0, np.nan])], 1) == [1.0, 2.0]
