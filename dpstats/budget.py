@@ -55,8 +55,8 @@ class Budget:
         delete it, or put an old copy in its place, may spend twice.
     slack : float, optional
         Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
-        it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or what
-        the first call needs to be repeated.
+        it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
+        if the first call needs it to be repeated.
     rows_per_person : int
         Who is protected: calls must protect persons with so many rows, or more.
 

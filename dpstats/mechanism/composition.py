@@ -32,6 +32,7 @@ from dpstats.mechanism.privacy import (
 
 _ROUNDING = Fraction(1, 10**12)
 _SLACK_SHARE = 0.1
+_LARGEST_SHARE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,7 +178,7 @@ class Allowance:
         For "epsilon"; 0 for pure differential privacy.
     slack : float or None
         How much of a failure probability calls may add that hold up to one. None, for "epsilon": a
-        tenth of delta, or what the first call needs to be repeated.
+        tenth of delta, or up to a half, as the first call needs it to be repeated.
     """
 
     unit: Literal["mu", "rho", "epsilon"]
@@ -214,7 +215,8 @@ class Allowance:
             return apart
         slack = _SLACK_SHARE * self.delta
         if first is not None and first.slack:
-            slack = max(slack, self._repeated(first) * first.slack)
+            wanted = self._repeated(first) * first.slack
+            slack = max(slack, min(wanted, _LARGEST_SHARE * self.delta))
         shared = Caps(mu=self._gaussian(slack).mu, slack=slack)
         if first is None or shared.hold(Composed().plus(first)):
             return shared
