@@ -224,7 +224,7 @@ except BudgetExceeded as refused:
 # - *Samplers have the law that the proofs assume*: `tests/mechanism/test_noise.py`,
 #   `test_spherical.py`; false alarms below 1e-6.
 # - *Released floats lie on a fixed grid, and equal sums release equal bits*:
-#   `tests/mechanism/test_released_bits.py`, `test_grid.py`, `test_slabs.py`.
+#   `tests/test_lattice.py`, `test_grid.py`, `test_slabs.py`.
 # - *The sum does not depend on the order of rows, blocks or engines*: `tests/test_engines.py`.
 # - *Conversions between mu, rho, epsilon and delta*: dp-accounting as an oracle,
 #   `tests/mechanism/test_privacy.py`, `test_composition.py`.

@@ -58,6 +58,9 @@ def _noise_scale(
     A budget so large that it would need less noise than the lattice statement allows (see
     `noise`) is simply not used up.
     """
+    # NaN fails both comparisons: it must not pass for small noise
+    if not (sensitivity >= 0 and privacy.mu > 0):
+        raise ValueError("a sensitivity is a number >= 0, and mu is one > 0")
     sd = sensitivity / privacy.mu * (1 + 1e-12)
     if sd >= smallest:
         return sd, privacy
@@ -65,8 +68,15 @@ def _noise_scale(
 
 
 def _to_float(total: NDArray[np.object_], unit: float) -> Floats:
-    """Exact integers to floats: one rounding each, after the noise, hence post-processing."""
-    flat = [float(int(k)) * unit for k in total.ravel()]
+    """Exact integers to floats: after the noise, each by itself, hence post-processing.
+
+    Nothing but Python's integers comes here. A float among totals or noise would make a float of the
+    sum, and its last bits would tell what the proofs say of integers cannot be told; numpy's integers
+    end at 64 bits.
+    """
+    if not all(type(k) is int for k in total.ravel()):
+        raise TypeError("noise is added to Python's integers, and is made of them")
+    flat = [float(k) * unit for k in total.ravel()]
     return np.array(flat, dtype=np.float64).reshape(total.shape)
 
 

@@ -115,7 +115,7 @@ class SecureNoise:
 
     def coin(self, probability: float) -> bool:
         # a float is a whole number of 2^-k: that many of 2^k equally likely integers lie below it
-        part = Fraction(probability)
+        part = Fraction(min(max(0.0, probability), 1.0))  # NaN is no probability: 0
         return happens(part.numerator, part.denominator)
 
 
@@ -128,7 +128,8 @@ class SeededNoise:
         self._generator = np.random.default_rng(seed)
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        # rounding a normal is the discrete law up to 1 / (24 sd^2), and sd >= 2^10
+        # rounding a normal is the discrete law up to 1 / (24 sd^2), and sd >= 2^10; from 2^48 on the
+        # last bits are those of floats, with more even integers than odd ones
         return np.rint(self._generator.normal(0.0, check_sd(sd), size)).astype(np.int64)
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:

@@ -19,6 +19,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import SecureNoise, SeededNoise
 from dpstats.mechanism.privacy import Privacy
+from tests.mechanism.laws import fair_signs
 from tests.mechanism.sources import NonPrivateSilence
 
 _numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -118,15 +119,78 @@ def test_the_last_winning_outcome_of_a_secure_coin_is_where_it_belongs(p: float)
             assert SecureNoise().coin(p) is (outcome < part.numerator)
 
 
+_TOSSES = 40_000
+
+
+def _ends(p: float, tosses: int) -> tuple[float, float]:
+    """Heads outside of these have probability 2e-8 at most."""
+    law = stats.binom(tosses, min(p, 1.0))
+    return float(law.ppf(1e-8)), float(law.isf(1e-8))
+
+
 @pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(3)], ids=["secure", "seeded"])
-@pytest.mark.parametrize("p", [0.0, 2.0**-60, 0.3, 1 - 2.0**-53, 1.0])
-def test_coins_fall_as_often_as_they_should(noise: SecureNoise | SeededNoise, p: float) -> None:
-    # the binomial tail that raises an alarm has probability 1e-7; sure things must be sure
-    count = 4000
-    heads = sum(noise.coin(p) for _ in range(count))
-    if p in (0.0, 1.0):
-        assert heads == p * count
-    assert stats.binomtest(heads, count, p).pvalue > 1e-7
+@pytest.mark.parametrize("p", [0.0625, 0.1, 1 / 3, 0.5, 0.7, 0.9])
+def test_a_coin_has_its_probability_and_no_other(
+    noise: SecureNoise | SeededNoise, p: float
+) -> None:
+    heads = sum(noise.coin(p) for _ in range(_TOSSES))
+    low, high = _ends(p, _TOSSES)
+    assert low <= heads <= high
+    law = stats.binom(_TOSSES, p)
+    for wrong in (0.7 * p, 1.3 * p, 1 - 0.7 * (1 - p), 1 - 1.3 * (1 - p)):
+        if not 0 < wrong < 1:
+            continue
+        low, high = _ends(wrong, _TOSSES)
+        assert law.cdf(high) - law.cdf(low - 1) < 1e-7, "more tosses are needed"
+        assert not low <= heads <= high
+
+
+@pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(4)], ids=["secure", "seeded"])
+@pytest.mark.parametrize("p", [2.0**-60, 5e-324, 1 - 2.0**-53, 0.0, 1.0])
+def test_rare_sides_of_a_coin_are_rare(noise: SecureNoise | SeededNoise, p: float) -> None:
+    # a seeded coin has 53 bits: 2^-53 a toss at most for what is less; all tosses below 1e-11
+    heads = sum(noise.coin(p) for _ in range(_TOSSES))
+    assert heads == round(p) * _TOSSES
+
+
+class _Counter:
+    """Outcomes of the generator one after the other; counts how far it came."""
+
+    def __init__(self, first: int) -> None:
+        self.next, self.sizes = first, set[int]()
+
+    def __call__(self, size: int) -> int:
+        self.sizes.add(size)
+        self.next += 1
+        return self.next - 1
+
+
+@pytest.mark.parametrize("p", [3 * 2.0**-1074, 5 * 2.0**-80, 1 - 3 * 2.0**-53, 1 - 2.0**-20])
+def test_a_secure_coin_wins_on_exactly_as_many_outcomes_as_it_should(
+    p: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Fraction(p)
+    edge = part.numerator
+    first = max(edge - 40, 0)
+    counter = _Counter(first)
+    monkeypatch.setattr(secrets, "randbelow", counter)
+    sides = [SecureNoise().coin(p) for _ in range(80)]
+    assert sides == [k < edge for k in range(first, first + 80)]
+    assert counter.sizes == {part.denominator}
+
+
+@pytest.mark.parametrize("noise", [SecureNoise(), SeededNoise(8)], ids=["secure", "seeded"])
+def test_coins_know_nothing_of_each_other_or_of_the_noise(
+    noise: SecureNoise | SeededNoise,
+) -> None:
+    rows = [(noise.coin(0.5), *noise.integers(2.0**20, 1), noise.coin(0.25)) for _ in range(3000)]
+    table = np.array(rows, dtype=float) - [0.5, 0.0, 0.25]
+    assert fair_signs(table[:, 0] * table[:, 2])
+    assert fair_signs(table[:, 0] * table[:, 1])
+    assert fair_signs(table[1:, 0] * table[:-1, 0])
+    assert fair_signs(table[1:, 0] * table[:-1, 1])
+    assert fair_signs(table[:, 1] * table[:, 2])
+    assert fair_signs(table[1:, 0] * table[:-1, 2])
 
 
 def test_seeded_coins_and_noise_repeat() -> None:

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpstats.mechanism import own_estimate
+from dpstats.mechanism.conditional import lattice_unit
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.own_estimate import evaluated, level_of
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
@@ -250,6 +251,27 @@ def test_what_is_noised_moves_by_alpha_at_most(
         found.append(tested.release.value)
     # WIDENED is what callers put on alpha
     assert np.linalg.norm(found[0] - found[1]) <= alpha * (1 + 1e-6)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=2),
+    st.lists(st.floats(-0.49, 0.49), min_size=4, max_size=4),
+    st.integers(0, 10**6),
+)
+def test_what_is_less_than_half_a_step_of_the_lattice_leaves_no_trace(
+    whole: list[int], parts: list[float], seed: int
+) -> None:
+    unit = lattice_unit(1.0, 2)
+    found = []
+    for some in (parts[:2], parts[2:]):
+        value = (np.array(whole, dtype=float) + some) * unit
+        tested = own_estimate.tested_estimate(
+            None, value, 50.0, 2, _PLAN, (1.0, 1.0), _COST, SeededNoise(seed)
+        )
+        assert tested.release.step == unit
+        found.append(tested.release.value.tobytes())
+    assert found[0] == found[1]
 
 
 def test_no_answer_is_nan_and_a_seed_repeats() -> None:

@@ -17,6 +17,13 @@ from dpstats.errors import PrivacyError
 from dpstats.mechanism import spherical
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, SecureNoise, SeededNoise
 from dpstats.mechanism.spherical import Ball, exact_draw, happens, happens_exp
+from tests.mechanism.laws import (
+    fair_signs,
+    gamma_lengths,
+    independent_signs,
+    independent_sizes,
+    normal_scale,
+)
 
 _NOISES = [SecureNoise(), SeededNoise(31)]
 _NAMES = ["secure", "seeded"]
@@ -187,6 +194,82 @@ def test_length_is_gamma_and_direction_uniform(
         assert stats.kstest((1 + coordinate) / 2, marginal).pvalue > _SURE / q
     moments = direction.T @ direction / draws - np.eye(q) / q
     assert np.abs(moments).max() < 6 * math.sqrt(3 / (q * (q + 2) * draws))
+
+
+_WEIGHTS = {1: [1.0], 2: [2.0, 1.0], 4: [0.5, 1.0, 2.0, 8.0], 21: [2.0] * 15 + [1.0] * 6}
+
+
+@pytest.mark.parametrize(
+    ("noise", "epsilon", "weights"),
+    [
+        pytest.param(
+            noise,
+            epsilon,
+            weights,
+            # a thousand secure draws take seconds
+            marks=[pytest.mark.slow] if noise is _NOISES[0] and (q == 4 or epsilon < 1) else [],
+            id=f"{name}-{epsilon}-{q}",
+        )
+        for noise, name in zip(_NOISES, _NAMES, strict=True)
+        for epsilon in (1e-3, 2.0)
+        for q, weights in _WEIGHTS.items()
+    ],
+)
+def test_lengths_and_every_coordinate_have_their_scale_and_no_other(
+    noise: Noise, epsilon: float, weights: list[float]
+) -> None:
+    """The radius by its sum, the direction with the length of normals in place of its own."""
+    q = len(weights)
+    draws = max(2200 // q + 1, 1100 if noise.seeded else 90)
+    length, direction = _lengths(noise, 2.0**25 / 3, np.array(weights), epsilon, draws)
+    gamma_lengths(length, q)
+    radius = np.sqrt(np.random.default_rng(0).chisquare(q, draws))
+    if q > 1:
+        normals = direction * radius[:, None]
+        normal_scale(normals, 1.0)
+        # of one coordinate the scale beside the others; of a coordinate among many, its own
+        for column in normals.T if draws >= 1100 else ():
+            normal_scale(column, 1.0)
+        for weight in set(weights):
+            same = normals[:, np.array(weights) == weight]
+            if same.size >= 1100:
+                normal_scale(same, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "draws"),
+    [pytest.param(_NOISES[0], 2010, marks=pytest.mark.slow), (_NOISES[1], 6000)],
+    ids=_NAMES,
+)
+def test_directions_have_no_preference_and_draws_no_memory(noise: Noise, draws: int) -> None:
+    length, direction = _lengths(noise, 2.0**25, np.array([1.0, 2.0, 1.0]), 1.0, draws)
+    # given the lengths of all coordinates, the signs are fair
+    independent_signs(direction * length[:, None])
+    # lengths of one draw and of the next, a direction and the next: nothing goes together
+    centred = length - np.median(length)
+    assert fair_signs(np.sign(direction[:, 0]) * centred)
+    assert fair_signs(direction[1:, 0] * centred[:-1])
+    independent_sizes(length[1:], length[:-1])
+    # a direction says nothing of its own length
+    independent_sizes(length, direction[:, 1])
+    independent_sizes(direction[1:, 1], direction[:-1, 1])
+
+
+@pytest.mark.parametrize("q", [3, 40])
+def test_the_largest_noise_that_is_accepted_has_its_law(q: int) -> None:
+    # levels near 2^37 and coordinates near 2^62 are drawn by either sampler of normals
+    low, high, weights = 1e-14, 1.0, np.ones(q)
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        try:
+            Ball.fitting(2.0**27, weights, middle, SMALLEST_SD)
+            high = middle
+        except PrivacyError:
+            low = middle
+    for noise in _NOISES:
+        length, direction = _lengths(noise, 2.0**27, weights, high, 2200 // q + 1)
+        gamma_lengths(length, q)
+        assert fair_signs(direction)
 
 
 def test_a_secure_draw_in_many_dimensions() -> None:
