@@ -1,0 +1,1 @@
+"""What an attacker who knows both tables learns from all that a call releases."""

@@ -1,0 +1,554 @@
+"""Neighbours as bad as an adversary can make them, for every public function and every method.
+
+Tables are tiny, and so are the public samples. Either neighbour is the same rows and one more:
+
+"edge"     far out, at the edge of the cut, against its opposite;
+"typical"  an ordinary row against its opposite;
+"alone"    all rows are equal, against one that is not;
+"huge"     an ordinary row against one so large that its squares overflow;
+"level"    a row that alone holds a level, or alone is of a class, against an ordinary level;
+"missing"  a row that is missing against one far out;
+"worst"    where none of these is as bad as the proof allows: the pair for which its bound is sharp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats import (
+    dp_glm,
+    dp_lm,
+    dp_mean,
+    dp_mixture,
+    dp_mvnorm,
+    eptr,
+    eptr_bayes,
+    eptr_lm,
+    eptr_nw,
+)
+from tests.audits.watched import Watched
+
+Row = dict[str, Any]
+PAIRS = ("edge", "typical", "alone", "huge", "level", "missing")
+
+_GAUSSIAN, _PURE, _TESTED = {"mu": 2.0}, {"epsilon": 2.0}, {"epsilon": 2.0, "delta": 0.01}
+_FAR, _HUGE, _HUGEST = 1e4, 1e9, 1e300
+_FUNCTIONS: dict[str, Any] = {
+    "dp_lm": dp_lm,
+    "dp_glm": dp_glm,
+    "dp_mean": dp_mean,
+    "dp_mvnorm": dp_mvnorm,
+    "dp_mixture": dp_mixture,
+    "eptr_lm": eptr_lm,
+    "eptr_bayes": eptr_bayes,
+    "eptr_nw": eptr_nw,
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A call and the rows that it is made on.
+
+    Attributes
+    ----------
+    function, method : str
+        The method as the report names it.
+    formula : str
+    options : mapping
+        Budget, method and limits.
+    rows : callable
+        From a number of rows and a seed: ordinary rows.
+    n, m : int
+        Private and public rows; m = 0: limits are declared instead.
+    pairs : mapping
+        The two rows of every pair.
+    other : mapping
+        Options, and the rows, of pairs that need others.
+    """
+
+    function: str
+    method: str
+    formula: str
+    options: Mapping[str, Any]
+    rows: Callable[[int, int], pd.DataFrame]
+    n: int
+    m: int
+    pairs: Mapping[str, tuple[Row, Row]]
+    other: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def case(self, pair: str) -> Watched:
+        other = dict(self.other.get(pair, {}))
+        rows, n = other.pop("rows", self.rows), other.pop("n", self.n)
+        formula, m = other.pop("formula", self.formula), other.pop("m", self.m)
+        public = rows(m, _PUBLIC_SEED) if m else None
+        rest = rows(n - 1, _PRIVATE_SEED)
+        first, second = self.pairs[pair]
+        if pair == "alone":  # all rows are like the first
+            rest = pd.concat([pd.DataFrame([first])] * (n - 1), ignore_index=True)
+        tables = tuple(
+            pd.concat([rest, pd.DataFrame([row])], ignore_index=True)[list(rest.columns)]
+            for row in (first, second)
+        )
+        options = {**self.options, **other}
+        function = _FUNCTIONS[self.function]
+
+        def call(data: pd.DataFrame, seed: int) -> Any:
+            return function(formula, data, public, seed=seed, **options)
+
+        return Watched(self.function, call, (tables[0], tables[1]))
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+_PUBLIC_SEED, _PRIVATE_SEED = 1, 2
+
+
+def _regression(n: int, seed: int, response: str = "number") -> pd.DataFrame:
+    """A number, a level and a response; private rows have only two of the three public levels."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    levels = np.array(["a", "b", "c"])[np.arange(n) % (3 if seed == _PUBLIC_SEED else 2)]
+    eta = 0.3 + 0.5 * x + 0.4 * (levels == "b")
+    y = {
+        "number": eta + rng.normal(size=n),
+        "yes": (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float),
+        "count": rng.poisson(np.exp(np.clip(eta, -2, 2))).astype(float),
+    }[response]
+    return pd.DataFrame({"x": x, "g": levels, "y": y})
+
+
+def _plain(n: int, seed: int) -> pd.DataFrame:
+    """Two columns of mean 0 and variance 1, without correlation."""
+    z = np.random.default_rng(seed).normal(size=(max(n, 3), 2))
+    z -= z.mean(axis=0)
+    z = np.linalg.qr(z)[0][:n] * math.sqrt(len(z) - 1)
+    return pd.DataFrame(z, columns=["x", "z"])
+
+
+def _with_level(n: int, seed: int) -> pd.DataFrame:
+    rows = _regression(n, seed)
+    return rows[["x", "g"]]
+
+
+def _two_groups(n: int, seed: int, gap: float = 9.0) -> pd.DataFrame:
+    rows = _plain(n, seed)
+    rows.iloc[::2] += gap
+    return rows - gap / 2
+
+
+def _labelled(n: int, seed: int) -> pd.DataFrame:
+    """Two classes with two features."""
+    rows = _plain(n, seed)
+    label = np.arange(n) % 2
+    return pd.DataFrame(
+        {"k": np.array(["A", "B"])[label], "x": rows.x + 2 * label, "z": rows.z - label}
+    )
+
+
+def _line(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 10, n)
+    return pd.DataFrame({"x": x, "y": np.sin(x) + 0.3 * rng.normal(size=n)})
+
+
+# --- pairs of rows -------------------------------------------------------------------------------
+
+_NOTHING = math.nan
+
+
+def _regression_pairs(
+    low: float, high: float, far: tuple[float, float], huge: Row
+) -> dict[str, tuple[Row, Row]]:
+    """``low`` and ``high`` are ordinary responses, ``far`` those that are farthest apart."""
+
+    def row(x: float, y: float, g: str = "a") -> Row:
+        return {"x": x, "g": g, "y": y}
+
+    return {
+        "edge": (row(_FAR, far[0]), row(_FAR, far[1])),
+        "typical": (row(1.0, high), row(-1.0, low)),
+        "alone": (row(0.5, high), row(-0.5, low, "b")),
+        "huge": (row(0.5, high), {**row(0.5, high), **huge}),
+        "level": (row(0.5, high, "c"), row(0.5, high, "a")),
+        "missing": (row(_NOTHING, high), row(_FAR, far[1])),
+    }
+
+
+def _point_pairs(x: float = 0.5, z: float = -0.5) -> dict[str, tuple[Row, Row]]:
+    return {
+        "edge": ({"x": _FAR, "z": _FAR}, {"x": -_FAR, "z": -_FAR}),
+        "typical": ({"x": x, "z": z}, {"x": -x, "z": -z}),
+        "alone": ({"x": x, "z": z}, {"x": -2.0, "z": 2.0}),
+        "huge": ({"x": x, "z": z}, {"x": _HUGEST, "z": -_HUGE}),
+        "level": ({"x": x, "g": "c"}, {"x": x, "g": "a"}),
+        "missing": ({"x": _NOTHING, "z": z}, {"x": _FAR, "z": _FAR}),
+    }
+
+
+_NUMBERS = _regression_pairs(-1.0, 1.0, (-1e9, 1e9), {"x": _HUGE, "y": _HUGEST})
+_ANSWERS = _regression_pairs(0.0, 1.0, (0.0, 1.0), {"x": _HUGEST})
+_COUNTS = _regression_pairs(0.0, 2.0, (0.0, 1e9), {"x": _HUGE, "y": 1e15})
+_POINTS = _point_pairs()
+_LEVEL: dict[str, Any] = {"rows": _with_level, "formula": "~ x + g"}
+_CLASSES: dict[str, tuple[Row, Row]] = {
+    "edge": ({"k": "A", "x": _FAR, "z": 0.0}, {"k": "A", "x": -_FAR, "z": 0.0}),
+    "typical": ({"k": "A", "x": 0.5, "z": -0.5}, {"k": "B", "x": -0.5, "z": 0.5}),
+    "alone": ({"k": "A", "x": 0.5, "z": -0.5}, {"k": "B", "x": 2.0, "z": -1.0}),
+    "huge": ({"k": "A", "x": 0.5, "z": -0.5}, {"k": "A", "x": _HUGEST, "z": -_HUGE}),
+    "level": ({"k": "other", "x": 0.5, "z": -0.5}, {"k": "A", "x": 0.5, "z": -0.5}),
+    "missing": ({"k": "A", "x": _NOTHING, "z": 0.0}, {"k": "A", "x": _FAR, "z": 0.0}),
+}
+_CURVES: dict[str, tuple[Row, Row]] = {
+    "edge": ({"x": 5.0, "y": _FAR}, {"x": 5.0, "y": -_FAR}),
+    "typical": ({"x": 3.0, "y": 0.5}, {"x": 7.0, "y": -0.5}),
+    "alone": ({"x": 5.0, "y": 0.5}, {"x": 2.0, "y": -0.5}),
+    "huge": ({"x": 5.0, "y": 0.5}, {"x": 5.0, "y": _HUGEST}),
+    "level": ({"x": 100.0, "y": 0.5}, {"x": 5.0, "y": 0.5}),
+    "missing": ({"x": 5.0, "y": _NOTHING}, {"x": 5.0, "y": _FAR}),
+}
+
+
+def _pair(*rows: tuple[float, str, float]) -> tuple[Row, Row]:
+    first, second = ({"x": x, "g": g, "y": y} for x, g, y in rows)
+    return first, second
+
+
+# found by a search over pairs of rows for the largest mean shift of what is released, in noise sds
+_WORST: dict[tuple[str, str], tuple[Row, Row]] = {
+    ("dp_lm", "anchored"): _pair((-0.51, "c", -2860.0), (-1.69, "a", 22.0)),
+    ("dp_lm", "ssp"): _pair((_FAR, "a", 0.0), (0.0, "b", 1e9)),
+    ("dp_glm", "anchored, binomial"): _pair((-1.54, "c", 1.0), (6e4, "c", 1.0)),
+    ("dp_glm", "anchored, poisson"): _pair((0.0, "a", 22.0), (7232.0, "c", 0.0)),
+    ("dp_glm", "pmt, poisson"): _pair((-19903.0, "a", 4527.0), (10293.0, "a", 42.0)),
+    ("dp_glm", "ssp, binomial"): _pair((8812.0, "b", 0.0), (11510.0, "b", 1.0)),
+    ("dp_glm", "ssp, poisson"): _pair((-0.59, "a", 4527.0), (1e9, "b", 1e15)),
+    ("dp_mvnorm", "refined"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
+    ("dp_mvnorm", "paper"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
+    ("dp_mvnorm", "refined, pure"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
+    ("dp_mvnorm", "paper, pure"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
+}
+
+_LIMITS = {"x": (-2.0, 2.0), "g": ["a", "b", "c"]}
+
+
+def setups() -> list[Setup]:
+    """Every function and method but `eptr`, whose data may be anything."""
+    lm = partial(Setup, "dp_lm", formula="y ~ x + g", rows=_regression, n=40, pairs=_NUMBERS)
+    out = [
+        lm(method="anchored", options={**_GAUSSIAN}, m=24),
+        lm(method="pmt", options={**_GAUSSIAN, "method": "pmt"}, m=24),
+        lm(method="ssp", options={**_GAUSSIAN, "limits": {**_LIMITS, "y": (-4.0, 4.0)}}, m=0),
+    ]
+    for family, response, pairs, limit in (
+        ("binomial", "yes", _ANSWERS, (0.0, 1.0)),
+        ("poisson", "count", _COUNTS, (0.0, 10.0)),
+    ):
+        glm = partial(
+            Setup,
+            "dp_glm",
+            formula="y ~ x + g",
+            rows=partial(_regression, response=response),
+            n=40,
+            pairs=pairs,
+        )
+        for method in ("anchored", "pmt", "ssp"):
+            options: dict[str, Any] = {**_GAUSSIAN, "family": family, "method": method}
+            if method == "ssp":
+                options["limits"] = {**_LIMITS, "y": limit}
+            options["iterations"] = 1 if method == "ssp" else 2
+            out.append(
+                glm(method=f"{method}, {family}", options=options, m=0 if method == "ssp" else 12)
+            )
+    squares = partial(
+        Setup,
+        "eptr_lm",
+        formula="y ~ x",
+        rows=_regression,
+        n=60,
+        m=60,
+        pairs=_NUMBERS,
+        other={"level": {"formula": "y ~ x + g"}},
+    )
+    out += [
+        squares(method="adaptive", options={**_TESTED, "method": "adaptive"}),
+        squares(method="adassp", options={**_GAUSSIAN, "method": "adassp"}),
+        squares(method="ptr, gdp", options={**_TESTED, "method": "ptr"}, n=400),
+        squares(method="ptr, dp", options={**_TESTED, "method": "ptr", "calibration": "dp"}, n=400),
+        squares(method="paper", options={**_TESTED, "method": "paper"}, n=400),
+    ]
+    bayes = partial(Setup, "eptr_bayes", formula="k ~ x + z", rows=_labelled, m=24, pairs=_CLASSES)
+    out += [
+        bayes(method="sums", options={**_GAUSSIAN, "method": "sums"}, n=30),
+        bayes(method="ptr, gdp", options={**_TESTED, "method": "ptr", "target": 14}, n=30),
+        bayes(
+            method="ptr, dp",
+            options={**_TESTED, "method": "ptr", "target": 14, "calibration": "dp"},
+            n=30,
+        ),
+        bayes(method="paper", options={**_TESTED, "method": "paper", "target": 10}, n=60),
+    ]
+    curve = partial(Setup, "eptr_nw", formula="y ~ x", rows=_line, m=24, pairs=_CURVES)
+    fixed: dict[str, Any] = {**_TESTED, "at": [5.0], "bandwidth": 2.0}
+    out += [
+        curve(method="gp", options={**_GAUSSIAN, "method": "gp", "bandwidth": 2.0}, n=40),
+        curve(method="adaptive", options={**fixed, "method": "adaptive"}, n=60),
+        curve(method="ptr, gdp", options={**fixed, "method": "ptr"}, n=120),
+        curve(method="ptr, dp", options={**fixed, "method": "ptr", "calibration": "dp"}, n=120),
+        curve(method="paper", options={**fixed, "method": "paper"}, n=120),
+    ]
+    mean = partial(
+        Setup,
+        "dp_mean",
+        formula="~ x + z",
+        rows=_plain,
+        n=30,
+        pairs=_POINTS,
+        other={"level": _LEVEL},
+    )
+    stated = {"covariance": 1.0}
+    paper = {**stated, "method": "paper"}
+    out += [
+        mean(method="refined", options={**_GAUSSIAN, **stated}, m=5),
+        mean(method="refined, public covariance", options=_GAUSSIAN, m=20),
+        mean(method="paper", options={**_GAUSSIAN, **paper}, m=5),
+        mean(method="refined, pure", options={**_PURE, **stated}, m=5),
+        mean(method="paper, pure", options={**_PURE, **paper}, m=5),
+    ]
+    normal = partial(
+        Setup,
+        "dp_mvnorm",
+        formula="~ x + z",
+        rows=_plain,
+        n=30,
+        m=12,
+        pairs=_POINTS,
+        other={"level": _LEVEL},
+    )
+    out += [
+        normal(method="refined", options=_GAUSSIAN),
+        normal(method="paper", options={**_GAUSSIAN, "method": "paper"}),
+        normal(method="refined, pure", options=_PURE),
+        normal(method="paper, pure", options={**_PURE, "method": "paper"}),
+    ]
+    groups = partial(
+        Setup,
+        "dp_mixture",
+        formula="~ x + z",
+        pairs=_point_pairs(4.5, 4.5),
+        other={"level": {**_LEVEL, "k": 1}},
+    )
+    out += [
+        groups(
+            method="public",
+            options={**_GAUSSIAN, "k": 2, "regime": "public"},
+            rows=_two_groups,
+            n=60,
+            m=40,
+        ),
+        groups(
+            method="private",
+            options={**_GAUSSIAN, "k": 2, "regime": "private"},
+            rows=partial(_two_groups, gap=4.0),
+            n=120,
+            m=40,
+        ),
+    ]
+    return out
+
+
+# --- pairs for which a proof is sharp ------------------------------------------------------------
+
+
+def _declared(
+    function: str,
+    formula: str,
+    options: Mapping[str, Any],
+    rest: pd.DataFrame,
+    pair: tuple[Row, Row],
+) -> Watched:
+    """A call within declared limits, on these rows and one of the pair."""
+    tables = tuple(pd.concat([rest, pd.DataFrame([row])], ignore_index=True) for row in pair)
+    target = _FUNCTIONS[function]
+
+    def call(data: pd.DataFrame, seed: int) -> Any:
+        return target(formula, data, seed=seed, **options)
+
+    return Watched(function, call, (tables[0], tables[1]))
+
+
+_SQUARES: dict[str, Any] = {
+    "limits": {"x": (-1.0, 1.0), "z": (-1.0, 1.0), "y": (-2.0, 2.0), "(norm)": 1.0, "(coef)": 1.0}
+}
+_MANY, _TARGET, _ENOUGH = 3000, 60, 40
+
+
+def _sharp_squares(method: str, short: float, way: str) -> Watched:
+    """Solutions on the edge of the ball: many rows fix the first coefficient at 1, ``short`` ones the
+    second at 0. The row that is replaced is (c, s) with the response -2.
+
+    "mirror": by (c, -s), so that the scores differ by their largest diameter along the direction that
+    is known least; "turn": by (1, 0), so that the smallest eigenvalue falls by almost as much as it can.
+    """
+    c = 2 / (math.sqrt(12) + 2)
+    side, whole = math.sqrt(1 - c * c), int(short)
+    rest = np.zeros((_MANY + 2 * _TARGET, 3))
+    rest[:_MANY] = [1.0, 0.0, 1.001]
+    rest[_MANY : _MANY + whole] = [0.0, 1e3, 0.0]
+    rest[_MANY + whole, 1] = math.sqrt(short - whole)
+    kind, _, calibration = method.partition(", ")
+    options = {**_TESTED, **_SQUARES, "method": kind}
+    if calibration:
+        options["calibration"] = calibration
+    if kind in ("ptr", "paper"):
+        options["target"] = _TARGET / (len(rest) + 1)
+    rows = pd.DataFrame(rest, columns=["x", "z", "y"])
+    last = {"x": c, "z": side, "y": -2.0}
+    other = {**last, "z": -side} if way == "mirror" else {"x": 1.0, "z": 0.0, "y": -2.0}
+    return _declared("eptr_lm", "y ~ 0 + x + z", options, rows, (last, other))
+
+
+def _sharp_classes(method: str, count: int) -> Watched:
+    """Two classes of ``count`` rows at opposite ends, and a row that goes from the one to the other."""
+    kind, _, calibration = method.partition(", ")
+    options: dict[str, Any] = {**_TESTED, "method": kind, "target": _TARGET}
+    if calibration:
+        options["calibration"] = calibration
+    options["limits"] = {"k": ["A", "B", "C"], "x": (-1.0, 1.0), "(norm)": 1.0}
+    labels = ["A"] * (count - 1) + ["B"] * count + ["C"] * (400 - 2 * count)
+    rest = pd.DataFrame({"k": labels, "x": [9.0] * (2 * count - 1) + [0.0] * (400 - 2 * count)})
+    pair = {"k": "A", "x": -9.0}, {"k": "B", "x": -9.0}
+    return _declared("eptr_bayes", "k ~ x", options, rest, pair)
+
+
+def _sharp_curve(method: str, count: int, way: str) -> Watched:
+    """``count`` rows at one node, all with the largest response, and a row with the smallest.
+
+    "leaves": it is missing from the other table; "flips": it has the largest response there.
+    """
+    kind, _, calibration = method.partition(", ")
+    options: dict[str, Any] = {**_TESTED, "method": kind, "at": [0.0], "bandwidth": 1.0}
+    options["limits"] = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    if calibration:
+        options["calibration"] = calibration
+    if kind != "adaptive":
+        options["degree"] = _TARGET
+    rest = pd.DataFrame({"x": np.zeros(count), "y": np.ones(count)})
+    first = {"x": 0.0, "y": -1.0}
+    return _declared(
+        "eptr_nw",
+        "y ~ x",
+        options,
+        rest,
+        (first, {"x": 0.0, "y": 1.0} if way == "flips" else {"x": _NOTHING, "y": -1.0}),
+    )
+
+
+# --- an estimator of one's own -------------------------------------------------------------------
+
+_OWN: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
+    "edge": ((1, 0.0), (1, 1.0)),
+    "typical": ((1, 0.3), (0, 0.7)),
+    "alone": ((1, 0.0), (0, 1.0)),
+    "huge": ((1, 0.3), (1, _HUGEST)),
+    "level": ((2, 0.5), (1, 0.5)),
+    "missing": ((1, _NOTHING), (1, 1.0)),
+}
+"""Which level a row has, and its response."""
+
+
+def _responses(data: np.ndarray) -> np.ndarray:
+    return np.asarray(np.clip(np.nan_to_num(data[:, 1]), 0, 1))
+
+
+def _members(data: np.ndarray) -> int:
+    return int((data[:, 0] == 1).sum())
+
+
+def _members_mean(data: np.ndarray) -> float:
+    members = data[:, 0] == 1
+    return float(_responses(data)[members].mean()) if members.any() else 0.5
+
+
+def _members_to_spare(data: np.ndarray) -> int:
+    return max(_members(data) - _ENOUGH + 1, 0)
+
+
+def _estimator(
+    calibration: str, rest: np.ndarray, pair: tuple[Any, Any], estimate: Any, safety: Any
+) -> Watched:
+    tables = np.vstack([rest, pair[0]]), np.vstack([rest, pair[1]])
+
+    def call(data: np.ndarray, seed: int) -> Any:
+        options: dict[str, Any] = {**_TESTED, "calibration": calibration}
+        return eptr(data, estimate, safety, 1 / _ENOUGH, **options, seed=seed)
+
+    return Watched("eptr", call, tables)
+
+
+def _own(calibration: str, pair: str, count: int = 12) -> Watched:
+    """The mean of a subgroup with so many members more than are safe (the example of `eptr`)."""
+    members = _ENOUGH + count - 1
+    rest = np.zeros((members + 8, 2))
+    rest[:members, 0] = 1
+    rest[::2, 1] = 1
+    if pair == "alone":
+        rest[:] = _OWN[pair][0]
+    return _estimator(calibration, rest, _OWN[pair], _members_mean, _members_to_spare)
+
+
+def _steep(data: np.ndarray) -> float:
+    return float(_responses(data).sum()) / _ENOUGH
+
+
+def _sharp_own(calibration: str, count: int, other: int) -> Watched:
+    """An estimate that a row moves by all that was promised, safe by the number of its members."""
+    rest = np.tile([1.0, 0.0], (count, 1))
+    return _estimator(calibration, rest, ((0, 0.0), (other, 1.0)), _steep, _members)
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+Name = tuple[str, str, str]
+"""Function, method and pair."""
+
+# sizes at which a scan found the most
+_SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
+    ("eptr_lm", "adaptive"): partial(_sharp_squares, "adaptive", 110.0, "mirror"),
+    ("eptr_lm", "ptr, gdp"): partial(_sharp_squares, "ptr, gdp", 60.0, "mirror"),
+    ("eptr_lm", "ptr, dp"): partial(_sharp_squares, "ptr, dp", 58.0, "mirror"),
+    ("eptr_lm", "paper"): partial(_sharp_squares, "paper", 72.0, "turn"),
+    ("eptr_bayes", "ptr, gdp"): partial(_sharp_classes, "ptr, gdp", 58),
+    ("eptr_bayes", "ptr, dp"): partial(_sharp_classes, "ptr, dp", 60),
+    ("eptr_bayes", "paper"): partial(_sharp_classes, "paper", 66),
+    ("eptr_nw", "adaptive"): partial(_sharp_curve, "adaptive", 200, "leaves"),
+    ("eptr_nw", "ptr, gdp"): partial(_sharp_curve, "ptr, gdp", 56, "leaves"),
+    ("eptr_nw", "ptr, dp"): partial(_sharp_curve, "ptr, dp", 54, "leaves"),
+    ("eptr_nw", "paper"): partial(_sharp_curve, "paper", 72, "leaves"),
+}
+
+
+@cache
+def cases() -> dict[Name, Callable[[], Watched]]:
+    """Every case by its name; a case is prepared when it is called for."""
+    found: dict[Name, Callable[[], Watched]] = {}
+    for setup in setups():
+        of = setup.function, setup.method
+        if of in _WORST:
+            setup = replace(setup, pairs={**setup.pairs, "worst": _WORST[of]})
+        for pair in setup.pairs:
+            found[*of, pair] = partial(setup.case, pair)
+        if of in _SHARP:
+            found[*of, "worst"] = _SHARP[of]
+    for calibration, worst in (("gdp", 6), ("dp", 6), ("paper", 6)):
+        for pair in PAIRS:
+            found["eptr", calibration, pair] = partial(_own, calibration, pair)
+        found["eptr", calibration, "worst"] = partial(_sharp_own, calibration, worst, 1)
+    return found

@@ -1,0 +1,396 @@
+"""Calls that are watched: what is released of one table, and how likely the same is for its neighbour.
+
+A function of the package is called once on each of two neighbours. What it prepares before its session
+opens must be the same for both, to the byte: it is public. From then on the call is run again and again
+with new noise, and every method of a session is asked of two sessions in step: the first has one table
+and draws noise; the second has the other and is told what the first has released (see `releases`).
+
+Nothing of the package is imitated: sessions, passes over rows and fits are its own. Rows are worked on
+without threads, and totals that are asked for again with the same arguments are remembered (`rows`).
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from dpstats.mechanism import gaussian
+from dpstats.mechanism.cell_rows import CellRows
+from dpstats.mechanism.class_rows import ClassRows
+from dpstats.mechanism.family_rows import FamilyRows
+from dpstats.mechanism.kernel_rows import KernelRows
+from dpstats.mechanism.linear_rows import LinearRows
+from dpstats.mechanism.session import Session
+from dpstats.mechanism.threads import one_blas_thread
+from tests.audits.releases import ORIGINAL, Draws, Echo, Leak, Tape, Voice, heard
+from tests.audits.rows import Table, remembered
+
+Floats = np.ndarray
+Ratios = tuple[Floats, Floats]
+"""Log ratios, second table over first, of runs on the first table and of runs on the second."""
+
+_SPENT = 1e-9
+
+_ROWS = (LinearRows, FamilyRows, ClassRows, CellRows, KernelRows)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Every module of the package releases by functions that know the voices above."""
+    changed: list[tuple[Any, str, Any]] = []
+    new: dict[Any, Any] = {original: heard(kind) for kind, original in ORIGINAL.items()}
+    new |= {kind: partial(remembered, kind) for kind in _ROWS}
+    modules = [m for name, m in sys.modules.items() if name.startswith("dpstats.")]
+    for module in modules:
+        if module is gaussian:
+            continue
+        for name in ("release_vector", "release_counts", "release_symmetric"):
+            if getattr(module, name, None) in ORIGINAL.values():
+                changed.append((module, name, getattr(module, name)))
+        if module.__name__.endswith(("_session", "least_squares")):
+            changed += [
+                (module, kind.__name__, kind) for kind in _ROWS if hasattr(module, kind.__name__)
+            ]
+    for module, name, old in changed:
+        setattr(module, name, new[old])
+    try:
+        yield
+    finally:
+        for module, name, old in changed:
+            setattr(module, name, old)
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+class _Finished(Exception):
+    """The total is spent: nothing that follows is released."""
+
+
+class Twin:
+    """Two sessions in step, as one: every method is asked of both."""
+
+    def __init__(self, first: Session[Any], second: Session[Any], tape: Tape, ends: bool) -> None:
+        self._first, self._second, self._tape, self._ends = first, second, tape, ends
+
+    def __enter__(self) -> Twin:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        mine = getattr(self._first, name)
+        if not callable(mine):
+            return mine
+        yours = getattr(self._second, name)
+
+        def both(*args: Any, **named: Any) -> Any:
+            found = mine(*args, **named)
+            yours(*args, **named)
+            if self._tape.waiting:
+                raise Leak("neighbours release different things after the same history")
+            if self._ends and self._first.left < _SPENT:
+                raise _Finished
+            return found
+
+        return both
+
+
+def _is_noise(value: Any) -> bool:
+    return hasattr(value, "coin") and hasattr(value, "integers")
+
+
+def _with_noise(given: Sequence[Any], noise: Any) -> list[Any]:
+    return [noise if _is_noise(value) else value for value in given]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a function opens its session, and the functions of its module that work on it.
+
+    ``inner``: the steps open the session themselves.
+    """
+
+    function: str
+    session: str
+    steps: tuple[str, ...]
+    inner: str | None = None
+
+    @property
+    def module(self) -> Any:
+        return import_module(self.function)
+
+    @property
+    def opens(self) -> Any:
+        return import_module(self.inner or self.function)
+
+
+PLACES = {
+    "dp_lm": Place("dpstats.lm", "LinearSession", ("anchored", "pmt", "ssp")),
+    "dp_glm": Place("dpstats.glm", "FamilySession", ("anchored", "pmt", "declared_start")),
+    "eptr_lm": Place(
+        "dpstats.eptr_linear", "LeastSquaresSession", ("adaptive", "adassp", "tested")
+    ),
+    "eptr_bayes": Place("dpstats.bayes", "ClassSession", ("from_sums", "from_test")),
+    "eptr_nw": Place(
+        "dpstats.kernel",
+        "KernelSession",
+        ("sums", "adaptive", "tested", "papers"),
+        inner="dpstats.kernel_fit",
+    ),
+    "eptr": Place("dpstats.eptr", "", ("tested_estimate",)),
+    "dp_mean": Place("dpstats.gaussian", "CellSession", ("fit_mean", "papers_mean")),
+    "dp_mvnorm": Place("dpstats.gaussian", "CellSession", ("refined_gaussian", "papers_gaussian")),
+    "dp_mixture": Place("dpstats.mixture", "CellSession", ("find_cells", "fit_cells")),
+}
+
+
+@dataclass
+class _Seen:
+    """What one call did: the session it opened, and its steps with arguments and results."""
+
+    opened: list[tuple[type, tuple[Any, ...], dict[str, Any], Any]] = field(default_factory=list)
+    steps: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = field(default_factory=list)
+
+
+Call = Callable[[Any, int], Any]
+"""Of a table and a seed."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A function on two neighbours, to be run as often as one likes from the opening of its session.
+
+    Attributes
+    ----------
+    function : str
+        A key of `PLACES`.
+    call : callable
+        From a table and a seed.
+    tables : pair of tables
+    """
+
+    function: str
+    call: Call
+    tables: tuple[Any, Any]
+
+    # -- once -------------------------------------------------------------------------------------
+
+    def _seen(self, side: int) -> _Seen:
+        """A call with its sessions and steps noted."""
+        place, seen = PLACES[self.function], _Seen()
+
+        def watched(step: Any) -> Any:
+            def noted(*given: Any, **named: Any) -> Any:
+                seen.steps.append((step, given, named, None))
+                at = len(seen.steps) - 1
+                found = step(*given, **named)
+                seen.steps[at] = (step, given, named, found)
+                return found
+
+            return noted
+
+        with ExitStack() as stack:
+            if place.session:
+                kind = getattr(place.opens, place.session)
+
+                def session(*given: Any, **named: Any) -> Any:
+                    made = kind(*given, **named)
+                    seen.opened.append((kind, given, named, made))
+                    return made
+
+                stack.enter_context(mock.patch.object(place.opens, place.session, session))
+            for name in place.steps:
+                old = getattr(place.module, name)
+                stack.enter_context(mock.patch.object(place.module, name, watched(old)))
+            _silently(self.call, self.tables[side], 1 + side)
+        return seen
+
+    @cached_property
+    def _public(self) -> _Seen:
+        return self._both[0]
+
+    @cached_property
+    def _both(self) -> tuple[_Seen, _Seen]:
+        both = self._seen(0), self._seen(1)
+        for one, two in zip(*(seen.opened for seen in both), strict=False):
+            _require_public(one[1][1:], two[1][1:])
+            _require_public(tuple(one[2].items()), tuple(two[2].items()))
+            break  # what later sessions are opened with may follow from releases
+        # what the first step is given beside rows and sessions (of an own estimate: data, estimate and
+        # safety); later ones follow from releases
+        own = 3 if not both[0].opened else 1
+        one, two = (tuple(seen.steps[0][1][own:]) for seen in both)
+        _require_public(one, two)
+        return both
+
+    @cached_property
+    def sources(self) -> tuple[Any, Any]:
+        """The encoded rows of either table."""
+        if not self._public.opened:
+            return self._both[0].steps[0][1][0], self._both[1].steps[0][1][0]
+        one, two = (Table(seen.opened[0][1][0]) for seen in self._both)
+        return one, two
+
+    @property
+    def total(self) -> Any:
+        """What the call may spend."""
+        if not self._public.opened:
+            return next(v for v in self._public.steps[0][1][5:] if hasattr(v, "slack"))
+        given = self._public.opened[0][1]
+        return next(v for v in given if hasattr(v, "slack") and hasattr(v, "rho"))
+
+    # -- again and again --------------------------------------------------------------------------
+
+    def _twin(self, kind: type, given: Any, named: Any, side: int, noise: Any, tape: Tape) -> Twin:
+        sides = self.sources[side], self.sources[1 - side]
+        voices = Voice(noise, tape), Echo(tape)
+        first, second = (
+            kind(source, *_with_noise(given[1:], voice), **named)
+            for source, voice in zip(sides, voices, strict=True)
+        )
+        return Twin(first, second, tape, ends=True)
+
+    def ratio(self, side: int, noise: Any) -> float:
+        """The log ratio, second table over first, of one run on the table of this side."""
+        tape = Tape()
+        place, seen = PLACES[self.function], self._public
+        if not place.session:
+            step, given, named, _ = seen.steps[0]
+            for source, voice in ((side, Voice(noise, tape)), (1 - side, Echo(tape))):
+                own = self._both[source].steps[0][1][:3]
+                step(*own, *_with_noise(given[3:], voice), **named)
+            return tape.ratio if side else -tape.ratio
+        made: dict[int, Any] = {}
+        if place.inner is None:
+            kind, given, named, session = seen.opened[0]
+            made[id(session)] = self._twin(kind, given, named, side, noise, tape)
+        try:
+            for step, given, named, result in seen.steps:
+                found = step(*(_replaced(v, seen, made) for v in given), **named)
+                if result is not None:
+                    made[id(result)] = found
+        except _Finished:
+            pass
+        return tape.ratio if side else -tape.ratio
+
+    @contextmanager
+    def opening(self, make: Callable[..., Any]) -> Iterator[None]:
+        """Sessions that the steps open themselves are made by ``make``."""
+        place = PLACES[self.function]
+        with mock.patch.object(place.opens, place.session, make):
+            yield
+
+    def ratios(self, count: int, seed: int, part: float = 1.0) -> Ratios:
+        """Log ratios of so many runs on either table, with this part of the noise."""
+        place, found = PLACES[self.function], []
+        _ = self.sources
+        # BLAS is limited once, not at every pass
+        with (
+            listening(),
+            one_blas_thread(),
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+        ):
+            warnings.simplefilter("ignore")
+            for side in (0, 1):
+                noise = Draws(2 * seed + side, part)
+                with ExitStack() as stack:
+                    if place.inner is not None:
+                        stack.enter_context(self.opening(partial(self._inner, side, noise)))
+                    found.append(np.array([self._one(side, noise) for _ in range(count)]))
+        return found[0], found[1]
+
+    def _one(self, side: int, noise: Any) -> float:
+        place = PLACES[self.function]
+        if place.inner is None:
+            return self.ratio(side, noise)
+        self._tapes.clear()
+        self.ratio(side, noise)
+        ratio = sum(tape.ratio for tape in self._tapes)
+        return ratio if side else -ratio
+
+    @cached_property
+    def _tapes(self) -> list[Tape]:
+        return []
+
+    def _inner(self, side: int, noise: Any, *given: Any, **named: Any) -> Twin:
+        tape = Tape()
+        self._tapes.append(tape)
+        kind = self._public.opened[0][0]
+        return self._twin(kind, given, named, side, noise, tape)
+
+    # -- whole calls ------------------------------------------------------------------------------
+
+    def whole(self, side: int, seed: int) -> float:
+        """The log ratio of a whole call, with its own reading of the table, threads and report."""
+        place, tapes = PLACES[self.function], []
+        other = self.sources[1 - side]
+        with listening(), ExitStack() as stack:
+            if place.session:
+                kind = self._public.opened[0][0]
+
+                def session(*given: Any, **named: Any) -> Twin:
+                    tape = Tape()
+                    tapes.append(tape)
+                    noise = next(v for v in given if _is_noise(v))
+                    first = kind(*_with_noise(given, Voice(noise, tape)), **named)
+                    second = kind(other, *_with_noise(given[1:], Echo(tape)), **named)
+                    return Twin(first, second, tape, ends=False)
+
+                stack.enter_context(mock.patch.object(place.opens, place.session, session))
+            else:
+                step = getattr(place.module, place.steps[0])
+                theirs = self._both[1 - side].steps[0][1][:3]
+
+                def tested(*given: Any) -> Any:
+                    tape = Tape()
+                    tapes.append(tape)
+                    noise = next(v for v in given if _is_noise(v))
+                    found = step(*_with_noise(given, Voice(noise, tape)))
+                    step(*theirs, *_with_noise(given[3:], Echo(tape)))
+                    return found
+
+                stack.enter_context(mock.patch.object(place.module, place.steps[0], tested))
+            _silently(self.call, self.tables[side], seed)
+        ratio = sum(tape.ratio for tape in tapes)
+        return ratio if side else -ratio
+
+
+def _silently(call: Call, table: Any, seed: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call(table, seed)
+
+
+def _require_public(one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
+    for a, b in zip(one, two, strict=True):
+        if _is_noise(a):
+            continue
+        if pickle.dumps(a) != pickle.dumps(b):
+            raise Leak("a session is opened otherwise for neighbours")
+
+
+def _replaced(value: Any, seen: _Seen, made: dict[int, Any]) -> Any:
+    """The session, an earlier result or a part of one, as they are in this run."""
+    if id(value) in made:
+        return made[id(value)]
+    if value is None or isinstance(value, int | float | str):
+        return value
+    for _, _, _, result in seen.steps:
+        if id(result) in made and is_dataclass(result):
+            for part in fields(result):
+                if getattr(result, part.name) is value:
+                    return getattr(made[id(result)], part.name)
+    return value
