@@ -28,7 +28,7 @@ import pandas as pd
 
 from dpstats.audit_neighbours import worst_neighbours
 from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
-from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.errors import ArgumentError, PrivacyError, number, shown
 from dpstats.estimate.attack import (
     Allowed,
     Event,
@@ -403,12 +403,12 @@ def _check(release: Any, statistic: Any, trials: Any, confidence: Any) -> None:
     whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
     if not whole or trials < _FEWEST:
         raise ArgumentError(
-            f"trials must be a whole number >= {_FEWEST}, not {trials!r}: half of them run on each of "
+            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each of "
             "the two data sets. Below some hundreds an audit finds gross mistakes alone."
         )
     number = isinstance(confidence, float | np.floating)
     if not number or not 0.5 <= confidence < 1:
-        raise ArgumentError(f"confidence must lie in [0.5, 1), not {confidence!r}.")
+        raise ArgumentError(f"confidence must lie in [0.5, 1), not {shown(confidence)}.")
 
 
 def _claim_of(claim: Any, mu: Any, epsilon: Any, delta: Any) -> Any:
@@ -418,7 +418,7 @@ def _claim_of(claim: Any, mu: Any, epsilon: Any, delta: Any) -> Any:
     if len(given) > 1:
         raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
     if delta is not None and not (_is_number(delta) and 0 <= delta < 1):
-        raise PrivacyError(f"delta must lie in [0, 1), not {delta!r}.")
+        raise PrivacyError(f"delta must lie in [0, 1), not {shown(delta)}.")
     if claim is not None:
         if not callable(getattr(claim, "delta", None)):
             raise PrivacyError(
@@ -426,8 +426,9 @@ def _claim_of(claim: Any, mu: Any, epsilon: Any, delta: Any) -> Any:
             )
         return claim
     for name, value in (("mu", mu), ("epsilon", epsilon)):
-        if value is not None and not (_is_number(value) and 0 <= value < math.inf):
-            raise PrivacyError(f"{name} must be a finite number >= 0, not {value!r}.")
+        size = number(value)
+        if value is not None and (size is None or not 0 <= size < math.inf):
+            raise PrivacyError(f"{name} must be a finite number >= 0, not {shown(value)}.")
     if mu is not None:
         return Privacy(float(mu))
     if epsilon is None:

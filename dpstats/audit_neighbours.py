@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, shown
 from dpstats.estimate.attack import Floats, distance, learn_scores
 
 _HUGE = 1e6  # ranges of a column
@@ -255,7 +255,7 @@ def worst_neighbours(
     if not callable(release):
         raise ArgumentError("release must be a function of a data set; each call is one run.")
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 10:
-        raise ArgumentError(f"trials must be a whole number >= 10, not {trials!r}.")
+        raise ArgumentError(f"trials must be a whole number >= 10, not {shown(trials)}.")
     table = _Table(data)
     positions = _extreme_rows(table) if rows is None else [int(i) for i in rows]
     if not positions or any(not -len(data) <= i < len(data) for i in positions):

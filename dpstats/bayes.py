@@ -17,7 +17,7 @@ from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
 from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
 from dpstats.mechanism.noise import make_noise
@@ -117,9 +117,9 @@ def eptr_bayes(
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta, seed)
-    if covariance not in _COVARIANCES:
+    if not one_of(covariance, _COVARIANCES):
         raise ArgumentError(
-            f"covariance must be one of {', '.join(_COVARIANCES)}, not {covariance!r}."
+            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
         )
     needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
     require_bounds("eptr_bayes", public, limits, needed)
@@ -190,5 +190,5 @@ def _check_target(target: int | None, method: str) -> None:
         raise ArgumentError("target belongs to method='ptr' and 'paper'; 'sums' makes no test.")
     if isinstance(target, bool) or not isinstance(target, int | np.integer) or target < 1:
         raise ArgumentError(
-            f"target must be the number of rows of the smallest class, 1 or more, not {target!r}."
+            f"target must be the number of rows of the smallest class, 1 or more, not {shown(target)}."
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming
+from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming, one_of, shown
 from dpstats.estimate.bayes import log_posterior
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, features_design
@@ -134,6 +134,7 @@ class BayesModel(Released):
             }
         )
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
         """Classes, or their probabilities, of rows that you may show; free of privacy cost.
 
@@ -145,15 +146,14 @@ class BayesModel(Released):
             "class": a Series of classes, as the class column holds them; "prob": a DataFrame, one
             column per class.
         """
-        if type not in ("class", "prob"):
-            raise ArgumentError(f"type must be 'class' or 'prob', not {type!r}.")
+        if not one_of(type, ("class", "prob")):
+            raise ArgumentError(f"type must be 'class' or 'prob', not {shown(type)}.")
         if newdata is None:
             raise NotReleasedError(
                 "predict() needs newdata: classes of the private rows are not released."
             )
         x, index = self._features(newdata)
-        with np.errstate(all="ignore"):
-            logs = log_posterior(x @ self.back, self.scaled_means, self.prior)
+        logs = log_posterior(x @ self.back, self.scaled_means, self.prior)
         dead = ~np.isfinite(logs).all(axis=1)
         if type == "prob":
             logs[dead] = np.nan
@@ -170,6 +170,7 @@ class BayesModel(Released):
             x, _ = features_design(self.design, len(self.levels)).matrix(newdata)
         return x, index
 
+    @np.errstate(all="ignore")
     def confusion(self, newdata: Any) -> pd.DataFrame:
         """True classes (rows) against predicted ones, counted on rows that you may show.
 

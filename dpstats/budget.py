@@ -19,7 +19,14 @@ from typing import Any, Literal, Self, TypeVar
 
 import pandas as pd
 
-from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, DPStatsError, PassError
+from dpstats.errors import (
+    ArgumentError,
+    BudgetError,
+    BudgetExceeded,
+    DPStatsError,
+    PassError,
+    shown,
+)
 from dpstats.frame.source import is_path
 from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
 from dpstats.mechanism.composition import Allowance, Composed
@@ -105,7 +112,7 @@ class Budget:
         elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
             self._ledger = FileLedger(Path(path).expanduser(), terms)
         else:
-            raise ArgumentError(f"path must name a file, not {path!r}.")
+            raise ArgumentError(f"path must name a file, not {shown(path)}.")
         self._terms = self._ledger.terms
         self._state = _State()
         self._read()
@@ -197,9 +204,9 @@ class Budget:
         0.4
         """
         if not isinstance(what, str) or not what.strip():
-            raise ArgumentError(f"say in words what is released, not {what!r}.")
+            raise ArgumentError(f"say in words what is released, not {shown(what)}.")
         if not isinstance(data, str):
-            raise ArgumentError(f"data is a label, a text, not {data!r}.")
+            raise ArgumentError(f"data is a label, a text, not {shown(data)}.")
         cost: Total = resolve_cost(mu, rho, epsilon, delta)
         if epsilon is not None and delta is not None:
             cost = ApproximatePrivacy(float(epsilon), float(delta))
@@ -349,7 +356,7 @@ def _terms(
     if slack is not None and not (number and 0 <= slack < 1 and (delta is None or slack < delta)):
         raise ArgumentError(
             "slack is a probability, 0 or more and less than 1 (and than delta), such as "
-            f"{largest or SLACK:g}; not {slack!r}."
+            f"{largest or SLACK:g}; not {shown(slack)}."
         )
     if mu is not None:
         allowance = Allowance("mu", float(mu), slack=SLACK if slack is None else float(slack))
@@ -408,7 +415,7 @@ def charged(budget: Any, cost: Total, unit: Unit, call: str, data: Any) -> Charg
         budget = _open[-1] if _open else None
     elif not isinstance(budget, Budget):
         raise ArgumentError(
-            f"budget must be a dpstats.Budget, such as Budget(mu=2), not {budget!r}."
+            f"budget must be a dpstats.Budget, such as Budget(mu=2), not {shown(budget)}."
         )
     if budget is None:
         return Charge(None)

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    listed,
+    mapping,
+    naming,
+    number,
+    one_of,
+    shown,
+)
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, FirstRows, PublicMoments, Reading, Rows, public_moments
@@ -21,6 +30,7 @@ from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
 
+_LARGEST = 1e100  # of a public value
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
@@ -34,17 +44,19 @@ def same_table(public: Any, data: Any) -> tuple[str, ...]:
 
 
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
-    if not (isinstance(ridge, int | float) and math.isfinite(ridge) and ridge >= 0):
-        raise ArgumentError(f"ridge must be a finite number >= 0, not {ridge!r}.")
-    if not (isinstance(eta, int | float) and 0 < eta < 1):
-        raise ArgumentError(f"eta must lie strictly between 0 and 1, not {eta!r}.")
+    penalty = number(ridge)
+    if penalty is None or not 0 <= penalty < math.inf:
+        raise ArgumentError(f"ridge must be a finite number >= 0, not {shown(ridge)}.")
+    chance = number(eta)
+    if chance is None or not 0 < chance < 1:
+        raise ArgumentError(f"eta must lie strictly between 0 and 1, not {shown(eta)}.")
     if eta < 1e-12:
         raise ArgumentError(
             f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
         )
     integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and not (integer and seed >= 0):
-        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 
 def choose_method(
@@ -55,12 +67,11 @@ def choose_method(
     limits: Mapping[str, Any] | None,
 ) -> str:
     """The method that was asked for, or the one that the data allow."""
-    if limits is not None and not isinstance(limits, Mapping):
-        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
+    mapping("limits", limits)
     if method is None:
         method = "ssp" if public is None and limits else "anchored"
-    if method not in methods:
-        raise ArgumentError(f"method must be one of {', '.join(methods)}, not {method!r}.")
+    if not one_of(method, methods):
+        raise ArgumentError(f"method must be one of {', '.join(methods)}, not {shown(method)}.")
     if method == "ssp":
         if not limits:
             raise ArgumentError(
@@ -124,6 +135,14 @@ def public_rows(design: Design, public: Any) -> PublicRows:
         blocks = list(design.public_rows(public).blocks())
     x = np.concatenate([block.x for block in blocks])
     y = np.concatenate([block.y for block in blocks])
+    odd = [
+        name for name, v in zip(design.terms, x.T, strict=True) if not np.abs(v).max() < _LARGEST
+    ]
+    if odd:
+        raise PublicDataError(
+            f"the column(s) {listed(odd)} are of a size that cannot be computed with: change the "
+            "unit."
+        )
     zero, one = np.zeros(len(y)), np.ones(len(y))
     offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
     weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
@@ -190,8 +209,9 @@ def declared(
     """The design of declared limits, the largest |x_j| and |y|, and the declared length of a row."""
     schema = dict(limits or {})
     norm = schema.pop("(norm)", None)
-    if norm is not None and not (isinstance(norm, int | float) and norm > 0):
-        raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {norm!r}.")
+    length = number(norm)
+    if norm is not None and (length is None or not length > 0):
+        raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {shown(norm)}.")
     design = Design.declare(formula, schema, weights=weights, offset=offset)
     columns, response = design.extent(schema)
     return design, columns, response, norm

@@ -23,7 +23,7 @@ from dpstats.bounds.eptr import (
 from dpstats.budget import Budget, charged
 from dpstats.call import check_numbers
 from dpstats.eptr_result import EptrResult
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, shown, unheard
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.own_estimate import level_of, tested_estimate
 from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan
@@ -32,8 +32,9 @@ from dpstats.ptr_call import Kind, delta_note, plan_test, positive, resolve_spen
 from dpstats.report.eptr import Answers
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.safety_check import alphas_of, numbers_of, one_number
+from dpstats.safety_check import alphas_of, answer_of, numbers_of, one_number
 
+_MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}
 
 
@@ -150,16 +151,18 @@ def eptr(
     check_numbers(0.0, eta, seed)
     kind = _KINDS.get(calibration) if isinstance(calibration, str) else None
     if kind is None:
-        raise ArgumentError(f"calibration must be 'gdp', 'dp' or 'paper', not {calibration!r}.")
+        raise ArgumentError(
+            f"calibration must be 'gdp', 'dp' or 'paper', not {shown(calibration)}."
+        )
     given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
     tail = calibration if kind == "tested" else "gdp"
     unit = Unit.of(rows_per_person, None)
     spend = resolve_spend("eptr", calibration, kind, tail, given, unit)
     for name, value in (("beta", beta), ("share", share)):
         if not 0 < positive(name, value) < 1:
-            raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {value!r}.")
+            raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
     if target is not None and positive("target", target) < 1:
-        raise ArgumentError(f"target is a safety of 1 or more, not {target!r}.")
+        raise ArgumentError(f"target is a safety of 1 or more, not {shown(target)}.")
     if callable(data) and not isinstance(data, type):
         raise ArgumentError(
             "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
@@ -244,20 +247,23 @@ def eptr(
 
 def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: Any) -> int:
     """How many numbers the estimate has, from public facts; the user's functions run on public data."""
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise ArgumentError(f"size must be a number of numbers, 1 or more, not {size!r}.")
+    whole = isinstance(size, int) and not isinstance(size, bool)
+    if size is not None and not (whole and 1 <= size <= _MOST_NUMBERS):
+        raise ArgumentError(
+            f"size must be a number of numbers, from 1 to {_MOST_NUMBERS}, not {shown(size)}."
+        )
     found = size
     if not callable(estimate):
         found = _given("estimate", estimate)
     elif public is not None:
-        found = numbers_of("estimate(public)", estimate(public)).size
+        found = numbers_of("estimate(public)", answer_of("estimate(public)", estimate, public)).size
     elif size is None and not (no_reply is None or callable(no_reply) or hasattr(no_reply, "rvs")):
         found = numbers_of("no_reply", no_reply).size
     if not callable(safety):
         if _given("safety", safety) != 1:
             raise ArgumentError("safety must be one number, or a function of the data.")
     elif public is not None:
-        one_number("safety(public)", safety(public))
+        one_number("safety(public)", answer_of("safety(public)", safety, public))
     if size is not None and found != size:
         raise ArgumentError(f"the estimate has {found} numbers, and size= says {size}.")
     return found or 1
@@ -265,8 +271,8 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 
 def _given(name: str, value: Any) -> int:
     """How many numbers were given; they are private, so only their type is looked at."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf" or array.size == 0:
+    array = unheard(lambda: np.asarray(value))
+    if array is None or array.dtype.kind not in "biuf" or array.size == 0:
         raise ArgumentError(
             f"{name} must be a number, an array of numbers, or a function of the data."
         )
@@ -278,13 +284,13 @@ def _answer(no_reply: Any, size: int) -> Any:
     if no_reply is None:
         return None
     if hasattr(no_reply, "rvs"):
-        value = no_reply.rvs(size=size)
+        value = answer_of("no_reply.rvs(size)", lambda: no_reply.rvs(size=size))
     else:
-        value = no_reply() if callable(no_reply) else no_reply
-    numbers = numbers_of("no_reply", value)
-    if numbers.size != size:
-        raise ArgumentError(f"no_reply has {numbers.size} numbers and the estimate has {size}.")
-    return numbers
+        value = answer_of("no_reply()", no_reply) if callable(no_reply) else no_reply
+    found = numbers_of("no_reply", value)
+    if found.size != size:
+        raise ArgumentError(f"no_reply has {found.size} numbers and the estimate has {size}.")
+    return found
 
 
 def _rows_of(data: Any) -> int | None:

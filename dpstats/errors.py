@@ -7,11 +7,17 @@ built from a value of a private row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 T = TypeVar("T")
+_LONGEST = 120
 
 
 class DPStatsError(Exception):
@@ -83,6 +89,60 @@ def listed(names: Sequence[str]) -> str:
     """Names for a message, the first eight of them."""
     shown = ", ".join(f"'{name}'" for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def shown(value: Any) -> str:
+    """An argument for a message: itself if it is a text or a number, and else what it is.
+
+    What was given by mistake may be a table of private rows, or a list of them.
+    """
+    if not (value is None or isinstance(value, str | bytes | int | float | complex | np.generic)):
+        return called(value)
+    text = unheard(lambda: repr(value))
+    if text is None:  # of a class of the user's, or an integer of thousands of digits
+        return called(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def called(value: Any) -> str:
+    """What a value is: "a list", "an int"."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def one_of(value: Any, names: Collection[str]) -> bool:
+    """Whether an argument, of whatever kind, is one of these names."""
+    return isinstance(value, str) and value in names
+
+
+def number(value: Any) -> float | None:
+    """A plain number as a float, infinite where it is too large for one; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def numbers(values: Any) -> npt.NDArray[np.float64] | None:
+    """An array of real numbers, of any shape; None for what is none."""
+
+    def read() -> npt.NDArray[np.float64]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # complex numbers lose a part
+            return np.array(values, dtype=np.float64)
+
+    return unheard(read)
+
+
+def mapping(name: str, value: Any, such_as: str = "{'x1': (0, 1)}") -> Mapping[str, Any]:
+    """An argument that is a mapping from names, or nothing."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{name} must be a dict such as {such_as}, not {shown(value)}.")
+    return value
 
 
 @contextmanager

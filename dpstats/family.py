@@ -18,7 +18,7 @@ from scipy import stats
 from statsmodels.genmod import families as sm_families
 from statsmodels.genmod.families import links as sm_links
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, number, shown
 
 Floats = NDArray[np.floating[Any]]
 
@@ -230,7 +230,7 @@ def resolve_family(family: Any) -> Family:
         if type(family) is kind.model:
             link = next((k for k, v in _LINKS.items() if type(family.link) is v), None)
             return _checked(name, link or type(family.link).__name__, family)
-    raise ArgumentError(f"family must be one of {_OFFERED}; not {family!r}.")
+    raise ArgumentError(f"family must be one of {_OFFERED}; not {shown(family)}.")
 
 
 def _by_name(text: str) -> Family:
@@ -249,7 +249,7 @@ def _by_name(text: str) -> Family:
     if found is None or name not in _KINDS:
         near = get_close_matches(name, _KINDS, 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ArgumentError(f"family must be one of {_OFFERED}; not {text!r}{hint}")
+        raise ArgumentError(f"family must be one of {_OFFERED}; not {shown(text)}{hint}")
     return _checked(name, found.group(2) or _KINDS[name].links[0], None)
 
 
@@ -268,9 +268,9 @@ def _checked(name: str, link: str, model: Any) -> Family:
     if name != "negative binomial":
         return Family(name, link)
     alpha = model.alpha
-    number = isinstance(alpha, int | float | np.integer | np.floating)
-    if not (number and 1e-8 <= alpha <= 1e8):
+    size = number(alpha)
+    if size is None or not 1e-8 <= size <= 1e8:
         raise ArgumentError(
-            f"alpha of the negative binomial must be a number > 0 (1e-8 to 1e8), not {alpha!r}."
+            f"alpha of the negative binomial must be a number > 0 (1e-8 to 1e8), not {shown(alpha)}."
         )
-    return Family(name, link, float(alpha))
+    return Family(name, link, size)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_numbers, private_rows, same_table
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, shown
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
 from dpstats.gaussian_start import PublicPoints, check_gamma, find_points, whiten
@@ -271,7 +271,7 @@ def _check_points(
             f"{points.m}."
         )
     if not isinstance(pool, bool):
-        raise ArgumentError(f"pool must be True or False, not {pool!r}.")
+        raise ArgumentError(f"pool must be True or False, not {shown(pool)}.")
     if pool and gamma > 0:
         raise ArgumentError(
             "pool=True averages with public moments, which gamma > 0 says are of another population."
@@ -289,7 +289,7 @@ def _check_points(
     if cond is None:
         return
     if positive("cond", cond) < 1:
-        raise ArgumentError(f"cond is a condition number, 1 or more, not {cond!r}.")
+        raise ArgumentError(f"cond is a condition number, 1 or more, not {shown(cond)}.")
     if points.m > d:
         raise ArgumentError(
             f"cond= is for {d} public rows or fewer; {points.m} rows tell the shape themselves "

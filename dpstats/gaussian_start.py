@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from dpstats.call import check_limits, public_rows
-from dpstats.errors import ArgumentError, PublicDataError, listed, naming
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    listed,
+    mapping,
+    naming,
+    number,
+    shown,
+)
 from dpstats.estimate.matrices import (
     Floats,
     Whitening,
@@ -126,8 +133,7 @@ def find_points(
         raise PublicDataError(
             f"{function} takes public rows, a table of the same columns; moments are for dp_lm."
         )
-    if limits is not None and not isinstance(limits, Mapping):
-        raise ArgumentError(f"limits must be a dict such as {{'g': ['a', 'b']}}, not {limits!r}.")
+    mapping("limits", limits, "{'g': ['a', 'b']}")
     with naming("the public data"):
         table = public_table(public)
         formula = points_formula(columns, table.names)
@@ -170,9 +176,9 @@ def _require_rank(points: PublicPoints) -> None:
 
 
 def check_gamma(gamma: float) -> None:
-    number = isinstance(gamma, int | float | np.floating) and not isinstance(gamma, bool)
-    if not (number and math.isfinite(gamma) and 0 <= gamma < 1):
+    distance = number(gamma)
+    if distance is None or not 0 <= distance < 1:
         raise ArgumentError(
             "gamma is the total variation distance that public and private rows may have, from 0 "
-            f"(one population) to below 1 (almost nothing in common), not {gamma!r}."
+            f"(one population) to below 1 (almost nothing in common), not {shown(gamma)}."
         )

@@ -28,7 +28,7 @@ from dpstats.call import (
     same_table,
     spent_note,
 )
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, shown
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.family import Family, resolve_family
@@ -224,7 +224,7 @@ def _check_iterations(iterations: int | None) -> None:
     if not (whole and 1 <= iterations <= _MOST_STEPS):
         raise ArgumentError(
             f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
-            f"{iterations!r}. Steps share the budget: 2 to 8 are usual."
+            f"{shown(iterations)}. Steps share the budget: 2 to 8 are usual."
         )
 
 

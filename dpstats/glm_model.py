@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpstats.bounds.bound import Bound
 from dpstats.bounds.glm import GlmFacts, glm_bounds, last_step_distance, last_step_simulated
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, one_of, shown
 from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.estimate.submodel import wald
 from dpstats.family import Family
@@ -142,6 +142,7 @@ class GlmModel(Model):
         }
         return pd.DataFrame(first | self._glance_items())
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
         self,
         newdata: Any = None,
@@ -163,19 +164,19 @@ class GlmModel(Model):
         level : float
             Coverage of the interval.
         """
-        if type not in ("link", "response"):
-            raise ArgumentError(f"type must be 'link' or 'response', not {type!r}.")
-        if interval not in (None, "none", "confidence"):
+        if not one_of(type, ("link", "response")):
+            raise ArgumentError(f"type must be 'link' or 'response', not {shown(type)}.")
+        if interval is not None and not one_of(interval, ("none", "confidence")):
             raise ArgumentError(
-                f"interval must be None or 'confidence', not {interval!r}: intervals for single "
+                f"interval must be None or 'confidence', not {shown(interval)}: intervals for single "
                 "responses are offered for linear models only."
             )
         fit, variance, index = self._predictor(newdata)
-        shown = self.family.mean if type == "response" else np.asarray
+        scale = self.family.mean if type == "response" else np.asarray
         if interval in (None, "none"):
-            return pd.Series(shown(fit), index=index, name="fit")
+            return pd.Series(scale(fit), index=index, name="fit")
         half = z_quantile(level) * np.sqrt(variance)
-        limits = {"fit": shown(fit), "lwr": shown(fit - half), "upr": shown(fit + half)}
+        limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits, index=index)
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:

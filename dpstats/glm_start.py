@@ -100,8 +100,9 @@ def _null_model(family: Family, moments: PublicMoments) -> tuple[Floats, float] 
         mean = max(mean, 0.5 / m)
     coef = np.zeros(len(moments.terms))
     coef[k] = family.predictor(mean)
-    r, h, _ = family.working(coef[[k]], np.array([mean + 1.0]))
-    return coef, float(h[0] / r[0])
+    step = 1.0 if abs(mean) < 1e12 else abs(mean)  # one that floats can tell
+    r, h, _ = family.working(coef[[k]], np.array([mean + step]))
+    return coef, float(h[0] / r[0]) * step
 
 
 def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpstats.bounds.bound import Bound, Premise
 from dpstats.bounds.eptr import no_reply_error, noise_error, sampling_error, unanswered
-from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.errors import ArgumentError, PrivacyError, numbers, shown
 from dpstats.estimate.matrices import Floats
 from dpstats.kernel_model import NodesCurve, SumsCurve
 from dpstats.kernel_plan import CurveSetting
@@ -172,16 +172,15 @@ def _plan_for(
 
 def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
     if degree is not None:
-        try:
-            values = np.broadcast_to(np.asarray(degree, dtype=np.float64), len(setting.nodes))
-        except (TypeError, ValueError):
+        values, count = numbers(degree), len(setting.nodes)
+        if values is None or values.shape not in ((), (1,), (count,)):
             raise ArgumentError(
-                f"degree must be one number, or one for each of the {len(setting.nodes)} nodes, not "
-                f"{degree!r}."
-            ) from None
+                f"degree must be one number, or one for each of the {count} nodes, not "
+                f"{shown(degree)}."
+            )
         if not (np.isfinite(values).all() and (values > 0).all()):
-            raise ArgumentError(f"degree must be finite and > 0, not {degree!r}.")
-        return np.array(values)
+            raise ArgumentError(f"degree must be finite and > 0, not {shown(degree)}.")
+        return np.array(np.broadcast_to(values, count))
     if setting.expected is None:
         raise ArgumentError(
             f"method='{method}' without public rows needs degree=, the sum of kernel weights that is "

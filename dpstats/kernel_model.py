@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
 from dpstats.estimate.kernel import (
     PolynomialCentre,
     Prediction,
@@ -181,6 +181,7 @@ class KernelModel(Released):
         public = self.centre(columns), spread
         return self.values.at(inside, self.nodes, public, self.smoothing, errors)
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
         self, newdata: Any = None, interval: str | None = None, level: float = 0.95
     ) -> pd.Series | pd.DataFrame:
@@ -196,8 +197,8 @@ class KernelModel(Released):
             privacy noise and the sampling error, not the bias of smoothing.
         level : float
         """
-        if interval not in (None, "none", "confidence"):
-            raise ArgumentError(f"interval must be None or 'confidence', not {interval!r}.")
+        if interval is not None and not one_of(interval, ("none", "confidence")):
+            raise ArgumentError(f"interval must be None or 'confidence', not {shown(interval)}.")
         if newdata is None:
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released. The "

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.call import public_rows
-from dpstats.errors import ArgumentError, PublicDataError, naming
+from dpstats.errors import ArgumentError, PublicDataError, naming, numbers
 from dpstats.estimate.kernel import (
     PolynomialCentre,
     Smoothing,
@@ -34,6 +34,7 @@ from dpstats.ptr_call import (
 )
 
 _MOST_NODES = 2000
+_LARGEST = 1e60  # of a response, whose fourth power is computed
 _STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
 _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
@@ -155,10 +156,20 @@ def find_setting(
                 f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
                 "more, or declare limits and bandwidth."
             )
+        if not np.abs(y).max() < _LARGEST:
+            raise PublicDataError(
+                f"the public response `{design.response}` is of a size that cannot be computed "
+                "with: change its unit."
+            )
         low, high = x.min(axis=0), x.max(axis=0)
         flat = [name for name, a, b in zip(design.terms[1:], low, high, strict=True) if not b > a]
         if flat:
             raise PublicDataError(f"the public rows do not vary in {', '.join(flat)}.")
+        if not (high - low > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
+            raise PublicDataError(
+                f"the range of {', '.join(design.terms[1:])} in the public rows is of a size that "
+                "cannot be computed with: change the unit."
+            )
         centre, residual = choose_centre(np.ascontiguousarray(x.T), y, low, high)
         if method == "paper":
             centre, residual = constant_centre(0.0, d), y
@@ -282,12 +293,12 @@ def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] 
 
 
 def _numbers(values: Any) -> Floats:
-    try:
-        return np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
+    found = numbers(values)
+    if found is None:
         raise ArgumentError(
             "at= must be a table with the covariates, an array of points, or a mapping to axes."
-        ) from None
+        )
+    return np.atleast_1d(found)
 
 
 def _check_count(count: int) -> None:

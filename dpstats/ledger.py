@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
-from dpstats.errors import BudgetError
+from dpstats.errors import BudgetError, shown
 from dpstats.mechanism.composition import Allowance
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
 
@@ -184,7 +184,7 @@ class FileLedger:
     def __init__(self, path: Path, terms: Terms | None) -> None:
         self.path = path
         self.name = str(path)
-        if not path.exists():
+        if not _there(path):
             if terms is None:
                 raise BudgetError(
                     f"there is no budget '{path}'; a new one needs its total: Budget(mu=2, path=...)."
@@ -276,6 +276,13 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no name for a file; told when it is made
+        return False
+
+
 def _create(path: Path, terms: Terms) -> None:
     """A new ledger, whole or not at all: it is made elsewhere and linked to its name.
 
@@ -307,9 +314,9 @@ def _create(path: Path, terms: Terms) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-    except (OSError, sqlite3.Error) as error:
-        said_of_it = error.strerror if isinstance(error, OSError) else str(error)
-        raise BudgetError(f"the budget '{path}' cannot be made: {said_of_it}.") from None
+    except (OSError, ValueError, sqlite3.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise BudgetError(f"the budget {shown(str(path))} cannot be made: {why}.") from None
 
 
 def _named(made: Path, path: Path) -> None:

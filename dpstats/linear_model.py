@@ -16,7 +16,7 @@ from dpstats.bounds.linear import (
     linear_bounds,
     simulated_distance,
 )
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, one_of, shown
 from dpstats.estimate.linear import r_squared
 from dpstats.model import Model
 from dpstats.report.linear import LinearPage, summary_page
@@ -98,6 +98,7 @@ class LinearModel(Model):
         first = {"r_squared": [plain], "adj_r_squared": [adjusted], "sigma": [self.sigma]}
         return pd.DataFrame(first | self._glance_items())
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
         self, newdata: Any = None, interval: str | None = None, level: float = 0.95
     ) -> pd.Series | pd.DataFrame:
@@ -112,9 +113,9 @@ class LinearModel(Model):
         level : float
             Coverage of the interval.
         """
-        if interval not in (None, "none", "confidence", "prediction"):
+        if interval is not None and not one_of(interval, ("none", "confidence", "prediction")):
             raise ArgumentError(
-                f"interval must be None, 'confidence' or 'prediction', not {interval!r}."
+                f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
             )
         fit, variance, index = self._predictor(newdata)
         if interval in (None, "none"):

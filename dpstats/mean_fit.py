@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, numbers, shown
 from dpstats.estimate.gaussian_planning import (
     NoiseLevel,
 )
@@ -94,7 +94,7 @@ def known_covariance(points: PublicPoints, covariance: Any) -> Known:
         if covariance != "public":
             raise ArgumentError(
                 "covariance must be 'identity', 'public', standard deviations (a number or one "
-                f"per column) or a matrix, not {covariance!r}."
+                f"per column) or a matrix, not {shown(covariance)}."
             )
         if m < d + 2:
             raise PublicDataError(
@@ -117,9 +117,7 @@ def _stated(terms: tuple[str, ...], given: Any) -> Floats:
     if isinstance(given, bool):
         raise ArgumentError("covariance must hold standard deviations or a matrix, not a bool.")
     if isinstance(given, Mapping):
-        if not all(isinstance(v, int | float | np.number) for v in given.values()):
-            raise ArgumentError("covariance must hold numbers.")
-        given = pd.Series(given)
+        given = pd.Series(given, dtype=object)
     if isinstance(given, pd.Series | pd.DataFrame):
         for labels in given.axes:
             if sorted(map(str, labels)) != sorted(terms):
@@ -127,10 +125,9 @@ def _stated(terms: tuple[str, ...], given: Any) -> Floats:
                     f"covariance must be labelled with the columns {', '.join(terms)}."
                 )
         given = given.loc[list(terms)] if given.ndim == 1 else given.loc[list(terms), list(terms)]
-    try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError("covariance must hold numbers.") from None
+    values = numbers(given)
+    if values is None:
+        raise ArgumentError("covariance must hold numbers.")
     if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
         raise ArgumentError(
             f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "

@@ -18,7 +18,14 @@ import numpy as np
 
 from dpstats.budget import Budget, charged
 from dpstats.call import call_text, check_numbers, private_rows, same_table
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.errors import (
+    ArgumentError,
+    PlanWarning,
+    PublicDataError,
+    number,
+    one_of,
+    shown,
+)
 from dpstats.estimate.k_means import column_units
 from dpstats.gaussian_fit import noise_level
 from dpstats.gaussian_start import PublicPoints, find_points
@@ -186,19 +193,21 @@ def _check(
     points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
 ) -> tuple[int | None, float]:
     if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise ArgumentError(f"k must be the number of components, 1 or more, or None, not {k!r}.")
-    if regime not in ("auto", "public", "private"):
-        raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {regime!r}.")
+        raise ArgumentError(
+            f"k must be the number of components, 1 or more, or None, not {shown(k)}."
+        )
+    if not one_of(regime, ("auto", "public", "private")):
+        raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {shown(regime)}.")
     if not isinstance(pool, bool):
-        raise ArgumentError(f"pool must be True or False, not {pool!r}.")
+        raise ArgumentError(f"pool must be True or False, not {shown(pool)}.")
     most = k or _MOST
     if w_min is None:
         w_min = 0.5 / most
-    number = isinstance(w_min, int | float | np.floating) and not isinstance(w_min, bool)
-    if not (number and math.isfinite(w_min) and 0 < w_min <= 1 / (k or 1)):
+    weight = number(w_min)
+    if weight is None or not 0 < weight <= 1 / (k or 1):
         raise ArgumentError(
             "w_min is the least weight of a component, above 0 and at most 1/k = "
-            f"{1 / (k or 1):.3g}, not {w_min!r}."
+            f"{1 / (k or 1):.3g}, not {shown(w_min)}."
         )
     least = 2 * (k or 2)
     if points.m < least:

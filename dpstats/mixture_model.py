@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
 from dpstats.estimate.gaussian import log_densities
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design
@@ -170,6 +170,7 @@ class MixtureModel(Released):
         }
         return pd.DataFrame(first | self._glance_items())
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
         """Components, or their posterior probabilities, of rows that you may show; free of cost.
 
@@ -180,8 +181,8 @@ class MixtureModel(Released):
         type : {"class", "prob"}
             "class": a Series of components; "prob": a DataFrame, one column per component.
         """
-        if type not in ("class", "prob"):
-            raise ArgumentError(f"type must be 'class' or 'prob', not {type!r}.")
+        if not one_of(type, ("class", "prob")):
+            raise ArgumentError(f"type must be 'class' or 'prob', not {shown(type)}.")
         if newdata is None:
             raise NotReleasedError(
                 "predict() needs newdata: components of the private rows are not released."

@@ -12,9 +12,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
+from dpstats.errors import (
+    ArgumentError,
+    PrivacyError,
+    PublicDataError,
+    mapping,
+    number,
+    one_of,
+    shown,
+)
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_privacy
 from dpstats.mechanism.ptr import Levels, ReleasePlan, gaussian_mu, gdp_split, plan_release
 from dpstats.mechanism.unit import Unit
@@ -27,6 +33,8 @@ NO_REPLY = 1e-3
 """Probability of no reply at the level that a test is planned for."""
 _BOUND_SLACK = 0.2
 _LEAST_MU = 0.005
+_LEAST_DELTA = 1e-250
+_LEAST_EPSILON = 1e-3
 _SMALLEST = 1e-100
 
 
@@ -66,15 +74,20 @@ def resolve_spend(
     unit : Unit
         Who is protected.
     """
-    if not isinstance(calibration, str) or calibration not in CALIBRATIONS:
+    if not one_of(calibration, CALIBRATIONS):
         raise ArgumentError(
             "calibration must be 'gdp' (composes with other releases) or 'dp' (sharpest for a single "
-            f"one), not {calibration!r}."
+            f"one), not {shown(calibration)}."
         )
     if kind == "gaussian":
         whole = resolve_privacy(**given)
         return Spend(whole.per_row(unit.rows) if unit.rows > 1 else whole)
     epsilon, delta = _epsilon_delta(function, method, given)
+    if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
+        raise PrivacyError(
+            f"epsilon = {epsilon:g}, delta = {delta:g} is beyond what a test can be planned for: ask "
+            "for more."
+        )
     if unit.rows == 1:
         return _spend(kind, calibration, epsilon, delta)
     return _spend_per_row(kind, calibration, epsilon, delta, unit)
@@ -176,9 +189,9 @@ def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
 def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
     """The method that was asked for, or the default."""
     method = default if method is None else method
-    if not isinstance(method, str) or method not in methods:
+    if not one_of(method, methods):
         raise ArgumentError(
-            f"{function}: method must be one of {', '.join(methods)}, not {method!r}."
+            f"{function}: method must be one of {', '.join(methods)}, not {shown(method)}."
         )
     return str(method)
 
@@ -187,11 +200,9 @@ def require_bounds(
     function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
 ) -> None:
     """Bounds come from public rows or are declared; never from private rows."""
-    if limits is not None and not isinstance(limits, Mapping):
-        raise ArgumentError(f"limits must be a dict such as {{'x1': (0, 1)}}, not {limits!r}.")
-    for name, value in (limits or {}).items():
-        ends = value if isinstance(value, tuple) else ()
-        sizes = [abs(v) for v in ends if isinstance(v, int | float) and v != 0 and math.isfinite(v)]
+    for name, value in mapping("limits", limits).items():
+        ends = [number(v) for v in value] if isinstance(value, tuple) else []
+        sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
         if sizes and not _SMALLEST <= min(sizes) <= max(sizes) <= 1 / _SMALLEST:
             raise ArgumentError(
                 f"limits[{name!r}] = {value!r} is beyond what can be computed with: change the unit."
@@ -205,11 +216,11 @@ def require_bounds(
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero, or an error that names the argument."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not math.isfinite(value) or value <= 0:
-        raise ArgumentError(f"{name} must be a finite number > 0, not {value!r}.")
-    if not _SMALLEST <= value <= 1 / _SMALLEST:
+    found = number(value)
+    if found is None or not 0 < found < math.inf:
+        raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
+    if not _SMALLEST <= found <= 1 / _SMALLEST:
         raise ArgumentError(
-            f"{name} = {value:g} is beyond what can be computed with: change the unit."
+            f"{name} = {found:g} is beyond what can be computed with: change the unit."
         )
-    return float(value)
+    return found

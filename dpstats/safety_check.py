@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, numbers, shown, unheard
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.own_estimate import level_of
 from dpstats.ptr_call import positive
@@ -20,29 +20,35 @@ _MOST_LEVELS = 1000
 
 
 def numbers_of(name: str, value: Any) -> np.ndarray:
-    try:
-        numbers = np.array(value, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"{name} must be a number or an array of numbers, or a function."
-        ) from None
-    if not numbers.size or not np.isfinite(numbers).all():
+    found = numbers(value)
+    if found is None:
+        raise ArgumentError(f"{name} must be a number or an array of numbers, or a function.")
+    if not found.size or not np.isfinite(found).all():
         raise ArgumentError(f"{name} must hold finite numbers.")
-    return numbers
+    return found.ravel()
+
+
+def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
+    """What the user's function says of public data, or how it failed."""
+    try:
+        return function(*public)
+    except Exception as error:
+        raise ArgumentError(f"{name} failed with {type(error).__name__}: see above.") from error
 
 
 def one_number(name: str, value: Any) -> float:
-    numbers = numbers_of(name, value)
-    if numbers.size != 1 or numbers[0] < 0:
+    found = numbers_of(name, value)
+    if found.size != 1 or found[0] < 0:
         raise ArgumentError(f"{name} must be one number >= 0.")
-    return float(numbers[0])
+    return float(found[0])
 
 
 def alphas_of(alpha: Any) -> np.ndarray:
     """The promised sensitivity at levels 1, 2, ...; widened for the rounding of the release."""
     if not callable(alpha):
         return np.array([positive("alpha", alpha) * WIDENED])
-    values = np.array([positive(f"alpha({k})", alpha(k)) for k in range(1, _MOST_LEVELS + 1)])
+    levels = [(f"alpha({k})", k) for k in range(1, _MOST_LEVELS + 1)]
+    values = np.array([positive(name, answer_of(name, alpha, k)) for name, k in levels])
     if (np.diff(values) > 0).any():
         raise ArgumentError("alpha(k) must not increase with the level k: safer data move less.")
     return values * WIDENED
@@ -144,12 +150,15 @@ def check_safety(
         if not callable(function):
             raise ArgumentError(f"{name} must be a function of the data.")
     bounds = alphas_of(alpha) / WIDENED
-    numbers_of("estimate(public)", estimate(public))  # plain mistakes show here
-    one_number("safety(public)", safety(public))
+    _check_search(public, hostile, trials, seed)
+    # plain mistakes show here
+    numbers_of("estimate(public)", answer_of("estimate(public)", estimate, public))
+    one_number("safety(public)", answer_of("safety(public)", safety, public))
     lines, steepest, largest, safe_pairs, pairs = [], 0.0, 0.0, 0, 0
     for step, (before, after, row) in enumerate(_walks(public, rows, hostile, trials, seed)):
         one, two = (_tried(safety, data) for data in (before, after))
-        change = float(np.abs(one - two).max()) if one.size == two.size == 1 else math.nan
+        with np.errstate(all="ignore"):  # odd data may have no finite answer: that is told
+            change = float(np.abs(one - two).max()) if one.size == two.size == 1 else math.nan
         steepest, pairs = max(steepest, change), pairs + 1
         safest = float(max(one.max(initial=0.0), two.max(initial=0.0)))
         level, move = level_of(safest), 0.0
@@ -157,7 +166,8 @@ def check_safety(
             safe_pairs += 1
             first, second = (_tried(estimate, data) for data in (before, after))
             same = first.size == second.size
-            move = float(np.linalg.norm(first - second)) if same else math.nan
+            with np.errstate(all="ignore"):
+                move = float(np.linalg.norm(first - second)) if same else math.nan
             move /= float(bounds[min(level, len(bounds)) - 1])
             largest = max(largest, move)
         if not (change <= 1 + 1e-9 and move <= 1 + 1e-9):
@@ -168,12 +178,30 @@ def check_safety(
     return SafetyCheck(pairs, safe_pairs, steepest, largest, found)
 
 
+def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
+    rows = None if isinstance(public, pd.DataFrame) else unheard(lambda: np.asarray(public))
+    table = isinstance(public, pd.DataFrame | np.ndarray | list | tuple | pd.Series)
+    if not table or (rows is not None and rows.ndim == 0):
+        raise ArgumentError(
+            f"public must be a DataFrame, an array or a list of rows, not {shown(public)}."
+        )
+    if rows is None and not isinstance(public, pd.DataFrame):
+        raise ArgumentError("the rows of public must be of one length.")
+    if not isinstance(hostile, bool):
+        raise ArgumentError(f"hostile must be True or False, not {shown(hostile)}.")
+    for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
+
+
 def _tried(function: Callable[[Any], Any], data: Any) -> np.ndarray:
     """What a function says of odd data; NaN, which violates everything, when it fails."""
     try:
-        return np.array(function(data), dtype=np.float64).ravel()
+        found = numbers(function(data))
     except Exception:
-        return np.array([math.nan])
+        found = None
+    return np.array([math.nan]) if found is None else found.ravel()
 
 
 def _walks(
@@ -183,14 +211,18 @@ def _walks(
     table = isinstance(public, pd.DataFrame)
     whole = public if table else np.asarray(public)
     pool = whole
-    odd = _odd_rows(whole, hostile)
-    if odd is not None:
-        pool = pd.concat([whole, odd]) if table else np.concatenate([whole, odd])
-    if rows is not None:
-        pool = pd.concat([pool, rows]) if table else np.concatenate([pool, np.asarray(rows)])
     n = len(whole)
     if n < 2:
         raise ArgumentError("check_safety needs two public rows or more.")
+    if isinstance(whole, pd.DataFrame) and not whole.columns.is_unique:
+        raise ArgumentError("public has several columns of one name; rename them.")
+    odd = _odd_rows(whole, hostile)
+    for more in (odd, rows):
+        if more is not None:
+            joined = _joined(pool, more)
+            if joined is None:
+                raise ArgumentError("rows must be of the same kind and shape as public.")
+            pool = joined
     state = np.random.Generator(np.random.PCG64(seed))
     walk = 50
     left = trials
@@ -216,6 +248,14 @@ def _walks(
             data, left = after, left - 1
 
 
+def _joined(pool: Any, more: Any) -> Any:
+    """One under the other, or None where they do not fit."""
+    if isinstance(pool, pd.DataFrame):
+        fits = isinstance(more, pd.DataFrame) and list(more.columns) == list(pool.columns)
+        return unheard(lambda: pd.concat([pool, more])) if fits else None
+    return unheard(lambda: np.concatenate([pool, np.asarray(more)]))
+
+
 def _odd_rows(whole: Any, hostile: bool) -> Any:
     """Rows of the smallest and largest numbers, and of huge and missing ones; None without numbers."""
     count = 5 if hostile else 2
@@ -232,7 +272,8 @@ def _odd_rows(whole: Any, hostile: bool) -> Any:
     if whole.dtype.kind != "f":
         return None
     ends = [whole.min(axis=0), whole.max(axis=0)]
-    odd = [np.full_like(ends[0], v) for v in (1e9, -1e9, math.nan)]
+    with np.errstate(over="ignore"):  # of half floats, which are infinite then
+        odd = [np.full_like(ends[0], v) for v in (1e9, -1e9, math.nan)]
     return np.array([*ends, *odd][:count])
 
 

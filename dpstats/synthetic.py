@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, shown
 from dpstats.estimate.matrices import Floats, symmetric_power
 
 
 def check_size(n: object) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ArgumentError(f"n must be the number of rows to draw, 1 or more, not {n!r}.")
+        raise ArgumentError(f"n must be the number of rows to draw, 1 or more, not {shown(n)}.")
     return int(n)
 
 
@@ -30,7 +30,7 @@ def draw_mixture(
     """n rows of a mixture in random order, and the component of each."""
     integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and not (integer and seed >= 0):
-        raise ArgumentError(f"seed must be an integer >= 0 or None, not {seed!r}.")
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
     generator = np.random.default_rng(seed)
     component = generator.choice(len(weights), size=n, p=weights / weights.sum())
     rows = np.empty((n, len(means[0])))

@@ -139,9 +139,10 @@ def priors_from_counts(counts: Floats, n: int) -> Floats:
 
 def log_posterior(z: Floats, means: Floats, priors: Floats) -> Floats:
     """Log posterior probabilities (k, K) of scaled rows."""
-    distance = ((z[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
-    score = np.log(priors)[None, :] - distance / 2
-    result: Floats = score - special.logsumexp(score, axis=1, keepdims=True)
+    with np.errstate(all="ignore"):  # NaN where a row is too far from all to tell
+        distance = ((z[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
+        score = np.log(priors)[None, :] - distance / 2
+        result: Floats = score - special.logsumexp(score, axis=1, keepdims=True)
     return result
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, number, numbers, one_of, shown
 from dpstats.estimate.linear import Estimate, matrix_noise_covariance
 from dpstats.estimate.matrices import Floats
 
@@ -81,21 +81,22 @@ def penalised_path(
     lambdas : (k,) array
     coef : (k, d) array
     """
-    if penalty not in _PENALTIES:
-        raise ArgumentError(f"penalty must be one of {', '.join(_PENALTIES)}, not {penalty!r}.")
-    mix = {"ridge": 0.0, "lasso": 1.0}.get(penalty, alpha)
-    if not 0 <= mix <= 1:
-        raise ArgumentError(f"alpha must lie between 0 and 1, not {alpha!r}.")
+    if not one_of(penalty, _PENALTIES):
+        raise ArgumentError(
+            f"penalty must be one of {', '.join(_PENALTIES)}, not {shown(penalty)}."
+        )
+    mix = {"ridge": 0.0, "lasso": 1.0}.get(penalty, number(alpha))
+    if mix is None or not 0 <= mix <= 1:
+        raise ArgumentError(f"alpha must lie between 0 and 1, not {shown(alpha)}.")
     size = np.sqrt(np.diag(estimate.moments))
     moments = estimate.moments / np.outer(size, size)
     cross = moments @ (estimate.coef * size)
     free = np.ones(len(size))
     if intercept is not None:
         free[intercept] = 0.0
-    grid = _grid(moments, cross, free, mix)
-    if lambdas is not None:
-        grid = np.atleast_1d(np.asarray(lambdas, dtype=float))
-    if grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
+    found = _grid(moments, cross, free, mix) if lambdas is None else numbers(lambdas)
+    grid = np.zeros(0) if found is None else np.atleast_1d(found)
+    if grid.ndim > 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ArgumentError("lambdas must be finite numbers >= 0.")
     coef = np.zeros_like(size)
     rows = []

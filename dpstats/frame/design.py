@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import SchemaError
+from dpstats.errors import SchemaError, mapping
 from dpstats.frame.bind import BoundFactor
 from dpstats.frame.engine import Column, Pieces
 from dpstats.frame.evaluate import State
@@ -100,7 +100,7 @@ class Design:
         """
         from dpstats.frame.learn import learn
 
-        return learn(formula, public, weights, offset, limits or {})
+        return learn(formula, public, weights, offset, mapping("limits", limits))
 
     @classmethod
     def declare(
@@ -128,7 +128,7 @@ class Design:
         """
         from dpstats.frame.learn import declare
 
-        return declare(formula, schema, weights, offset)
+        return declare(formula, mapping("the schema", schema), weights, offset)
 
     def rows(
         self, data: Any, reading: Reading | None = None, first: FirstRows | None = None

@@ -7,6 +7,7 @@ are put into its cache already evaluated, so no Python text and no private row r
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +41,7 @@ from dpstats.frame.formula import Piece
 Array = npt.NDArray[np.float64]
 Pieces = tuple[Piece, ...]
 
+_MOST_TERMS = 1000
 _KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
 
 
@@ -96,6 +98,7 @@ def parse_terms(
     """
     parser = DefaultFormulaParser(feature_flags={"twosided"})
     context = {"__formulaic_variables_available__": list(available)}
+    _check_size(formula, parser, len(available))
     try:
         result = Formula(formula, _parser=parser, _context=context)
     except Exception as error:
@@ -106,6 +109,53 @@ def parse_terms(
     if hasattr(result, "lhs"):
         return _terms(result.lhs), _terms(result.rhs)
     return None, _terms(result)
+
+
+def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> None:
+    """Raise before a formula of a few characters becomes terms without end.
+
+    An upper bound from the tree alone: products multiply, and a power of a sum is multiplied out
+    before terms that are alike become one. Sums may be as long as the user has patience to write.
+    """
+    try:
+        top = parser.get_ast(formula)
+    except Exception:  # told when it is parsed
+        return
+    # children before parents, without recursion: a tree may be as deep as the formula is long
+    nodes, order = [top], []
+    while nodes:
+        node = nodes.pop()
+        order.append(node)
+        nodes += list(getattr(node, "args", ()))
+    count: dict[int, int] = {}
+    for node in reversed(order):
+        args = getattr(node, "args", None)
+        if args is None:
+            count[id(node)] = 1
+            continue
+        sizes = [count[id(arg)] for arg in args]
+        symbol = node.operator.symbol
+        found = available if symbol == "." else sum(sizes)
+        large = False
+        if symbol in ("^", "**"):
+            power = str(args[-1])
+            times = int(power) if power.isdigit() and len(power) < 6 else _MOST_TERMS
+            large = times > 50 or sizes[0] ** times > 100 * _MOST_TERMS
+            found = 0 if large else sum(math.comb(sizes[0], k) for k in range(1, times + 1))
+            large = large or found > _MOST_TERMS
+        elif symbol in ("*", ":", "/", "in") and len(sizes) == 2:
+            found = sizes[0] * sizes[1] + (0 if symbol == ":" else found)
+            large = min(sizes) > 1 and found > _MOST_TERMS
+        if large:
+            raise FormulaError(
+                f"'{_start(formula)}' has too many terms once it is multiplied out: products and "
+                f"powers make {_MOST_TERMS} at most."
+            )
+        count[id(node)] = found
+
+
+def _start(formula: str) -> str:
+    return formula if len(formula) <= 100 else f"{formula[:100]}..."
 
 
 def _terms(terms: Iterable[Any]) -> tuple[Pieces, ...]:
@@ -129,7 +179,7 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
     >>> category_fields("g", ["a", "b"], {}).reduced
     ('g[T.b]',)
     """
-    kept = list(options.get("levels") or levels)
+    kept = _plain_levels(options.get("levels") or levels)
     if len(kept) < 2 or not set(kept) <= set(levels):
         raise PublicDataError(
             f"`{text}` needs two or more levels among those of the public rows. Leave it out of "
@@ -138,23 +188,34 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
     names, coding = [], {}
     try:
         for reduced in (False, True):
-            values = encode_contrasts(
-                pd.Series(pd.Categorical(kept, categories=kept)),
-                contrasts=_contrasts(options.get("contrasts")),
-                levels=kept,
-                reduced_rank=reduced,
-                output="pandas",
-            )
+            with np.errstate(all="ignore"):
+                values = encode_contrasts(
+                    pd.Series(pd.Categorical(kept, categories=kept)),
+                    contrasts=_contrasts(options.get("contrasts")),
+                    levels=kept,
+                    reduced_rank=reduced,
+                    output="pandas",
+                )
             metadata = values.__formulaic_metadata__
             form = metadata.get_format()
             found = [form.format(name=text, field=name) for name in metadata.column_names]
             table = np.full((len(levels), len(found)), np.nan)
-            table[[list(levels).index(level) for level in kept]] = np.asarray(values, np.float64)
+            coded = np.asarray(values, np.float64)
+            if not np.isfinite(coded).all():
+                raise ValueError("they are not finite")
+            table[[list(levels).index(level) for level in kept]] = coded
             coding.update({name: table[:, j].copy() for j, name in enumerate(found)})
             names.append(tuple(found))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}") from None
     return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
+
+
+def _plain_levels(levels: Any) -> list[Any]:
+    """The levels of C(levels=...), none where they are something else."""
+    if not isinstance(levels, list | tuple):
+        return []
+    return list(levels) if all(isinstance(v, str | bool | int | float) for v in levels) else []
 
 
 def _contrasts(spec: Any) -> Any:

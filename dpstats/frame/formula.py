@@ -79,6 +79,7 @@ ALLOWED = (
     "cc() and offset(); every argument after the first is a constant. Anything else could let "
     "one private row change another row."
 )
+_MOST_COLUMNS = 1000  # of one basis
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
 
@@ -315,7 +316,12 @@ class _Parser:
                 )
             given[keyword.arg] = keyword.value
         read = self.contrasts if name == "C" else self.constant
-        return node.args[0], {key: read(value) for key, value in given.items()}
+        constants = {key: read(value) for key, value in given.items()}
+        for key in ("df", "degree"):
+            value = constants.get(key)
+            if isinstance(value, int | float) and not value <= _MOST_COLUMNS:
+                raise self.refuse(f"{name}() makes {_MOST_COLUMNS} columns at most")
+        return node.args[0], constants
 
     def constant(self, node: ast.expr) -> Any:
         try:

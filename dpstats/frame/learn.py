@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import FormulaError, PublicDataError, SchemaError
+from dpstats.errors import FormulaError, PublicDataError, SchemaError, number
 from dpstats.frame import engine
 from dpstats.frame.bind import BoundFactor, bind, response_of
 from dpstats.frame.design import Design
@@ -271,8 +271,9 @@ def _weight_bound(
     if WEIGHTS in limits:
         limit = limits[WEIGHTS]
         upper = limit[1] if isinstance(limit, tuple) and len(limit) == 2 else limit
-        if isinstance(upper, int | float) and 0 < upper < float("inf"):
-            return float(upper)
+        bound = number(upper)
+        if bound is not None and 0 < bound < float("inf"):
+            return bound
         raise SchemaError("'(weights)' must be declared as (0, upper) with a finite upper > 0.")
     if weights in rows and float(rows[weights].max()) > 0:
         return float(rows[weights].max())

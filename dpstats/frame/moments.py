@@ -11,17 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import ArgumentError, PublicDataError, listed
+from dpstats.errors import ArgumentError, PublicDataError, listed, number, numbers, shown
 from dpstats.frame.design import Design
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
-from dpstats.frame.table import slices
+from dpstats.frame.table import PandasTable, slices
 
 Array = npt.NDArray[np.float64]
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
+# of a second moment: what is computed from it is still finite
+_LARGEST = 1e200
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -86,11 +88,12 @@ class PublicMoments:
         array([[1.5, 1. ],
                [1. , 1.5]])
         """
-        if not (np.isfinite(share) and share > 0):
-            raise ArgumentError(f"the ridge must be a share > 0 such as 0.01, not {share}.")
+        part = number(share)
+        if part is None or not 0 < part < np.inf:
+            raise ArgumentError(f"the ridge must be a share > 0 such as 0.01, not {shown(share)}.")
         diagonal = np.diag(self.gram)
         base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
-        return replace(self, gram=self.gram + np.diag(share * base))
+        return replace(self, gram=self.gram + np.diag(part * base))
 
     def require_full_rank(self, ridge: bool = True) -> None:
         """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
@@ -105,6 +108,16 @@ class PublicMoments:
         if zero:
             said = f"the column(s) {listed(zero)} are zero in every public row"
             self._refuse(said, zero[-1], ridge)
+        odd = [
+            name
+            for name, size in zip(self.terms, rms, strict=True)
+            if not _LARGEST**-0.5 <= size <= _LARGEST**0.5
+        ]
+        if odd:
+            raise PublicDataError(
+                f"the column(s) {listed(odd)} are of a size that cannot be computed with: change "
+                "the unit."
+            )
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         null = values < _RANK_TOLERANCE * values[-1]
         if null.any():
@@ -145,23 +158,15 @@ class PublicMoments:
     def from_json(cls, text: str) -> PublicMoments:
         """Moments from what ``to_json`` has written."""
         try:
-            saved = json.loads(text)
-            design, spent = Design.from_dict(saved["design"]), saved.get("spent")
-            if spent is not None and not (isinstance(spent, int | float) and spent > 0):
-                raise TypeError
-            return cls(
-                design,
-                saved["m"],
-                np.array(saved["gram"], dtype=np.float64),
-                None if saved["cross"] is None else np.array(saved["cross"], dtype=np.float64),
-                saved["yy"],
-                saved["dropped"],
-                spent,
-            )
-        except (KeyError, TypeError, json.JSONDecodeError):
-            raise PublicDataError(
-                "this text is not what PublicMoments.to_json() has written."
-            ) from None
+            found = _loaded(cls, json.loads(text))
+            found.to_json()  # strict JSON has no infinite numbers
+        except PublicDataError:
+            raise
+        except Exception:  # whatever a text may be: it is read as untrusted
+            found = None
+        if found is None:
+            raise PublicDataError("this text is not what PublicMoments.to_json() has written.")
+        return found
 
     @classmethod
     def declare(
@@ -195,17 +200,22 @@ class PublicMoments:
         <PublicMoments: ~ x; 2 columns; 100 public rows>
         """
         design = Design.declare(formula, schema, weights=weights, offset=offset)
-        if m is not None and (isinstance(m, bool) or not isinstance(m, int) or m < 1):
-            raise PublicDataError(f"m must be the number of public rows (1 or more), not {m!r}.")
+        if m is not None and (isinstance(m, bool) or not isinstance(m, int) or not 1 <= m < 2**63):
+            raise PublicDataError(
+                f"m must be the number of public rows (1 or more), not {shown(m)}."
+            )
+        square = None if yy is None else number(yy)
+        if yy is not None and square is None:
+            raise PublicDataError(f"yy must be a number, not {shown(yy)}.")
         if (cross is None) != (yy is None):
             raise PublicDataError("declare cross and yy together, or neither.")
         if cross is not None and design.response is None:
             raise PublicDataError(f"cross needs a response: write 'y {formula.strip()}'.")
         matrix = _labelled(gram, design.terms, "gram", 2)
         vector = None if cross is None else _labelled(cross, design.terms, "cross", 1)
-        _check_moments(matrix, vector, yy)
+        _check_moments(matrix, vector, square)
         _check_constant(design, matrix)
-        return cls(design, m, matrix, vector, None if yy is None else float(yy))
+        return cls(design, m, matrix, vector, square)
 
 
 def public_moments(
@@ -252,18 +262,72 @@ def public_moments(
     for start, stop in slices(table.n, BLOCK_ROWS):
         block, alive = encode(design, table, start, stop, roles)
         y = block.y if block.offset is None else block.y - block.offset
-        wx = block.x if block.weight is None else block.x * block.weight[:, None]
-        wy = y if block.weight is None else y * block.weight
         m += int(alive.sum())
-        gram += wx.T @ block.x
-        cross += wx.T @ y
-        yy += float(wy @ y)
+        with np.errstate(all="ignore"):
+            wx = block.x if block.weight is None else block.x * block.weight[:, None]
+            wy = y if block.weight is None else y * block.weight
+            gram += wx.T @ block.x
+            cross += wx.T @ y
+            yy += float(wy @ y)
     if m == 0:
         raise PublicDataError(f"none of the {table.n} public rows can be used by '{formula}'.")
+    if not (_computable(gram) and _computable(cross) and _computable(np.array(yy))):
+        raise PublicDataError(
+            f"the public values in '{formula}' are too large to square: change their units."
+        )
     gram = (gram + gram.T) / (2 * m)
     if design.response is None:
         return PublicMoments(design, m, gram, None, None, table.n - m)
     return PublicMoments(design, m, gram, cross / m, yy / m, table.n - m)
+
+
+def _computable(values: Array) -> bool:
+    return bool((np.abs(values) < _LARGEST).all())
+
+
+def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
+    """Moments from JSON, checked in all that is used later; raises whatever it may."""
+    design = Design.from_dict(saved["design"])
+    d, m, dropped = len(design.terms), saved["m"], saved["dropped"]
+    gram, cross, yy = saved["gram"], saved["cross"], saved["yy"]
+    spent = saved.get("spent")
+    if json.loads(json.dumps(design.to_dict())) != saved["design"]:
+        raise ValueError
+    _require_encoding(design)
+    for count, least in ((m, 1), (dropped, 0)):
+        if count is not None and not (type(count) is int and least <= count < 2**63):
+            raise ValueError
+    if dropped is None or (cross is None) != (yy is None) or (cross and design.response is None):
+        raise ValueError
+    for value in (yy, spent):
+        found = number(value)
+        if value is not None and (found is None or not 0 <= found < np.inf):
+            raise ValueError
+    matrix = _shaped(gram, (d, d))
+    vector = None if cross is None else _shaped(cross, (d,))
+    _check_moments(matrix, vector, yy)
+    return cls(design, m, matrix, vector, yy, dropped, spent)
+
+
+def _shaped(values: Any, shape: tuple[int, ...]) -> Array:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError
+    return array
+
+
+def _require_encoding(design: Design) -> None:
+    """Raise, whatever it may be, where the parts of a design do not fit together."""
+    example = {
+        name: [0.5] if spec.kind == "number" else [spec.levels[0] if spec.levels else None]
+        for name, spec in design.columns.items()
+    }
+    table = PandasTable(pd.DataFrame(example))
+    roles = [role for role, used in (("y", design.response), ("weight", design.weights)) if used]
+    check_table(design, table, roles)
+    block, _ = encode(design, table, 0, 1, [*roles, "offset"])
+    if block.x.shape != (1, len(design.terms)):
+        raise ValueError
 
 
 def _labelled(values: Any, terms: tuple[str, ...], what: str, ndim: int) -> Array:
@@ -276,10 +340,9 @@ def _labelled(values: Any, terms: tuple[str, ...], what: str, ndim: int) -> Arra
                     f"the labels of {what} must be the design's columns: {shown}."
                 )
         values = values.loc[list(terms), list(terms)] if ndim == 2 else values.loc[list(terms)]
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PublicDataError(f"{what} must hold numbers.") from None
+    array = numbers(values)
+    if array is None:
+        raise PublicDataError(f"{what} must hold numbers.")
     if array.shape != (len(terms),) * ndim:
         raise PublicDataError(
             f"{what} has shape {array.shape}, but the design has the {len(terms)} columns {shown}."
@@ -291,6 +354,9 @@ def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
     for what, values in (("gram", gram), ("cross", cross), ("yy", yy)):
         if values is not None and not np.isfinite(values).all():
             raise PublicDataError(f"{what} must be finite.")
+    for what, values in (("gram", gram), ("cross", cross), ("yy", yy)):
+        if values is not None and not _computable(np.asarray(values)):
+            raise PublicDataError(f"{what} holds values that are too large: change the unit.")
     scale = float(np.abs(gram).max())
     if not np.allclose(gram, gram.T, rtol=1e-8, atol=1e-12 * scale):
         raise PublicDataError("gram must be symmetric; use (gram + gram.T) / 2.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,8 @@ def split_sides(formula: str) -> tuple[str, str]:
             # before formulaic's parser sees it, which evaluates parts of such tokens
             parse_factor(text)
             expressions.add(text)
+        elif kind == "value" and not math.isfinite(_value(text)):
+            raise FormulaError(f"a number in the formula is too large: {text[:20]}.")
         elif kind == "operator":
             # blanks between operators are not part of the token
             if "~" in text:
@@ -78,6 +81,13 @@ def split_sides(formula: str) -> tuple[str, str]:
     if not right:
         raise FormulaError(f"'{formula}': nothing stands right of ~; 'y ~ 1' fits a mean.")
     return left, right
+
+
+def _value(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:  # a text
+        return 0.0
 
 
 def expand_dot(text: str, meaning: str) -> str:

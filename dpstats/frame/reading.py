@@ -30,14 +30,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from scipy import special
 
-from dpstats.errors import ArgumentError, PassError, SchemaError, unheard
+from dpstats.errors import ArgumentError, PassError, SchemaError, called, shown, unheard
 from dpstats.frame.source import (
     Check,
     DaskPartitions,
     OneTable,
     ParquetFiles,
     Source,
-    called,
     steps,
 )
 from dpstats.frame.table import as_table
@@ -72,7 +71,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         if not (self.progress is None or isinstance(self.progress, bool)):
-            raise ArgumentError(f"progress must be True, False or None, not {self.progress!r}.")
+            raise ArgumentError(
+                f"progress must be True, False or None, not {shown(self.progress)}."
+            )
         if self.executor is None or isinstance(self.executor, Executor):
             return
         if hasattr(self.executor, "get_executor"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpstats.errors import SchemaError
+from dpstats.errors import SchemaError, number
 from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def declared_spec(name: str, value: Any) -> Declared:
     if value is float or value is int:
         return Declared(ColumnSpec("number"))
     if isinstance(value, tuple) and len(value) == 2 and all(_is_number(v) for v in value):
-        low, high = float(value[0]), float(value[1])
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        low, high = (number(v) for v in value)
+        if low is None or high is None or not -math.inf < low < high < math.inf:
             raise SchemaError(f"'{name}': (low, high) must be two finite numbers, low < high.")
         return Declared(ColumnSpec("number"), (low, high))
     if isinstance(value, list) and value:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpstats.errors import PublicDataError
+from dpstats.errors import PublicDataError, shown
 from dpstats.frame.bind import BoundFactor
 from dpstats.frame.engine import Column, Fields
 from dpstats.frame.evaluate import resolve
@@ -18,6 +18,51 @@ if TYPE_CHECKING:
     from dpstats.frame.design import Design
 
 VERSION = 1
+
+
+_LEVELS = (None, [(str, bool, int, float)])
+_NUMBER = (int, float)
+_SHAPE: Mapping[Any, Any] = {
+    "version": int,
+    "formula": str,
+    "response": (None, [str]),
+    "response_kind": (None, "number", "bool", "category"),
+    "response_levels": _LEVELS,
+    "weights": (None, str),
+    "weight_bound": (None, *_NUMBER),
+    "offsets": [str],
+    "columns": {str: {"kind": ("number", "bool", "category"), "levels": _LEVELS}},
+    "rhs": [[[str]]],
+    "factors": [
+        {
+            "text": str,
+            "kind": ("column", "expression"),
+            "full": [str],
+            "reduced": [str],
+            "spans": bool,
+            "coding": (None, [[(str, [(None, *_NUMBER)])]]),
+        }
+    ],
+    "program": [[(str, *_NUMBER, [[str]])]],
+    "states": {str: {str: object}},
+}
+"""What JSON may hold: types, words, lists of one kind, mappings, and tuples of such alternatives."""
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, tuple):
+        return any(_fits(value, one) for one in shape)
+    if isinstance(shape, list):
+        return type(value) is list and all(_fits(item, shape[0]) for item in value)
+    if isinstance(shape, Mapping):
+        if type(value) is not dict:
+            return False
+        if str in shape:
+            return all(_fits(item, shape[str]) for item in value.values())
+        return value.keys() == shape.keys() and all(_fits(value[k], shape[k]) for k in shape)
+    if isinstance(shape, type):
+        return shape is object or type(value) is shape
+    return bool(type(value) is type(shape) and value == shape)
 
 
 def design_to_dict(design: Design) -> dict[str, Any]:
@@ -62,9 +107,11 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
 
     if saved.get("version") != VERSION:
         raise PublicDataError(
-            f"these saved moments have version {saved.get('version')!r}; this dpstats reads "
+            f"these saved moments have version {shown(saved.get('version'))}; this dpstats reads "
             f"version {VERSION}. Compute them again with public_moments()."
         )
+    if not _fits(saved, _SHAPE):
+        raise PublicDataError("these saved moments hold entries of the wrong kind.")
     columns = {
         name: ColumnSpec(one["kind"], _tuple(one["levels"]))
         for name, one in saved["columns"].items()
@@ -77,11 +124,18 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
             tuple(one["full"]), tuple(one["reduced"]), one["spans"], _coding(one["coding"])
         )
         factors[piece.text] = BoundFactor(piece, resolve(piece.parse(), levels), fields)
+    if not all(type(name) is str and _fits(scale, _NUMBER) for name, scale, _ in saved["program"]):
+        raise ValueError
     program = tuple(
         Column(name, scale, tuple((text, field) for text, field in parts))
         for name, scale, parts in saved["program"]
     )
     response = None if saved["response"] is None else Piece(*saved["response"])
+    bound = saved["weight_bound"]
+    if bound is not None and not 0 < bound < np.inf:
+        raise ValueError
+    if saved["response_levels"] is not None and len(saved["response_levels"]) != 2:
+        raise ValueError
     return Design(
         formula=saved["formula"],
         terms=tuple(column.name for column in program),

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 
-from dpstats.errors import PassError, SchemaError, unheard
+from dpstats.errors import PassError, SchemaError, called, unheard
 from dpstats.frame.table import FolderTable, Table, as_table, is_arrow, slices
 
 T = TypeVar("T")
@@ -102,7 +102,8 @@ def is_path(data: Any) -> bool:
 
 
 def _is_dask(data: Any) -> bool:
-    return all(hasattr(data, name) for name in ("to_delayed", "npartitions", "columns"))
+    names = ("to_delayed", "npartitions", "columns", "compute", "_meta")
+    return not isinstance(data, type) and all(hasattr(data, name) for name in names)
 
 
 def public_table(data: Any) -> Table:
@@ -110,11 +111,6 @@ def public_table(data: Any) -> Table:
     if type(data).__name__ == "RecordBatchReader":
         raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
     return open_source(data).whole()
-
-
-def called(data: Any) -> str:
-    name = type(data).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _require_no_arguments(make: Callable[..., Any]) -> None:

@@ -8,6 +8,7 @@ among it, is in `source`.)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import SchemaError
+from dpstats.errors import SchemaError, number
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -126,11 +127,16 @@ def slices(n: int, size: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, n)
 
 
+def _finite(value: Any) -> bool:
+    found = number(value)
+    return found is not None and math.isfinite(found)
+
+
 def check_levels(name: str, levels: Iterable[Any]) -> Levels:
     """Levels as plain Python values, all text, all numbers, or all True/False."""
     plain = tuple(v.item() if isinstance(v, np.generic) else v for v in levels)
     groups = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in plain}
-    known = all(isinstance(v, str | bool | int | float) and v == v for v in plain)
+    known = all(isinstance(v, str | bool) or _finite(v) for v in plain)
     if len(groups) > 1 or not known or len(set(plain)) < len(plain):
         raise SchemaError(
             f"the levels of `{name}` must be distinct and all text, all numbers or all True/False; "

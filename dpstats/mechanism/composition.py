@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dpstats.errors import number
 from dpstats.mechanism.privacy import (
     ApproximatePrivacy,
     Privacy,
     PurePrivacy,
     Total,
+    check_delta,
     resolve_privacy,
 )
 
@@ -113,6 +115,8 @@ class Composed:
 
         Where every call is pure, or stated at one epsilon, delta may equal the slack (or be 0).
         """
+        if number(delta) != 0:
+            check_delta(delta)
         pure, found = float(self.epsilons), [math.inf]
         if not self.gaussian and delta >= self.slack:
             found.append(ApproximatePrivacy(pure, self.slack).epsilon(delta) if delta else pure)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from dpstats.errors import PrivacyError
+from dpstats.errors import PrivacyError, number, shown
 
 _LARGEST_MU = 1e9
 _LARGEST_EPSILON = 1e6
@@ -74,13 +74,12 @@ class Privacy:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta for which the total is (epsilon, delta)-private."""
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
+        epsilon = _not_negative("epsilon", epsilon)
         return min(self.slack + math.exp(_log_delta(self.mu, epsilon)), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon for which the total is (epsilon, delta)-private."""
-        _check_delta(delta)
+        check_delta(delta)
         if self.delta(0.0) <= delta:
             return 0.0
         if delta <= self.slack:
@@ -151,8 +150,7 @@ class ApproximatePrivacy:
 
     def delta(self, epsilon: float) -> float:
         """A delta at this epsilon."""
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
+        epsilon = _not_negative("epsilon", epsilon)
         if epsilon >= self.at:
             return self.slack
         rest = -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
@@ -160,7 +158,7 @@ class ApproximatePrivacy:
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon that follows at this delta."""
-        _check_delta(delta)
+        check_delta(delta)
         if delta < self.slack:
             return math.inf
         part = (delta - self.slack) / (1 - self.slack) * (1 + math.exp(-self.at))
@@ -230,8 +228,7 @@ class PurePrivacy:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta that follows at this epsilon."""
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
+        epsilon = _not_negative("epsilon", epsilon)
         if epsilon >= self.at:
             return 0.0
         return -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
@@ -240,7 +237,7 @@ class PurePrivacy:
         """Smallest epsilon that follows at this delta, which may be 0."""
         if delta == 0:
             return self.at
-        _check_delta(delta)
+        check_delta(delta)
         part = delta * (1 + math.exp(-self.at))
         return max(self.at + math.log1p(-part), 0.0) if part < 1 else 0.0
 
@@ -261,16 +258,24 @@ Cost = Privacy | PurePrivacy
 Total = Cost | ApproximatePrivacy
 
 
-def _check_delta(delta: float) -> None:
-    if not (isinstance(delta, int | float) and 0 < delta < 1):
-        raise PrivacyError(f"delta must lie strictly between 0 and 1, not {delta!r}.")
+def check_delta(delta: float) -> None:
+    found = number(delta)
+    if found is None or not 0 < found < 1:
+        raise PrivacyError(f"delta must lie strictly between 0 and 1, not {shown(delta)}.")
 
 
 def _positive(name: str, value: float) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not math.isfinite(value) or value <= 0:
-        raise PrivacyError(f"{name} must be a finite number > 0, not {value!r}.")
-    return float(value)
+    found = number(value)
+    if found is None or not 0 < found < math.inf:
+        raise PrivacyError(f"{name} must be a finite number > 0, not {shown(value)}.")
+    return found
+
+
+def _not_negative(name: str, value: float) -> float:
+    found = number(value)
+    if found is None or not 0 <= found < math.inf:
+        raise PrivacyError(f"{name} must be a number >= 0, not {shown(value)}.")
+    return found
 
 
 def resolve_privacy(
@@ -309,7 +314,7 @@ def resolve_privacy(
         assert epsilon is not None
         if delta is None:
             raise PrivacyError("epsilon= needs delta= as well, for example delta=1e-5 (below 1/n).")
-        _check_delta(delta)
+        check_delta(delta)
         total = Privacy(_mu_from_epsilon(_positive("epsilon", epsilon), float(delta)))
     if total.mu > _LARGEST_MU:
         raise PrivacyError(f"a total above mu = {_LARGEST_MU:g} protects nobody; ask for less.")

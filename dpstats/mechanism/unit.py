@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, shown
 from dpstats.mechanism.privacy import Cost, Total
 
-_MOST = 10**6
+_MOST = 10**4
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class Unit:
 
 
 def check_count(name: str, value: Any) -> int:
-    """A whole number from 1 to a million."""
+    """A whole number from 1 to ten thousand."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not 1 <= value <= _MOST:
-        raise ArgumentError(f"{name} must be a whole number, 1 or more, not {value!r}.")
+        raise ArgumentError(f"{name} must be a whole number from 1 to {_MOST}, not {shown(value)}.")
     return int(value)
 
 
 def _column(person: Any) -> str | None:
     if person is None or isinstance(person, str):
         return person
-    raise ArgumentError(f"person must be the name of a column, not {person!r}.")
+    raise ArgumentError(f"person must be the name of a column, not {shown(person)}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, DPStatsError
+from dpstats.errors import ArgumentError, DPStatsError, one_of, shown
 from dpstats.report.result import Floats
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -46,7 +46,7 @@ def plot_ellipses(
 ) -> Any:
     """Two columns of released Gaussians: the ellipse that holds ``level`` of each, and public points."""
     if not (isinstance(level, int | float) and 0 < level < 1):
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {level!r}.")
+        raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
     pair = _pair(terms, x, y)
     ax = axes(ax)
     if points is not None:
@@ -78,8 +78,8 @@ def plot_ellipses(
 
 def _pair(terms: Sequence[str], x: str | None, y: str | None) -> tuple[int, ...]:
     for name in (x, y):
-        if name is not None and name not in terms:
-            raise ArgumentError(f"no column {name!r}; the columns are {', '.join(terms)}.")
+        if name is not None and not one_of(name, terms):
+            raise ArgumentError(f"no column {shown(name)}; the columns are {', '.join(terms)}.")
     if len(terms) == 1:
         return (0,)
     if x is not None and x == y:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, number, one_of, shown
 from dpstats.report.released import Released
 
 Floats = NDArray[np.floating[Any]]
@@ -60,9 +60,10 @@ class Coefficients:
 
 def z_quantile(level: float) -> float:
     """Half width of a two-sided normal interval in standard errors."""
-    if not (isinstance(level, int | float) and 0 < level < 1):
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {level!r}.")
-    return float(stats.norm.ppf((1 + level) / 2))
+    share = number(level)
+    if share is None or not 0 < share < 1:
+        raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
+    return float(stats.norm.ppf((1 + share) / 2))
 
 
 def limit_names(level: float) -> tuple[str, str]:
@@ -90,8 +91,10 @@ class Result(Released):
         """Covariance of the coefficients: "total", or its "sampling" or "privacy" part."""
         c = self.coefficients
         parts = {"total": c.vcov, "sampling": c.sampling, "privacy": c.privacy}
-        if part not in parts:
-            raise ArgumentError(f"part must be 'total', 'sampling' or 'privacy', not {part!r}.")
+        if not one_of(part, parts):
+            raise ArgumentError(
+                f"part must be 'total', 'sampling' or 'privacy', not {shown(part)}."
+            )
         return pd.DataFrame(parts[part], index=list(c.terms), columns=list(c.terms))
 
     def confint(self, level: float = 0.95) -> pd.DataFrame:

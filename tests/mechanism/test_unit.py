@@ -88,9 +88,9 @@ def test_units_say_whom_they_protect() -> None:
     assert Unit(2, "id").group(2).group(3).together == 6
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, math.nan, 10**7])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, math.nan, 10**5])
 def test_numbers_of_rows_are_whole(value: Any) -> None:
-    with pytest.raises(ArgumentError, match="rows_per_person must be a whole number"):
+    with pytest.raises(ArgumentError, match="rows_per_person must be a whole number from 1 to"):
         Unit.of(value, None)
     with pytest.raises(ArgumentError, match="k must be"):
         check_count("k", value)
