@@ -403,8 +403,8 @@ def _check(release: Any, statistic: Any, trials: Any, confidence: Any) -> None:
     whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
     if not whole or trials < _FEWEST:
         raise ArgumentError(
-            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each of "
-            "the two data sets. Below some hundreds an audit finds gross mistakes alone."
+            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each "
+            "of the two data sets. Below some hundreds an audit finds gross mistakes alone."
         )
     number = isinstance(confidence, float | np.floating)
     if not number or not 0.5 <= confidence < 1:

@@ -94,6 +94,8 @@ def penalised_path(
     free = np.ones(len(size))
     if intercept is not None:
         free[intercept] = 0.0
+    if not free.any():
+        raise ArgumentError("a path needs a column besides the intercept, which is not penalised.")
     found = _grid(moments, cross, free, mix) if lambdas is None else numbers(lambdas)
     grid = np.zeros(0) if found is None else np.atleast_1d(found)
     if grid.ndim > 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
