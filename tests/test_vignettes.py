@@ -29,3 +29,13 @@ def test_large_data() -> None:
     assert len(same) == 3
     assert len(set(same)) == 1
     assert "can be read once only" in page
+
+
+def test_guarantee() -> None:
+    page = run("guarantee.py", "--trials", "600")
+    assert "Unit of privacy: one person replaced by another" in page
+    assert "in 2 calls" in page
+    assert "The call asks for mu = 0.8" in page
+    assert page.count("The claim is REFUTED") == 1
+    assert page.count("Not refuted") == 1
+    assert " releases: 0 claims refuted" in page
