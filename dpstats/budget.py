@@ -12,6 +12,7 @@ import os
 import threading
 from collections import Counter
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -25,6 +26,7 @@ from dpstats.errors import (
     BudgetExceeded,
     DPStatsError,
     PassError,
+    PlanWarning,
     shown,
 )
 from dpstats.frame.source import is_path
@@ -70,13 +72,14 @@ class Budget:
     Notes
     -----
     Calls may be chosen after seeing what earlier ones released. The limits are fixed before, and mu^2,
-    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021). In a budget of
-    epsilon and delta whose first call is stated at one epsilon (``calibration="dp"``, "paper")
+    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021). Where all calls
+    are pure it is enough, with epsilon and delta as well, that epsilons add up to epsilon. In a budget
+    of epsilon and delta whose first call is stated at one epsilon (``calibration="dp"``, "paper")
     epsilons and deltas add, and Gaussian calls need a budget of their own.
 
     Examples
     --------
-    >>> from dpstats import dp_lm
+    >>> from dpstats import Budget, dp_lm
     >>> from dpstats.datasets import fair
     >>> public, private = fair()
     >>> budget = Budget(mu=1)
@@ -110,7 +113,7 @@ class Budget:
                 )
             self._ledger: Ledger = MemoryLedger(terms)
         elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
-            self._ledger = FileLedger(Path(path).expanduser(), terms)
+            self._ledger = FileLedger(Path(path), terms)
         else:
             raise ArgumentError(f"path must name a file, not {shown(path)}.")
         self._terms = self._ledger.terms
@@ -269,35 +272,38 @@ class Budget:
             f"({self._ledger.name}) has {in_unit(left, allowance)} left of "
             f"{in_unit(allowance.total, allowance)}. Nothing was read or charged. "
         )
-        if caps.alone and isinstance(cost, Privacy):
+        if not caps.mu and isinstance(cost, Privacy):
             said += (
                 "Its epsilons and deltas add up, because its first call was not Gaussian; Gaussian "
                 "calls need another budget, or one that was opened with slack=."
                 if allowance.delta
                 else "A budget of epsilon alone is for calls with epsilon alone."
             )
-        elif cost.slack and not caps.alone and state.spent.slack + cost.slack > caps.slack:
+        elif cost.slack and caps.mu and state.spent.slack + cost.slack > caps.slack:
             said += (
                 f"The call holds up to a probability of {cost.slack:.3g}, and the budget allows "
                 f"{caps.slack:.3g} of it in all, {max(caps.slack - state.spent.slack, 0):.3g} more: "
                 "open it with slack=."
             )
-        else:
+        elif state.entries:
             said += "budget.table() shows what it was spent on."
-        return BudgetExceeded(said[0].upper() + said[1:], cost, left)
+        return BudgetExceeded((said[0].upper() + said[1:]).rstrip(), cost, left)
 
     def _read(self) -> _State:
         with self._lock:
-            self._learn(self._ledger.news())
+            self._ledger.news(self._learn)
             return self._state
 
     def _learn(self, lines: list[Line]) -> None:
+        """Add lines to the state, all or none of them: a person may press Ctrl-C."""
+        state = self._state.copy()
         for line in lines:
-            self._state.learn(line)
+            state.learn(line)
+        self._state = state
 
     def __reduce__(self) -> Any:
         if isinstance(self._ledger, FileLedger):
-            return _again, (str(self._ledger.path.absolute()),)
+            return _again, (str(self._ledger.path),)
         raise BudgetError(
             "a budget in memory cannot be copied or sent to another process; give it a file: "
             "Budget(..., path='study.budget')."
@@ -317,7 +323,14 @@ class _State:
         self.spent = Composed()
         self.entries: dict[int, Entry] = {}
 
+    def copy(self) -> _State:
+        new = copy(self)
+        new.entries = dict(self.entries)
+        return new
+
     def learn(self, line: Line) -> None:
+        if line.number <= self.last:
+            return
         self.last = line.number
         if line.event == "charge":
             self.first = self.first or line.cost
@@ -386,7 +399,8 @@ class Charge:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, DPStatsError) and not isinstance(error, PassError):
+        # a warning about the plan is an error where a user has turned warnings into errors
+        if isinstance(error, DPStatsError | PlanWarning) and not isinstance(error, PassError):
             self._note("withdrawn")
 
     def released(self, result: _R) -> _R:

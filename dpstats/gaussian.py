@@ -120,7 +120,7 @@ def dp_mean(
     with charge:
         rows = private_rows(points.design, data, "dp_mean", unit, executor, progress)
         plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
-    _warn(plan.warnings)
+        _warn(plan.warnings)
     with CellSession(rows, points.origin, known.units, total, make_noise(seed)) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
     notes = plan.warnings + fit.notes + delta_note(delta, rows.n) + same_table(public, data)
@@ -237,7 +237,7 @@ def dp_mvnorm(
         rows = private_rows(points.design, data, "dp_mvnorm", unit, executor, progress)
         _check_size(rows.n, len(points.terms))
         plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
-    _warn(plan.warnings)
+        _warn(plan.warnings)
     with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
         if method == "paper":
             fit = papers_gaussian(session, points, plan)

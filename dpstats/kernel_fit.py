@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpstats.bounds.bound import Bound, Premise
 from dpstats.bounds.eptr import no_reply_error, noise_error, sampling_error, unanswered
-from dpstats.errors import ArgumentError, PrivacyError, numbers, shown
+from dpstats.errors import ArgumentError, PlanWarning, PrivacyError, numbers, shown
 from dpstats.estimate.matrices import Floats
 from dpstats.kernel_model import NodesCurve, SumsCurve
 from dpstats.kernel_plan import CurveSetting
@@ -255,7 +255,7 @@ def papers_points(
         warnings.warn(
             f"method='paper' answers one point: {count} points share the budget, epsilon / {count} and "
             f"delta / {count} each. method='gp' answers a whole curve for the price of one.",
-            UserWarning,
+            PlanWarning,
             stacklevel=3,
         )
     each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)

@@ -23,9 +23,8 @@ from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
-from urllib.parse import quote
 
-from dpstats.errors import BudgetError, shown
+from dpstats.errors import BudgetError
 from dpstats.mechanism.composition import Allowance
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
 
@@ -109,6 +108,7 @@ class Asked:
 
 Write = Callable[[int], Line]
 """From the number of the next line to that line; raises where it may not be written."""
+Seen = Callable[[list[Line]], None]
 
 
 class Ledger(Protocol):
@@ -121,10 +121,10 @@ class Ledger(Protocol):
     def name(self) -> str:
         """How a statement calls it."""
 
-    def news(self) -> list[Line]:
-        """Lines that this object has not given out yet."""
+    def news(self, seen: Seen) -> None:
+        """Tell the lines that were not told yet; those that ``seen`` was stopped at come again."""
 
-    def append(self, seen: Callable[[list[Line]], None], write: Write) -> None:
+    def append(self, seen: Seen, write: Write) -> None:
         """Add a line while nobody else can: ``seen`` is told the news before ``write`` decides."""
 
 
@@ -145,20 +145,19 @@ class MemoryLedger:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self._last = 0
-        self._new: list[Line] = []
+        self._lines: list[Line] = []
+        self._told = 0
         self._process = os.getpid()
 
-    def news(self) -> list[Line]:
+    def news(self, seen: Seen) -> None:
         self._require_home()
-        new, self._new = self._new, []
-        return new
+        new = self._lines[self._told :]
+        seen(new)
+        self._told += len(new)
 
-    def append(self, seen: Callable[[list[Line]], None], write: Write) -> None:
-        seen(self.news())
-        line = write(self._last + 1)
-        self._last = line.number
-        self._new.append(line)
+    def append(self, seen: Seen, write: Write) -> None:
+        self.news(seen)
+        self._lines.append(write(len(self._lines) + 1))
 
     def _require_home(self) -> None:
         if os.getpid() != self._process:
@@ -182,16 +181,21 @@ class FileLedger:
     """
 
     def __init__(self, path: Path, terms: Terms | None) -> None:
-        self.path = path
         self.name = str(path)
-        if not _there(path):
+        self.path = _whole(path)  # a process may change its folder
+        if not os.path.lexists(self.path):
             if terms is None:
                 raise BudgetError(
                     f"there is no budget '{path}'; a new one needs its total: Budget(mu=2, path=...)."
                 )
-            _create(path, terms)
+            _create(self.path, terms)
+        # at first in a way that cannot write: to open another application's database may change it
+        with self._connected("ro&immutable=1") as connection:
+            # without locks: a file that a process makes longer at this moment is not a damaged one
+            connection.execute("PRAGMA writable_schema = ON")
+            self._require_ours(connection)
         with self._connected() as connection:
-            self.terms = self._terms_in(connection)
+            self.terms = self._head(connection)[0]
             if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
                 raise _damaged(self.name)
         self._known, self._digest = 0, _digest("", self.terms)
@@ -201,23 +205,29 @@ class FileLedger:
                 "Budget(path=...) alone takes it as it is; another total needs another file."
             )
 
-    def news(self) -> list[Line]:
+    def news(self, seen: Seen) -> None:
         with self._connected() as connection:
-            return self._news(connection)
+            connection.execute("BEGIN")
+            self._news(connection, seen)
 
-    def append(self, seen: Callable[[list[Line]], None], write: Write) -> None:
+    def append(self, seen: Seen, write: Write) -> None:
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            seen(self._news(connection))
+            self._news(connection, seen)
             line = write(self._known + 1)
             digest = _digest(self._digest, line)
             marks = ", ".join("?" * (len(fields(Line)) + 1))
             connection.execute(f"INSERT INTO log VALUES ({marks})", (*astuple(line), digest))
+            connection.execute("UPDATE budget SET head = ?", (digest,))
             connection.execute("COMMIT")
+        seen([line])
+        self._known, self._digest = line.number, digest
 
-    def _news(self, connection: sqlite3.Connection) -> list[Line]:
+    def _news(self, connection: sqlite3.Connection, seen: Seen) -> None:
         """Lines after the last one that was read, which must still be what it was."""
-        if self._terms_in(connection) != self.terms:
+        self._require_ours(connection)
+        terms, head = self._head(connection)
+        if terms != self.terms:
             raise _changed(self.name)
         rows = connection.execute(
             "SELECT * FROM log WHERE number >= ? ORDER BY number", (self._known,)
@@ -232,10 +242,12 @@ class FileLedger:
                 raise _damaged(self.name)
             number, before = line.number, digest
             lines.append(line)
+        if before != head:
+            raise _damaged(self.name)
+        seen(lines)
         self._known, self._digest = number, before
-        return lines
 
-    def _terms_in(self, connection: sqlite3.Connection) -> Terms:
+    def _require_ours(self, connection: sqlite3.Connection) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != _APPLICATION:
@@ -245,10 +257,14 @@ class FileLedger:
                 f"'{self.name}' was written by another version of dpstats (its format is {version}, "
                 f"this version reads {_VERSION})."
             )
-        found = connection.execute("SELECT terms, digest FROM budget").fetchall()
-        if len(found) != 1:
+
+    def _head(self, connection: sqlite3.Connection) -> tuple[Terms, str]:
+        """The terms, and the digest of the last line: without it, lost last lines would not show."""
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        found = connection.execute("SELECT terms, digest, head FROM budget").fetchall()
+        if journal != "delete" or len(found) != 1:
             raise _damaged(self.name)
-        text, digest = found[0]
+        text, digest, head = found[0]
         try:
             said = json.loads(text)
             terms = Terms(Allowance(**said.pop("allowance")), **said)
@@ -256,31 +272,37 @@ class FileLedger:
             raise _damaged(self.name) from None
         if digest != _digest("", terms):
             raise _damaged(self.name)
-        return terms
+        return terms, str(head)
 
     @contextlib.contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connected(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         try:
-            with contextlib.closing(_connect(self.path, "rw")) as connection:
+            with contextlib.closing(_connect(self.path, mode)) as connection:
                 yield connection
             return
         except sqlite3.Error as error:
             said = _explained(self.name, error)
+        except UnicodeDecodeError:  # a message about a damaged schema, which quotes it
+            said = _damaged(self.name)
         raise said
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    where = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    connection = sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)
-    connection.execute("PRAGMA synchronous = EXTRA")
-    return connection
-
-
-def _there(path: Path) -> bool:
+def _whole(path: Path) -> Path:
     try:
-        return path.exists()
-    except (OSError, ValueError):  # no name for a file; told when it is made
-        return False
+        return path.expanduser().absolute()
+    except (OSError, RuntimeError) as error:  # no such user; the folder is gone
+        raise BudgetError(f"the budget '{path}' cannot be found: {error}") from None
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    where = f"{path.as_uri()}?mode={mode}"
+    connection = sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _create(path: Path, terms: Terms) -> None:
@@ -289,7 +311,7 @@ def _create(path: Path, terms: Terms) -> None:
     Where another process was faster, its ledger stays.
     """
     try:
-        handle, name = tempfile.mkstemp(".new", f".{path.name}.", path.absolute().parent)
+        handle, name = tempfile.mkstemp(".new", f".{path.name}.", path.parent)
         os.close(handle)
         made = Path(name)
         try:
@@ -300,23 +322,27 @@ def _create(path: Path, terms: Terms) -> None:
                     for f in fields(Line)
                 )
                 connection.execute(f"CREATE TABLE log ({columns}, digest NOT NULL)")
-                connection.execute("CREATE TABLE budget (terms NOT NULL, digest NOT NULL)")
-                said = (json.dumps(asdict(terms)), _digest("", terms))
-                connection.execute("INSERT INTO budget VALUES (?, ?)", said)
+                connection.execute(
+                    "CREATE TABLE budget (terms NOT NULL, digest NOT NULL, head NOT NULL)"
+                )
+                start = _digest("", terms)
+                said = (json.dumps(asdict(terms)), start, start)
+                connection.execute("INSERT INTO budget VALUES (?, ?, ?)", said)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
                 connection.execute("COMMIT")
             _named(made, path)
         finally:
             made.unlink()
-        folder = os.open(path.absolute().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if os.name != "nt":  # where folders cannot be opened
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except (OSError, ValueError, sqlite3.Error) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise BudgetError(f"the budget {shown(str(path))} cannot be made: {why}.") from None
+        said_of_it = error.strerror if isinstance(error, OSError) else str(error)
+        raise BudgetError(f"the budget '{path}' cannot be made: {said_of_it}.") from None
 
 
 def _named(made: Path, path: Path) -> None:
@@ -327,9 +353,13 @@ def _named(made: Path, path: Path) -> None:
             raise
         except OSError:  # a file system without links
             with open(path, "xb") as file:
-                file.write(made.read_bytes())
-                file.flush()
-                os.fsync(file.fileno())
+                try:
+                    file.write(made.read_bytes())
+                    file.flush()
+                    os.fsync(file.fileno())
+                except BaseException:  # the file is ours, and a part of it is of no use
+                    path.unlink()
+                    raise
 
 
 def _digest(before: str, thing: Line | Terms) -> str:
@@ -400,5 +430,7 @@ def _explained(name: str, error: sqlite3.Error) -> BudgetError:
             f"the budget '{name}' cannot be written (read-only): nothing is charged."
         )
     if "unable to open" in text:
-        return BudgetError(f"the budget '{name}' cannot be opened: is it gone, or unreadable?")
+        return BudgetError(
+            f"the budget '{name}' cannot be opened: is it gone or unreadable, or its folder read-only?"
+        )
     return BudgetError(f"the budget '{name}' cannot be used: {text}.")

@@ -160,9 +160,9 @@ def dp_mixture(
         if rows.n < 2 * (k or 1):
             raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
         require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
-    said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
-    for message in said:
-        warnings.warn(message, PlanWarning, stacklevel=2)
+        said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
+        for message in said:
+            warnings.warn(message, PlanWarning, stacklevel=2)
     with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)

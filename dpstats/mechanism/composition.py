@@ -13,6 +13,14 @@ because they bound the privacy loss path by path. Limits that trade one sum for 
 much slack as mu has left over", are not covered: an analyst could decide by what was seen. Therefore a
 budget in epsilon and delta lays down at its first call, from that call's cost alone, how much of delta
 is for slack.
+
+*Two limits at once.* With that slack s fixed, it is enough that mu stays within its limit m, or that no
+call is Gaussian and epsilons stay within epsilon. Off the events of slack, which have probability s at
+most, let p and q be the densities of all that is released, on neighbours. Where a path ends above m, no
+call on it was Gaussian, epsilons bound log(p / q) by epsilon, and p - e^epsilon q <= 0. Paths that end
+within m have the same densities if the analyst is stopped before going beyond, and then everything is
+m-GDP: over them, p - e^epsilon q adds up to delta_m(epsilon) at most. In all s + delta_m(epsilon) <=
+delta.
 """
 
 from __future__ import annotations
@@ -137,26 +145,28 @@ def _alone(cost: Total) -> Composed:
 
 @dataclass(frozen=True)
 class Caps:
-    """Limits of sums, fixed before they are spent; infinite where a sum does not count.
+    """Limits of sums, fixed before they are spent.
 
-    ``alone``: epsilons add, so that no Gaussian call fits.
+    mu and rho limit all calls (infinite where one does not count). Where no call is Gaussian, it is
+    enough that epsilons stay within ``epsilon``. mu = 0: no Gaussian call fits.
     """
 
     mu: float = math.inf
     rho: float = math.inf
-    epsilon: float = math.inf
+    epsilon: float = 0.0
     slack: float = 0.0
-    alone: bool = False
 
     def hold(self, spent: Composed) -> bool:
         """Whether the sums are within their limits, to twelve digits: what callers type is rounded."""
-        return not (
-            _above(spent.squares, _square(self.mu))
-            or _above(spent.rhos, self.rho)
-            or _above(spent.epsilons, self.epsilon)
-            or _above(spent.slacks, self.slack)
-            or (self.alone and spent.gaussian > 0)
+        if _above(spent.slacks, self.slack):
+            return False
+        return self.gaussian(spent) or (
+            not spent.gaussian and not _above(spent.epsilons, self.epsilon)
         )
+
+    def gaussian(self, spent: Composed) -> bool:
+        """Whether the limits of mu and rho hold."""
+        return not (_above(spent.squares, _square(self.mu)) or _above(spent.rhos, self.rho))
 
 
 def _square(value: float) -> Fraction | float:
@@ -204,29 +214,35 @@ class Allowance:
 
         A rectangle of limits (mu, slack) is safe when slack + delta_mu(epsilon) <= delta, and so is
         (sum of epsilons, sum of slacks) = (epsilon, delta) when no call is Gaussian: that one is
-        taken where the first call is stated at one epsilon, or is pure and large.
+        taken where the first call is stated at one epsilon, or is pure and large. Beside the first,
+        epsilons may add up to epsilon with the same limit of slack; see the module.
         """
         if self.unit == "mu":
             return Caps(mu=self.level, slack=self.slack or 0.0)
         if self.unit == "rho":
             return Caps(rho=self.level, slack=self.slack or 0.0)
         if not self.delta:
-            return Caps(epsilon=self.level, alone=True)
+            return Caps(mu=0.0, epsilon=self.level)
         if self.slack is not None:
-            return Caps(mu=self._gaussian(self.slack).mu, slack=self.slack)
-        apart = Caps(epsilon=self.level, slack=self.delta, alone=True)
+            return self._shared(self.slack)
+        apart = Caps(mu=0.0, epsilon=self.level, slack=self.delta)
         if isinstance(first, ApproximatePrivacy):
             return apart
         slack = _SLACK_SHARE * self.delta
         if first is not None and first.slack:
             wanted = self._repeated(first) * first.slack
             slack = max(slack, min(wanted, _LARGEST_SHARE * self.delta))
-        shared = Caps(mu=self._gaussian(slack).mu, slack=slack)
-        if first is None or shared.hold(Composed().plus(first)):
+        shared = self._shared(slack)
+        if first is None:
             return shared
-        if isinstance(first, PurePrivacy):
-            return apart
-        return Caps(mu=self._gaussian(first.slack).mu, slack=first.slack)
+        alone = Composed().plus(first)
+        if shared.gaussian(alone) and shared.hold(alone):
+            return shared
+        return apart if isinstance(first, PurePrivacy) else self._shared(first.slack)
+
+    def _shared(self, slack: float) -> Caps:
+        slack = min(slack, self.delta)
+        return Caps(mu=self._gaussian(slack).mu, epsilon=self.level, slack=slack)
 
     def _repeated(self, first: Privacy | PurePrivacy) -> float:
         """How often a call could be made again: delta is then divided as its repetitions need it."""
@@ -250,17 +266,17 @@ class Allowance:
 
     def left(self, spent: Composed, first: Total | None) -> Total:
         """What a next call without slack could spend; the whole while nothing is spent."""
-        if first is None:
+        if first is None and self.slack is None:
             return self.total
         caps = self.caps(first)
-        if caps.alone:
-            epsilon = _rest(Fraction(caps.epsilon), spent.epsilons)
-            if not self.delta:
-                return PurePrivacy(epsilon)
-            return ApproximatePrivacy(epsilon, _rest(Fraction(caps.slack), spent.slacks))
         if not math.isinf(caps.rho):
             return Privacy(math.sqrt(2 * _rest(Fraction(caps.rho), spent.rhos)))
-        return Privacy(math.sqrt(_rest(Fraction(caps.mu) ** 2, spent.squares)))
+        if caps.mu and caps.gaussian(spent):
+            return Privacy(math.sqrt(_rest(Fraction(caps.mu) ** 2, spent.squares)))
+        epsilon = _rest(Fraction(caps.epsilon), spent.epsilons)
+        if caps.mu or not self.delta:
+            return PurePrivacy(epsilon)
+        return ApproximatePrivacy(epsilon, _rest(Fraction(caps.slack), spent.slacks))
 
 
 def _rest(limit: Fraction, spent: Fraction) -> float:

@@ -87,7 +87,7 @@ def statement_page(statement: Statement, whole: bool) -> Page:
     items = (
         ("Ledger", s.name),
         ("Total", in_all_units(total, delta) + allowed),
-        ("Spent", f"{in_all_units(s.spent, delta)}, in {_counted(len(s.entries))}"),
+        ("Spent", _spent(s, delta)),
         ("Remaining", in_all_units(Composed().plus(s.remaining), delta)),
         ("Unit", unit),
     )
@@ -105,8 +105,11 @@ def _delta(statement: Statement) -> float:
     return max(_SHOWN_DELTA, 10 * (allowance.slack or 0.0) if statement.spent.slack else 0.0)
 
 
-def _counted(n: int) -> str:
-    return "1 call" if n == 1 else f"{n} calls"
+def _spent(statement: Statement, delta: float) -> str:
+    n = len(statement.entries)
+    if not n:
+        return "nothing"
+    return f"{in_all_units(statement.spent, delta)}, in {'1 call' if n == 1 else f'{n} calls'}"
 
 
 def _charges(statement: Statement) -> Table:
@@ -115,8 +118,9 @@ def _charges(statement: Statement) -> Table:
     for entry in entries:
         running = running.plus(entry.cost)
         sums.append(running)
-    rho = statement.allowance.unit == "rho"
-    ours = [c.rho if rho else c.mu for c in sums]
+    unit, delta = statement.allowance.unit, statement.allowance.delta
+    epsilons = unit == "epsilon"
+    ours = [c.epsilon(delta) if epsilons else c.rho if unit == "rho" else c.mu for c in sums]
     costs = [Composed().plus(e.cost) for e in entries]
     return Table.from_columns(
         [
@@ -126,7 +130,7 @@ def _charges(statement: Statement) -> Table:
             Column("mu", [_number(c.mu) for c in costs], [c.mu for c in costs]),
             Column("rho", [_number(c.rho) for c in costs], [c.rho for c in costs]),
             Column("delta0", [_slack(c) for c in costs], [c.slack for c in costs]),
-            Column(f"{'rho' if rho else 'mu'} in all", [_number(v) for v in ours], ours),
+            Column(f"{unit} in all", [_number(v) for v in ours], ours),
         ],
         main=True,
     )
