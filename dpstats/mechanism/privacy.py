@@ -27,6 +27,7 @@ from scipy import optimize, special
 
 from dpstats.errors import PrivacyError, number, shown
 
+_SMALLEST_MU = 1e-9
 _LARGEST_MU = 1e9
 _LARGEST_EPSILON = 1e6
 
@@ -316,6 +317,8 @@ def resolve_privacy(
             raise PrivacyError("epsilon= needs delta= as well, for example delta=1e-5 (below 1/n).")
         check_delta(delta)
         total = Privacy(_mu_from_epsilon(_positive("epsilon", epsilon), float(delta)))
+    if total.mu < _SMALLEST_MU:
+        raise PrivacyError(f"a total of mu = {total.mu:.3g} leaves nothing but noise: ask for more.")
     if total.mu > _LARGEST_MU:
         raise PrivacyError(f"a total above mu = {_LARGEST_MU:g} protects nobody; ask for less.")
     return total
