@@ -28,6 +28,7 @@ import pandas as pd
 
 from dpstats.audit_neighbours import worst_neighbours
 from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
+from dpstats.budget import require_no_budget
 from dpstats.errors import ArgumentError, PrivacyError, number, shown
 from dpstats.estimate.attack import (
     Allowed,
@@ -165,8 +166,15 @@ class Audit:
                 self.confidence,
                 self.points,
                 self.notes,
+                self.reach,
             )
         )
+
+    @property
+    def reach(self) -> float:
+        """The largest mu that so many runs could show, if they always told the data sets apart."""
+        failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
+        return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
 
     def __repr__(self) -> str:
         return self.summary().to_text()
@@ -181,6 +189,7 @@ def audit(
     *,
     claim: Claim | None = None,
     mu: float | None = None,
+    rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     trials: int = 10_000,
@@ -202,14 +211,15 @@ def audit(
         checked: an audit of data sets that differ in more refutes nothing. See `worst_neighbours`.
     claim : object with ``delta(epsilon)``, optional
         Such as ``fit.privacy``.
-    mu, epsilon : float, optional
-        Or the claim in one unit: mu-GDP, or epsilon at ``delta`` (0, pure, if that is left out). If
-        nothing is claimed and the release returns a result of the package, its own privacy is the claim;
-        else there are lower bounds alone.
+    mu, rho, epsilon : float, optional
+        Or the claim in one unit: mu-GDP, the rho of a Gaussian release, or epsilon at ``delta`` (0,
+        pure, if that is left out). If nothing is claimed and the release returns a result of the
+        package, its own privacy is the claim; else there are lower bounds alone.
     delta : float, optional
         At which the lower bound of epsilon is given; the claim's own, if it has one, or 1e-5.
     trials : int
-        Runs in all, half of them on either data set; 40 or more.
+        Runs in all, half of them on either data set; 40 or more. Some thousands tell noise that is a
+        third too small; a fit of ten milliseconds then takes a minute.
     confidence : float
         Of everything that is reported, together.
     statistic : function, optional
@@ -225,7 +235,8 @@ def audit(
     Raises
     ------
     DPStatsError
-        If an argument makes no sense, or an outcome holds no numbers.
+        If an argument makes no sense, an outcome holds no numbers, or a budget is open, which should
+        not pay for test data.
 
     Notes
     -----
@@ -257,9 +268,11 @@ def audit(
     >>> print(found.summary().to_text().splitlines()[1])
     Claim:      epsilon = 1 (pure)
     """
+    require_no_budget()
     first, second = _pair(neighbours)
     _check(release, statistic, trials, confidence)
-    claim = _claim_of(claim, mu, epsilon, delta)
+    claim = _claim_of(claim, mu, rho, epsilon, delta)
+    outcome: Any = None
     runs: tuple[list[Any], list[Any]] = ([], [])
     for _ in range(trials // 2):  # in turn, so that a release that drifts drifts on both
         for side, data in zip(runs, (first, second), strict=True):
@@ -270,6 +283,11 @@ def audit(
     learn, choose = (round(part * (trials // 2)) for part in (_LEARN, _LEARN + _CHOOSE))
     columns = columns_of([one for side in runs for one in side[:choose]])
     tables = [matrix_of(side, columns) for side in runs]
+    if _all_same(tables) and getattr(getattr(outcome, "privacy", None), "seeded", False):
+        raise ArgumentError(
+            "release has a fixed seed: every run returned the same. Leave seed= out, or let it change "
+            "from call to call."
+        )
     return _audit_of(tables, learn, choose, columns, claim, _delta_of(claim, delta), confidence)
 
 
@@ -285,7 +303,7 @@ def _audit_of(
     """From runs on either data set: the first to learn scores, the next to choose, the last to count."""
     learnt = [x[:learn] for x in tables]
     counted = [x[choose:] for x in tables]
-    names = [f"({name})" if name == NO_REPLY else name for name in columns]
+    names = ["missing (None or NaN)" if name == NO_REPLY else name for name in columns]
     scores = learn_scores(learnt[0], learnt[1], names)
     allowed = None if claim is None else _allowed(claim)
     objectives: dict[str, Objective] = {} if allowed is None else {"claim": _evidence(allowed)}
@@ -376,12 +394,18 @@ def _along(
 
 
 def _notes(tables: Sequence[Floats]) -> tuple[str, ...]:
-    if not all(np.array_equal(x, np.broadcast_to(x[0], x.shape), equal_nan=True) for x in tables):
+    if not _all_same(tables):
         return ()
     return (
         "on either data set every run returned the same. If that is because of a fixed seed, the runs "
-        "are not independent and nothing here holds: let the seed change from call to call.",
+        "are not independent and nothing here holds, the verdict above least of all: let the seed "
+        "change from call to call. (If there is no noise at all, it holds.)",
     )
+
+
+def _all_same(tables: Sequence[Floats]) -> bool:
+    """Whether on either side no run differs from another."""
+    return all(np.array_equal(x, np.broadcast_to(x[0], x.shape), equal_nan=True) for x in tables)
 
 
 # --- arguments ---------------------------------------------------------------------------------------
@@ -411,9 +435,9 @@ def _check(release: Any, statistic: Any, trials: Any, confidence: Any) -> None:
         raise ArgumentError(f"confidence must lie in [0.5, 1), not {shown(confidence)}.")
 
 
-def _claim_of(claim: Any, mu: Any, epsilon: Any, delta: Any) -> Any:
+def _claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
     """The claim that the arguments make, or None."""
-    said = {"claim": claim, "mu": mu, "epsilon": epsilon}
+    said = {"claim": claim, "mu": mu, "rho": rho, "epsilon": epsilon}
     given = [name for name, value in said.items() if value is not None]
     if len(given) > 1:
         raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
@@ -425,12 +449,12 @@ def _claim_of(claim: Any, mu: Any, epsilon: Any, delta: Any) -> Any:
                 "claim must have a method delta(epsilon), such as fit.privacy; or say mu= or epsilon=."
             )
         return claim
-    for name, value in (("mu", mu), ("epsilon", epsilon)):
+    for name, value in (("mu", mu), ("rho", rho), ("epsilon", epsilon)):
         size = number(value)
         if value is not None and (size is None or not 0 <= size < math.inf):
             raise PrivacyError(f"{name} must be a finite number >= 0, not {shown(value)}.")
-    if mu is not None:
-        return Privacy(float(mu))
+    if mu is not None or rho is not None:
+        return Privacy(float(mu) if mu is not None else math.sqrt(2 * float(rho)))
     if epsilon is None:
         return None
     # not the Gaussian through that point: that would claim more

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
+from dpstats.budget import require_no_budget
 from dpstats.errors import ArgumentError, shown
 from dpstats.estimate.attack import Floats, distance, learn_scores
 
@@ -252,6 +253,7 @@ def worst_neighbours(
     >>> int((data != other).sum()), bool(abs(other).max() > 1e5)
     (1, True)
     """
+    require_no_budget()
     if not callable(release):
         raise ArgumentError("release must be a function of a data set; each call is one run.")
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 10:

@@ -16,7 +16,14 @@ import numpy as np
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
 from dpstats.budget import Budget, charged
-from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    delta_note,
+    private_rows,
+    same_table,
+)
 from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
@@ -26,7 +33,6 @@ from dpstats.ptr_call import (
     ALONE,
     Kind,
     choose,
-    delta_note,
     require_bounds,
     resolve_spend,
 )
@@ -143,7 +149,7 @@ def eptr_bayes(
         )
     check_limits(design, public is None, limits, ALONE)
     call = call_text("eptr_bayes", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)
         geometry = find_geometry(

@@ -34,7 +34,7 @@ from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms,
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit, check_count
-from dpstats.report.budget import Entry, Statement, in_unit, statement_page
+from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.report.released import Released
 from dpstats.report.table import Page
 
@@ -47,11 +47,13 @@ SLACK = 1e-5
 class Budget:
     """A total that many calls share, with a ledger of what each has spent.
 
-    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every call
-    of this process inside is charged to it. A call is charged before it reads a private row. One that
-    would spend more than is left raises `BudgetExceeded` and reads nothing; one that fails before it
-    has read anything is not charged; one that is broken off later stays charged. What is computed from a
-    release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
+    call inside that names no other is charged to it, in any thread; so are calls of processes that
+    are started meanwhile, if it has a file (pools that were there before need ``budget=``). A call
+    is charged before it reads a private row. One that would spend more than is left raises
+    `BudgetExceeded` and reads nothing; one that fails before it has read anything is not charged;
+    one that is broken off later stays charged. What is computed from a release (``update``,
+    ``path``, ``predict``, ``anova``) costs nothing.
 
     Parameters
     ----------
@@ -59,9 +61,12 @@ class Budget:
         The total in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone for pure
         differential privacy. May be left out where ``path`` is an existing budget.
     path : str or path, optional
-        A file that keeps the ledger; made if it does not exist. Several processes may use it at once.
-        Without a path the budget ends with the process. The ledger is as safe as the file: who may
-        delete it, or put an old copy in its place, may spend twice.
+        A file that keeps the ledger. With a total it is made if it is not there: say
+        ``Budget(mu=2, path="study.budget")`` the first time and ``Budget(path="study.budget")``
+        later, which takes no mistyped name for a new study. Several processes may use it at
+        once, and other people who may write the file and its folder. Without a path the budget
+        ends with the process. The ledger is as safe as the file: who may delete it, or put an
+        old copy in its place, may spend twice.
     slack : float, optional
         Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
         it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
@@ -72,10 +77,14 @@ class Budget:
     Notes
     -----
     Calls may be chosen after seeing what earlier ones released. The limits are fixed before, and mu^2,
-    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021). Where all calls
-    are pure it is enough, with epsilon and delta as well, that epsilons add up to epsilon. In a budget
-    of epsilon and delta whose first call is stated at one epsilon (``calibration="dp"``, "paper")
-    epsilons and deltas add, and Gaussian calls need a budget of their own.
+    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021).
+
+    A budget of epsilon and delta adds up mu^2 as well, which is far better than adding epsilons, if
+    its first call is Gaussian (most are). If that is stated at one epsilon (``calibration="dp"``,
+    "paper", `charge` with epsilon and delta), epsilons and deltas add up, those of all calls. Its
+    page says which. For many calls of different kinds a budget of mu is the simplest.
+
+    The ledger calls data by their path, or by ``data.attrs["name"]`` of a pandas table.
 
     Examples
     --------
@@ -94,15 +103,20 @@ class Budget:
 
     def __init__(
         self,
+        *unnamed: Any,
         mu: float | None = None,
         rho: float | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        *,
         path: str | os.PathLike[str] | None = None,
         slack: float | None = None,
         rows_per_person: int = 1,
     ) -> None:
+        if unnamed:
+            raise ArgumentError(
+                "say the unit of the total, Budget(mu=2), Budget(rho=2) or Budget(epsilon=3, "
+                "delta=1e-6); a file is Budget(path='study.budget')."
+            )
         self._lock = threading.RLock()
         terms = _terms(mu, rho, epsilon, delta, slack, rows_per_person)
         if path is None:
@@ -112,6 +126,8 @@ class Budget:
                     "delta=1e-6); or the file of one, Budget(path='study.budget')."
                 )
             self._ledger: Ledger = MemoryLedger(terms)
+        elif isinstance(path, str) and ("://" in path or not path.strip()):
+            raise ArgumentError(f"path must name a file on this machine, not {shown(path)}.")
         elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
             self._ledger = FileLedger(Path(path), terms)
         else:
@@ -132,6 +148,11 @@ class Budget:
         """What a next call may spend: ``.mu``, ``.rho``, ``.epsilon(delta)``."""
         state = self._read()
         return self._terms.allowance.left(state.spent, state.first)
+
+    @property
+    def total(self) -> Total:
+        """What the budget was opened with: ``.mu``, ``.rho``, ``.epsilon(delta)``."""
+        return self._terms.allowance.total
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -170,12 +191,14 @@ class Budget:
 
     def _statement(self) -> Statement:
         with self._lock:
+            state, allowance = self._read(), self._terms.allowance
             return Statement(
                 self._ledger.name,
-                self._terms.allowance,
+                allowance,
                 self._terms.rows_per_person,
-                self.spent,
-                self.remaining,
+                allowance.caps(state.first),
+                state.spent,
+                allowance.left(state.spent, state.first),
                 self.entries,
             )
 
@@ -188,11 +211,14 @@ class Budget:
         epsilon: float | None = None,
         delta: float | None = None,
         data: str = "",
+        published: bool = False,
     ) -> None:
         """Charge a release that was, or will be, made by other means.
 
         ``epsilon`` with ``delta`` is taken as stated at that epsilon alone, and not as that of a
-        Gaussian mechanism, whose mu would be given.
+        Gaussian mechanism, whose mu would be given (which adds up better). The cost is that for
+        whom the budget protects: a row, or a person with ``rows_per_person`` rows. ``published``: it is
+        out already, and is written even where it is more than what is left.
 
         Raises
         ------
@@ -214,7 +240,8 @@ class Budget:
         if epsilon is not None and delta is not None:
             cost = ApproximatePrivacy(float(epsilon), float(delta))
         unit = Unit(self._terms.rows_per_person)
-        number = self._charge(Asked(what, data, unit.text, cost), unit)
+        stated = cost if isinstance(cost, ApproximatePrivacy) else None
+        number = self._charge(Asked(what, data, unit.text, cost, stated), unit, bool(published))
         self._note(number, "released", "by other means")
 
     # -- what a call asks -------------------------------------------------------------------------
@@ -227,14 +254,18 @@ class Budget:
                     "first, or give this one to calls by budget=."
                 )
             _open.append(self)
+            file = self._ledger.path if isinstance(self._ledger, FileLedger) else ""
+            os.environ[_MARK] = f"{os.getpid()} {file}"
         return self
 
     def __exit__(self, *error: object) -> None:
         with _opening:
             _open.remove(self)
+            if not _open:
+                os.environ.pop(_MARK, None)
 
-    def _charge(self, asked: Asked, unit: Unit) -> int:
-        """Write a charge, if it is allowed; its number."""
+    def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
+        """Write a charge, if it is allowed (or published already); its number."""
         if unit.rows < self._terms.rows_per_person:
             raise BudgetError(
                 f"this budget protects persons with up to {self._terms.rows_per_person} rows; the call "
@@ -247,10 +278,12 @@ class Budget:
         def write(number: int) -> Line:
             nonlocal written
             written, state = number, self._state
-            caps = self._terms.allowance.caps(state.first or asked.cost)
-            if not caps.hold(state.spent.plus(asked.cost)):
-                raise self._refusal(asked.cost, state)
-            return asked.line(number)
+            allowance = self._terms.allowance
+            counted = replace(asked, cost=allowance.counted(asked.cost, asked.stated, state.first))
+            caps = allowance.caps(state.first or counted.cost)
+            if not published and not caps.hold(state.spent.plus(counted.cost)):
+                raise self._refusal(asked, counted.cost, state)
+            return counted.line(number)
 
         with self._lock:
             self._ledger.append(self._learn, write)
@@ -263,31 +296,39 @@ class Budget:
                 self._learn, lambda number: Line(number, now(), event, charge, text=plain(text))
             )
 
-    def _refusal(self, cost: Total, state: _State) -> BudgetExceeded:
+    def _refusal(self, asked: Asked, cost: Total, state: _State) -> BudgetExceeded:
         allowance = self._terms.allowance
         left = allowance.left(state.spent, state.first)
         caps = allowance.caps(state.first or cost)
+        wanted = in_unit(cost, allowance) if asked.stated is None else as_stated(asked.stated)
         said = (
-            f"the call asks for {in_unit(cost, allowance)}, and the budget "
-            f"({self._ledger.name}) has {in_unit(left, allowance)} left of "
-            f"{in_unit(allowance.total, allowance)}. Nothing was read or charged. "
+            f"The call asks for {wanted}, and the budget ({self._ledger.name}) has "
+            f"{in_unit(left, allowance)} left of {in_unit(allowance.total, allowance)}. Nothing was "
+            "read or charged. "
         )
-        if not caps.mu and isinstance(cost, Privacy):
+        room = max(caps.slack - state.spent.slack, 0.0)
+        if not caps.mu and not allowance.delta and (cost.slack or isinstance(cost, Privacy)):
+            said += "A budget of epsilon alone is for calls with epsilon alone."
+        elif cost.slack > room * (1 + 1e-12):
             said += (
-                "Its epsilons and deltas add up, because its first call was not Gaussian; Gaussian "
-                "calls need another budget, or one that was opened with slack=."
-                if allowance.delta
-                else "A budget of epsilon alone is for calls with epsilon alone."
+                f"Its delta adds {cost.slack:.3g} to those before, and {room:.3g} is left for that: ask "
+                "with a smaller delta"
+                + (", or keep another budget with a larger slack=." * (caps.mu > 0))
             )
-        elif cost.slack and caps.mu and state.spent.slack + cost.slack > caps.slack:
+        elif caps.mu and not isinstance(cost, Privacy):
+            alone = Composed().plus(cost)
             said += (
-                f"The call holds up to a probability of {cost.slack:.3g}, and the budget allows "
-                f"{caps.slack:.3g} of it in all, {max(caps.slack - state.spent.slack, 0):.3g} more: "
-                "open it with slack=."
+                f"A call that is not Gaussian counts as mu = {alone.mu:.3g} in this budget, and mu = "
+                f"{left.mu:.3g} is left: keep such calls in a budget of their own."
+            )
+        elif allowance.delta and allowance.slack and not state.entries:
+            said += (
+                f"{allowance.slack:.3g} of delta is kept, by slack=, for calls that hold up to a "
+                "probability."
             )
         elif state.entries:
             said += "budget.table() shows what it was spent on."
-        return BudgetExceeded((said[0].upper() + said[1:]).rstrip(), cost, left)
+        return BudgetExceeded(said.rstrip(" "), asked.cost, left)
 
     def _read(self) -> _State:
         with self._lock:
@@ -400,7 +441,10 @@ class Charge:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # a warning about the plan is an error where a user has turned warnings into errors
-        if isinstance(error, DPStatsError | PlanWarning) and not isinstance(error, PassError):
+        if isinstance(error, PassError):
+            if self._budget is not None:
+                error.args = (f"{error} The call stays charged to its budget.",)
+        elif isinstance(error, DPStatsError | PlanWarning):
             self._note("withdrawn")
 
     def released(self, result: _R) -> _R:
@@ -417,8 +461,17 @@ class Charge:
                 self._budget._note(self._number, event, text)
 
 
-def charged(budget: Any, cost: Total, unit: Unit, call: str, data: Any) -> Charge:
+def charged(
+    budget: Any,
+    cost: Total,
+    unit: Unit,
+    call: str,
+    data: Any,
+    stated: tuple[float | None, float | None] = (None, None),
+) -> Charge:
     """Charge a call to its budget, or to the one that is open, before its data are touched.
+
+    ``stated``: epsilon and delta, if the call was given both.
 
     Raises
     ------
@@ -426,14 +479,46 @@ def charged(budget: Any, cost: Total, unit: Unit, call: str, data: Any) -> Charg
         If the budget does not allow it.
     """
     if budget is None:
-        budget = _open[-1] if _open else None
+        budget = open_budget()
     elif not isinstance(budget, Budget):
         raise ArgumentError(
             f"budget must be a dpstats.Budget, such as Budget(mu=2), not {shown(budget)}."
         )
     if budget is None:
         return Charge(None)
-    return Charge(budget, budget._charge(Asked(call, _label(data), unit.text, cost), unit))
+    epsilon, delta = stated
+    both = None
+    if epsilon is not None and delta is not None:
+        both = ApproximatePrivacy(float(epsilon), float(delta))
+    return Charge(budget, budget._charge(Asked(call, _label(data), unit.text, cost, both), unit))
+
+
+def open_budget() -> Budget | None:
+    """The budget that calls are charged to which name none: of this process, or of one that began it.
+
+    A process that starts afresh (a pool's worker, a script) does not know what is open where it was
+    started; the environment tells it.
+    """
+    if _open:
+        return _open[-1]
+    process, _, path = os.environ.get(_MARK, "").partition(" ")
+    if not process or process == str(os.getpid()):
+        return None
+    if not path:
+        raise BudgetError(
+            "a budget in memory is open in the process that started this one, and cannot be charged "
+            "from here: open one with a file, Budget(..., path='study.budget')."
+        )
+    return Budget(path=path)
+
+
+def require_no_budget() -> None:
+    """An audit runs its release many times, on test data: no study should pay for that."""
+    if open_budget() is not None:
+        raise BudgetError(
+            "an audit runs its release many times on test data, and a budget is open that would be "
+            "charged each time: close it first."
+        )
 
 
 def _label(data: Any) -> str:
@@ -451,5 +536,6 @@ def _label(data: Any) -> str:
     return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__
 
 
+_MARK = "DPSTATS_OPEN_BUDGET"
 _opening = threading.Lock()
 _open: list[Budget] = []

@@ -43,6 +43,16 @@ def same_table(public: Any, data: Any) -> tuple[str, ...]:
     return (SAME_TABLE,) if same else ()
 
 
+def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
+    """Said when delta would allow a mechanism that publishes a row."""
+    if delta is None or delta < 1 / n:
+        return ()
+    return (
+        f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
+        "row is shown. Choose delta well below 1/n for real use.",
+    )
+
+
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
     penalty = number(ridge)
     if penalty is None or not 0 <= penalty < math.inf:

@@ -21,14 +21,14 @@ from dpstats.bounds.eptr import (
     unanswered,
 )
 from dpstats.budget import Budget, charged
-from dpstats.call import check_numbers
+from dpstats.call import check_numbers, delta_note
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, shown, unheard
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.own_estimate import level_of, tested_estimate
 from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan
 from dpstats.mechanism.unit import Unit
-from dpstats.ptr_call import Kind, delta_note, plan_test, positive, resolve_spend
+from dpstats.ptr_call import Kind, plan_test, positive, resolve_spend
 from dpstats.report.eptr import Answers
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -203,7 +203,7 @@ def eptr(
             noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
         )
     call = _call(alpha, epsilon, delta, calibration, target, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
     noise = make_noise(seed)
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(

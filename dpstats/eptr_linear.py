@@ -17,6 +17,7 @@ from dpstats.call import (
     check_limits,
     check_numbers,
     check_size,
+    delta_note,
     private_rows,
     same_table,
 )
@@ -40,7 +41,6 @@ from dpstats.ptr_call import (
     ALONE,
     Kind,
     choose,
-    delta_note,
     positive,
     require_bounds,
     resolve_spend,
@@ -170,7 +170,7 @@ def eptr_lm(
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
     call = call_text("eptr_lm", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
         if moments is not None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpstats.bounds.linear import ReleasedSystem
 from dpstats.estimate.matrices import Curvature, Floats
+from dpstats.mechanism.unit import Unit
 from dpstats.report.released import Diagnostic
 
+EMPTY = "empty rows"
 MISSING = "share that is missing or has an unknown level"
+
+
+def of_persons(lines: tuple[Diagnostic, ...], unit: Unit) -> tuple[Diagnostic, ...]:
+    """Where only the first rows of a person count, later ones are empty as well."""
+    if unit.person is None:
+        return lines
+    later = f"; and rows after the first {unit.rows} of each `{unit.person}`"
+    return tuple(
+        replace(line, note=line.note + later) if line.name == EMPTY else line for line in lines
+    )
 
 
 def released_system(
@@ -38,7 +52,7 @@ def row_lines(
     """Diagnostics of truncated and of empty rows, from their shares and the noise of these."""
     return (
         Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
-        Diagnostic("empty rows", as_share(empty[0]), empty[1], what),
+        Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),
     )
 
 

@@ -14,8 +14,9 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.budget import Budget, charged
-from dpstats.call import call_text, check_numbers, private_rows, same_table
+from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, shown
+from dpstats.fit_report import of_persons
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
 from dpstats.gaussian_start import PublicPoints, check_gamma, find_points, whiten
@@ -24,7 +25,7 @@ from dpstats.mechanism.cell_session import CellSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_cost
 from dpstats.mechanism.unit import Unit
-from dpstats.ptr_call import choose, delta_note, positive
+from dpstats.ptr_call import choose, positive
 from dpstats.report.gaussian import MEAN_METHODS, MVNORM_METHODS
 from dpstats.report.privacy import PrivacyStatement
 
@@ -116,7 +117,7 @@ def dp_mean(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"covariance": known.name, "gamma": gamma or None, "method": method}
     call = call_text("dp_mean", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, data)
+    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mean", unit, executor, progress)
         plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
@@ -232,7 +233,7 @@ def dp_mvnorm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
     call = call_text("dp_mvnorm", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, data)
+    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mvnorm", unit, executor, progress)
         _check_size(rows.n, len(points.terms))
@@ -327,7 +328,7 @@ def _model(
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
-        details=fit.diagnostics,
+        details=of_persons(fit.diagnostics, unit),
         notes=notes,
         public_points=points.shown,
     )

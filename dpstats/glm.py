@@ -22,6 +22,7 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    delta_note,
     private_rows,
     public_rows,
     resolve_public,
@@ -155,7 +156,7 @@ def dp_glm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = {"family": _shown(model), **given, "method": method, "iterations": iterations}
     call = call_text("dp_glm", formula, options | {"ridge": ridge or None}, unit)
-    charge = charged(budget, asked, unit, call, data)
+    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
     c_limits: Limits | None = Limits(1.0, 0.25) if model.canonical and model.binary else None
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)
@@ -190,7 +191,10 @@ def dp_glm(
         call=call,
         method=method,
         eta=eta,
-        notes=fit.notes + spent_note(moments, asked) + same_table(public, data),
+        notes=fit.notes
+        + delta_note(delta, rows.n)
+        + spent_note(moments, asked)
+        + same_table(public, data),
         family=model,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,

@@ -12,7 +12,14 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.budget import Budget, charged
-from dpstats.call import call_text, check_limits, check_numbers, private_rows, same_table
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    delta_note,
+    private_rows,
+    same_table,
+)
 from dpstats.errors import ArgumentError
 from dpstats.kernel_fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.kernel_model import KernelModel
@@ -23,7 +30,6 @@ from dpstats.ptr_call import (
     ALONE,
     Kind,
     choose,
-    delta_note,
     require_bounds,
     resolve_spend,
 )
@@ -133,7 +139,7 @@ def eptr_nw(
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     call = call_text("eptr_nw", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data)
+    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_nw", unit, executor, progress)
         setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)

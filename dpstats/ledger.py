@@ -17,7 +17,7 @@ import json
 import math
 import os
 import sqlite3
-import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime
@@ -97,6 +97,7 @@ class Asked:
     data: str
     unit: str
     cost: Total
+    stated: ApproximatePrivacy | None = None  # as the caller said it, if in epsilon and delta
 
     def line(self, number: int) -> Line:
         law = next(name for name, kind in _LAWS.items() if type(self.cost) is kind)
@@ -181,8 +182,10 @@ class FileLedger:
     """
 
     def __init__(self, path: Path, terms: Terms | None) -> None:
-        self.name = str(path)
         self.path = _whole(path)  # a process may change its folder
+        self.name = str(self.path)
+        if self.path.is_dir():
+            raise BudgetError(f"'{path}' is a folder: name a file in it.")
         if not os.path.lexists(self.path):
             if terms is None:
                 raise BudgetError(
@@ -311,9 +314,9 @@ def _create(path: Path, terms: Terms) -> None:
     Where another process was faster, its ledger stays.
     """
     try:
-        handle, name = tempfile.mkstemp(".new", f".{path.name}.", path.parent)
-        os.close(handle)
-        made = Path(name)
+        made = path.parent / f".{path.name}.{uuid.uuid4().hex}.new"
+        # as open to others as any new file of this person is: people may share a budget
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
             with contextlib.closing(_connect(made, "rw")) as connection:
                 connection.execute("BEGIN IMMEDIATE")

@@ -23,6 +23,7 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    delta_note,
     private_rows,
     resolve_public,
     same_table,
@@ -109,13 +110,14 @@ def dp_lm(
         optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a
         category, and ``"(weights)"``.
     budget : Budget, optional
-        What the call is charged to, before it reads a row; or open one, ``with budget:``.
+        What the call is charged to, before it reads a row; or open one, ``with budget:``. How much
+        of it the call may spend is said by mu, rho or epsilon.
     rows_per_person : int
         The total protects a person with up to so many rows, by noise for as many replaced rows.
     person : str, optional
         A column of ``data`` that names the person of a row (text or whole numbers). It sees to
-        ``rows_per_person``: the first so many rows of each person count, later ones, and rows without a
-        name, do not.
+        ``rows_per_person``: the first so many rows of each person count (one, unless more are said),
+        later ones, and rows without a name, do not.
     executor : concurrent.futures.Executor, optional
         What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
         ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
@@ -136,7 +138,8 @@ def dp_lm(
     Raises
     ------
     DPStatsError
-        Before any private value is read; never because of one.
+        Before any private value is read; never because of one. `BudgetExceeded` where a budget has
+        less left than the call asks for.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def dp_lm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"method": method, "ridge": ridge or None}
     call = call_text("dp_lm", formula, options, unit)
-    charge = charged(budget, asked, unit, call, data)
+    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_lm", unit, executor, progress)
         check_size(rows)
@@ -194,7 +197,10 @@ def dp_lm(
         method=method,
         eta=eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + spent_note(moments, asked) + same_table(public, data),
+        notes=fit.notes
+        + delta_note(delta, rows.n)
+        + spent_note(moments, asked)
+        + same_table(public, data),
         **model_items(fit, design, moments, rows.n, session, unit, delta),
     )
     return charge.released(model)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.budget import Budget, charged
-from dpstats.call import call_text, check_numbers, private_rows, same_table
+from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.errors import (
     ArgumentError,
     PlanWarning,
@@ -27,6 +27,7 @@ from dpstats.errors import (
     shown,
 )
 from dpstats.estimate.k_means import column_units
+from dpstats.fit_report import of_persons
 from dpstats.gaussian_fit import noise_level
 from dpstats.gaussian_start import PublicPoints, find_points
 from dpstats.mechanism.cell_session import CellSession, require_room
@@ -37,7 +38,6 @@ from dpstats.mixture_cells import few_rows_warning, find_cells
 from dpstats.mixture_fit import fit_cells
 from dpstats.mixture_model import MixtureModel
 from dpstats.mixture_report import describe
-from dpstats.ptr_call import delta_note
 from dpstats.report.privacy import PrivacyStatement
 
 _MOST = 10
@@ -154,7 +154,7 @@ def dp_mixture(
         options["pool"] = pool
     call = call_text("dp_mixture", points.formula, options | {"regime": regime}, unit)
     noise = noise_level(total)
-    charge = charged(budget, asked, unit, call, data)
+    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mixture", unit, executor, progress)
         if rows.n < 2 * (k or 1):
@@ -182,7 +182,7 @@ def dp_mixture(
         m=points.m,
         dropped=points.dropped,
         error=told.bounds,
-        details=told.diagnostics,
+        details=of_persons(told.diagnostics, unit),
         notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
         public_points=points.shown,
     )

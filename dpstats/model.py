@@ -20,6 +20,7 @@ from dpstats.errors import ArgumentError, NotReleasedError, naming
 from dpstats.estimate.linear import Estimate
 from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
+from dpstats.fit_report import of_persons
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.unit import Unit
@@ -68,7 +69,7 @@ def model_items(
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
-        "details": fit.diagnostics,
+        "details": of_persons(fit.diagnostics, unit),
     }
 
 

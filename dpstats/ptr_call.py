@@ -176,16 +176,6 @@ def _epsilon_delta(
     return float(epsilon), float(delta)
 
 
-def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
-    """Said when delta would allow a mechanism that publishes a row."""
-    if delta is None or delta < 1 / n:
-        return ()
-    return (
-        f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
-        "row is shown. Choose delta well below 1/n for real use.",
-    )
-
-
 def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
     """The method that was asked for, or the default."""
     method = default if method is None else method

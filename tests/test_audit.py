@@ -137,7 +137,7 @@ def test_no_reply_is_an_outcome() -> None:
             confidence=_SURE,
         )
         assert found.refuted
-        assert "no reply" in repr(found)
+        assert "missing (None or NaN)" in repr(found)
         right = audit(
             lambda share, silent=silent: release(share, silent),
             (0.0, 0.05),

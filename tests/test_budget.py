@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -440,9 +441,13 @@ def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
     charge(budget, ApproximatePrivacy(0.2, 5e-7))
     with pytest.raises(ArgumentError), first:
         raise ArgumentError("too few rows")
+    # mu = 0.01 counts as epsilon at a tenth of delta
+    counted = Privacy(0.01).epsilon(1e-7)
+    charge(budget, 0.01)
+    assert budget.spent.epsilons == Fraction(0.2) + Fraction(counted)
     with pytest.raises(BudgetExceeded):
-        charge(budget, 0.01)
-    charge(budget, ApproximatePrivacy(0.8, 5e-7))
+        charge(budget, ApproximatePrivacy(0.8, 4e-7))
+    charge(budget, ApproximatePrivacy(0.8 - 2 * counted, 4e-7))
 
 
 # -- what is refused, and how ------------------------------------------------------------------------
@@ -467,7 +472,11 @@ def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
             "and the budget (in memory) has epsilon = 0.8",
         ),
         ({"epsilon": 1}, PurePrivacy(2.0), "asks for epsilon = 2, and the budget (in memory) has "),
-        ({"mu": 1}, Privacy(0.1, 1e-4), "The call holds up to a probability of 0.0001"),
+        (
+            {"mu": 1},
+            Privacy(0.1, 1e-4),
+            "adds 0.0001 to those before, and 1e-05 is left",
+        ),
         ({"mu": 1}, ApproximatePrivacy(0.1, 1e-4), "asks for mu = 0.1253 up to delta0 = 1e-04"),
         (
             {"epsilon": 1},
@@ -525,11 +534,41 @@ def test_two_calls_of_half_fit_and_then_nothing_does() -> None:
     assert budget.spent.mu == pytest.approx(1)
 
 
-def test_gaussian_calls_after_one_that_is_stated_at_one_epsilon_are_told_why() -> None:
+def test_where_epsilons_add_up_a_gaussian_call_counts_as_it_was_asked_for() -> None:
     budget = Budget(epsilon=2, delta=1e-5)
-    charge(budget, ApproximatePrivacy(0.1, 1e-6))
-    with pytest.raises(BudgetExceeded, match="its first call was not Gaussian"):
-        charge(budget, 0.1)
+    charge(budget, ApproximatePrivacy(0.5, 1e-6))
+    _lm(mu=None, epsilon=0.5, delta=2e-6, budget=budget)
+    assert budget.entries[1].cost == ApproximatePrivacy(0.5, 2e-6)
+    assert budget.remaining == ApproximatePrivacy(1.0, pytest.approx(7e-6))
+    _lm(mu=0.1, budget=budget)
+    assert budget.entries[2].cost == ApproximatePrivacy(Privacy(0.1).epsilon(1e-6), 1e-6)
+    with pytest.raises(BudgetExceeded, match=r"asks for epsilon = 0\.7 at delta = 1e-06, and"):
+        _lm(mu=None, epsilon=0.7, delta=1e-6, budget=budget)
+    with pytest.raises(BudgetExceeded, match=r"Its delta adds 7e-06 .* 6e-06 is left"):
+        _lm(mu=None, epsilon=0.1, delta=7e-6, budget=budget)
+    assert "Adds up: epsilons and deltas" in " ".join(repr(budget).split())
+
+
+def test_other_calls_in_a_gaussian_budget_are_told_what_they_count_as() -> None:
+    budget = Budget(epsilon=2, delta=1e-5)
+    charge(budget, 0.1)
+    with pytest.raises(
+        BudgetExceeded, match=r"not Gaussian counts as mu = 0.624 .* 0.4\d+ is left"
+    ):
+        charge(budget, ApproximatePrivacy(0.5, 1e-6))
+
+
+def test_what_was_published_is_written_even_if_it_is_too_much() -> None:
+    budget = Budget(mu=1)
+    with pytest.raises(BudgetExceeded):
+        budget.charge("counts", mu=2)
+    assert "OVERSPENT" not in repr(budget)
+    budget.charge("counts", mu=2, published=True)
+    assert budget.spent.mu == 2
+    assert budget.remaining.mu == 0
+    assert "OVERSPENT" in repr(budget)
+    with pytest.raises(BudgetExceeded):
+        charge(budget, 0.01)
 
 
 @pytest.mark.parametrize(
@@ -586,7 +625,7 @@ def test_a_budget_of_persons_takes_no_call_for_rows() -> None:
     _lm(budget=budget, rows_per_person=3)
     _lm(budget=budget, rows_per_person=5)
     assert budget.spent.squares == 0.5
-    assert "nobody has more than 3 rows" in " ".join(repr(budget).split())
+    assert "one person, with at most 3 rows, replaced by another" in " ".join(repr(budget).split())
 
 
 # -- with, threads, processes -----------------------------------------------------------------------
@@ -742,7 +781,10 @@ def test_a_budget_stays_where_it_is_when_the_process_moves(
 
 def test_a_name_that_cannot_be_one_is_an_error_of_budgets(tmp_path: Path) -> None:
     (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
-    bad = ["a\0b", tmp_path / "no" / "folder" / "x", tmp_path, "", tmp_path / "broken"]
+    for where in ("", " ", "s3://bucket/study.budget"):
+        with pytest.raises(ArgumentError, match="a file on this machine"):
+            Budget(mu=1, path=where)
+    bad = ["a\0b", tmp_path / "no" / "folder" / "x", tmp_path, tmp_path / "broken"]
     for where in bad:
         with pytest.raises(BudgetError):
             Budget(mu=1, path=where)
@@ -1101,8 +1143,9 @@ def _statement(allowance: Allowance, *costs: Total) -> Statement:
     spent = Composed()
     for cost in costs:
         spent = spent.plus(cost)
-    left = allowance.left(spent, costs[0] if costs else None)
-    return Statement("study.budget", allowance, 1, spent, left, entries)
+    first = costs[0] if costs else None
+    left, caps = allowance.left(spent, first), allowance.caps(first)
+    return Statement("study.budget", allowance, 1, caps, spent, left, entries)
 
 
 @cache
@@ -1134,7 +1177,58 @@ def test_print_is_the_statement_without_its_charges() -> None:
     assert repr(budget) == str(budget)
     assert "Charges" in repr(budget.table())
     assert "<table" in budget._repr_html_()
-    assert "in 1 call" in " ".join(repr(budget).split())
+    assert "Spent (1 call)" in repr(budget)
+
+
+def test_units_are_named() -> None:
+    for given in ((2,), (1.0, 1e-5), ("study.budget",)):
+        with pytest.raises(ArgumentError, match=r"say the unit of the total, Budget\(mu=2\)"):
+            Budget(*given)
+
+
+def test_a_new_ledger_is_as_open_to_others_as_any_new_file(tmp_path: Path) -> None:
+    old = os.umask(0o007)
+    try:
+        Budget(mu=1, path=tmp_path / "study.budget")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "study.budget").stat().st_mode & 0o777 == 0o660
+
+
+_CHILD = """
+import sys
+import pandas as pd
+from dpstats import dp_mean
+from dpstats.errors import BudgetError
+rows = pd.DataFrame({"x": [float(k % 5) for k in range(50)]})
+try:
+    dp_mean("~ x", rows, rows.head(6), mu=0.3, seed=1)
+except BudgetError as error:
+    print(error)
+"""
+
+
+def test_a_process_that_is_started_inside_is_charged_or_told(tmp_path: Path) -> None:
+    def child() -> str:
+        command = [sys.executable, "-c", _CHILD]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    with Budget(mu=1, path=tmp_path / "study.budget") as budget:
+        assert child() == ""
+    assert budget.spent.mu == pytest.approx(0.3)
+    assert child() == ""
+    assert len(budget.entries) == 1
+    with Budget(mu=1):
+        assert "in memory is open in the process that started this one" in child()
+
+
+def test_audits_do_not_spend_a_budget() -> None:
+    with Budget(mu=1) as budget:
+        with pytest.raises(BudgetError, match="close it first"):
+            dpstats.audit(lambda rows: 0.0, (1, 2), mu=1)
+        with pytest.raises(BudgetError, match="close it first"):
+            dpstats.audit.worst_neighbours(lambda rows: 0.0, np.zeros(5))
+    assert budget.entries == ()
 
 
 if __name__ == "__main__":

@@ -240,6 +240,21 @@ class Allowance:
             return shared
         return apart if isinstance(first, PurePrivacy) else self._shared(first.slack)
 
+    def counted(self, cost: Total, stated: ApproximatePrivacy | None, first: Total | None) -> Total:
+        """What a call counts as: as it is, or at one epsilon where epsilons and deltas add up.
+
+        That is the epsilon and delta that were asked for; for a call in mu, the epsilon at a tenth of
+        the budget's delta (more than its slack).
+        """
+        if first is None or not self.delta or self.caps(first).mu:
+            return cost
+        if not isinstance(cost, Privacy):
+            return cost
+        if stated is not None:
+            return stated
+        delta = cost.slack + _SLACK_SHARE * self.delta
+        return ApproximatePrivacy(cost.epsilon(delta), delta)
+
     def _shared(self, slack: float) -> Caps:
         slack = min(slack, self.delta)
         return Caps(mu=self._gaussian(slack).mu, epsilon=self.level, slack=slack)

@@ -301,6 +301,7 @@ def resolve_privacy(
     if len(given) != 1:
         said = "none was given" if not given else f"{' and '.join(given)} were given"
         said += "; delta= alone is no budget" if not given and delta is not None else ""
+        said += "" if given else " (a budget does not say how much of it a call may spend)"
         raise PrivacyError(
             "Say how much privacy the call may spend, in one unit: mu=1 (Gaussian DP), rho=0.5 "
             f"(zCDP), or epsilon=1 with delta=1e-5; {said}."
@@ -318,7 +319,9 @@ def resolve_privacy(
         check_delta(delta)
         total = Privacy(_mu_from_epsilon(_positive("epsilon", epsilon), float(delta)))
     if total.mu < _SMALLEST_MU:
-        raise PrivacyError(f"a total of mu = {total.mu:.3g} leaves nothing but noise: ask for more.")
+        raise PrivacyError(
+            f"a total of mu = {total.mu:.3g} leaves nothing but noise: ask for more."
+        )
     if total.mu > _LARGEST_MU:
         raise PrivacyError(f"a total above mu = {_LARGEST_MU:g} protects nobody; ask for less.")
     return total

@@ -60,6 +60,7 @@ class AuditPage:
     confidence: float
     points: Sequence[AuditedEvent]
     notes: tuple[str, ...]
+    reach: float
 
 
 def total_of(claim: Any) -> Any:
@@ -124,6 +125,11 @@ def audit_page(page: AuditPage) -> Page:
             ("Audit", f"{page.trials} runs, half on either data set"),
             *claim,
             ("Given away", bounds),
+            (
+                "Reach",
+                f"{page.points[0].runs} counted runs on either data set show mu = "
+                f"{format_scalar(page.reach, 3)} at most",
+            ),
             ("Verdict", _verdict(page, sure)),
         )
     )
@@ -178,7 +184,7 @@ def plot_audit(
         )
     ax.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
     ordered = table.sort_values("alpha")
-    ax.plot(ordered["alpha"], 1 - ordered["power"], color=green, label="audit: errors found")
+    ax.plot(ordered["alpha"], 1 - ordered["power"], color=green, label="rates along a score")
     ax.plot(
         ordered["alpha_upper"],
         1 - ordered["power_lower"],
@@ -191,10 +197,13 @@ def plot_audit(
         found = point.false_hits / point.runs, 1 - point.hits / point.runs
         limit = point.alpha, 1 - point.power
         ax.plot(*zip(found, limit, strict=True), color=orange, linewidth=0.9)
-        label = f"events, all within {100 * confidence:.8g} %" if j == 0 else None
+        label = f"chosen events, limits all within {100 * confidence:.8g} %" if j == 0 else None
         ax.plot(*limit, "o", color=orange, markersize=4, label=label)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
+    if power is not None:
+        below = any(p.power > power(p.alpha) + 1e-12 for p in points)
+        ax.set_title("claim refuted" if below else "claim not refuted", fontsize="medium")
     ax.set_xlabel("type I error (alpha)")
     ax.set_ylabel("type II error (1 - power)")
     ax.legend(frameon=False, fontsize="small")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dpstats.mechanism.composition import Allowance, Composed
-from dpstats.mechanism.privacy import Total
+from dpstats.mechanism.composition import Allowance, Caps, Composed
+from dpstats.mechanism.privacy import ApproximatePrivacy, Total
 from dpstats.mechanism.unit import Unit
 from dpstats.report.format import format_scalar
 from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
@@ -46,9 +46,15 @@ class Statement:
     name: str
     allowance: Allowance
     rows_per_person: int
+    caps: Caps
     spent: Composed
     remaining: Total
     entries: tuple[Entry, ...]
+
+    @property
+    def overspent(self) -> bool:
+        """Whether something was charged that was out already, and did not fit."""
+        return not self.caps.hold(self.spent)
 
 
 def in_unit(cost: Total, allowance: Allowance) -> str:
@@ -65,51 +71,96 @@ def in_unit(cost: Total, allowance: Allowance) -> str:
     return f"{unit} = {_number(value)}{slack}"
 
 
-def in_all_units(sum_: Composed, delta: float) -> str:
-    """A sum of costs in the three units, at this delta (0: epsilon alone, where there is one)."""
-    slack = f" up to delta0 = {_number(sum_.slack)}" if sum_.slack else ""
-    gaussian = f"mu = {_number(sum_.mu)} (GDP), rho = {_number(sum_.rho)} (zCDP){slack}"
-    if not delta and (sum_.gaussian or sum_.slack):
-        delta = _SHOWN_DELTA
-    at = f" at delta = {_number(delta)}" if delta else " (pure)"
-    return f"{gaussian}, epsilon = {_number(sum_.epsilon(delta))}{at}"
+def as_stated(cost: ApproximatePrivacy) -> str:
+    """Epsilon and delta as they were typed."""
+    return f"epsilon = {_number(cost.at)} at delta = {_number(cost.slack)}"
 
 
 def statement_page(statement: Statement, whole: bool) -> Page:
     """The page of a budget; ``whole``: with every charge."""
     s = statement
-    delta = _delta(s)
-    total = Composed().plus(s.allowance.total)
-    allowed = (
-        f"; calls may add delta0 = {_number(s.allowance.slack)} in all" if s.allowance.slack else ""
-    )
-    unit = Unit(s.rows_per_person).text
-    items = (
-        ("Ledger", s.name),
-        ("Total", in_all_units(total, delta) + allowed),
-        ("Spent", _spent(s, delta)),
-        ("Remaining", in_all_units(Composed().plus(s.remaining), delta)),
-        ("Unit", unit),
-    )
-    parts: list[Part] = [Heading("Privacy budget"), KeyValues(items)]
-    if whole and s.entries:
+    n = len(s.entries)
+    items = [("Ledger", s.name), ("Protects", _protected(s.rows_per_person))]
+    items.append(("Adds up", _adds_up(s)))
+    parts: list[Part] = [Heading("Privacy budget"), KeyValues(tuple(items)), _sums(s)]
+    if s.overspent:
+        parts.append(
+            Paragraph("OVERSPENT: more was published than the total, which no longer holds.")
+        )
+    if whole and n:
         parts += [Heading("Charges"), _charges(s), *_calls(s.entries)]
     return Page(tuple(parts))
 
 
-def _delta(statement: Statement) -> float:
-    """The delta at which epsilons are printed: that of the budget, or one above its slack."""
-    allowance = statement.allowance
+def _protected(rows: int) -> str:
+    if rows == 1:
+        return Unit().text
+    return f"one person, with at most {rows} rows, replaced by another (n is public)"
+
+
+def _adds_up(statement: Statement) -> str:
+    """How charges add up, which the first of them may have decided."""
+    allowance, caps = statement.allowance, statement.caps
+    if not caps.mu:
+        return "epsilons and deltas" if allowance.delta else "epsilons (pure calls alone)"
+    kept = f"at most {_number(caps.slack)}" if caps.slack else "none"
     if allowance.unit == "epsilon":
-        return allowance.delta
-    return max(_SHOWN_DELTA, 10 * (allowance.slack or 0.0) if statement.spent.slack else 0.0)
+        kept += f" of delta = {_number(allowance.delta)}"
+    return f"{'rho' if allowance.unit == 'rho' else 'mu^2'}, and delta0 ({kept})"
 
 
-def _spent(statement: Statement, delta: float) -> str:
-    n = len(statement.entries)
-    if not n:
-        return "nothing"
-    return f"{in_all_units(statement.spent, delta)}, in {'1 call' if n == 1 else f'{n} calls'}"
+def _sums(statement: Statement) -> Table:
+    """Total, spent and remaining in the units in which they say something."""
+    s = statement
+    rows = (
+        ("Total", Composed().plus(s.allowance.total)),
+        (f"Spent ({_counted(len(s.entries))})", s.spent),
+        ("Remaining", Composed().plus(s.remaining)),
+    )
+    cells = [_in_units(sum_, s, name == "Remaining") for name, sum_ in rows]
+    columns = list(zip(*cells, strict=True))
+    notes = ("rho adds up; mu adds up in squares, epsilon in neither.",) if s.caps.mu else ()
+    return Table.from_columns(
+        [
+            Column("", [name for name, _ in rows], align="l", csv_name="sum"),
+            Column("mu (GDP)", columns[0], csv_name="mu"),
+            Column("rho (zCDP)", columns[1], csv_name="rho"),
+            Column("delta0", columns[2]),
+            Column("epsilon", columns[3]),
+            Column("at delta", columns[4], csv_name="delta"),
+        ],
+        notes=notes,
+        main=not s.entries,
+    )
+
+
+def _in_units(sum_: Composed, statement: Statement, remains: bool) -> tuple[str, ...]:
+    """Cells of a line; a dash where a unit says nothing."""
+    allowance, caps = statement.allowance, statement.caps
+    if not caps.mu:  # epsilons and deltas add up
+        at = _number(sum_.slack) if remains else _number(allowance.delta)
+        if not allowance.delta:
+            at = "0"
+        epsilon = float(sum_.epsilons) if sum_.epsilons or not sum_.gaussian else allowance.level
+        return ("-", "-", "-", _number(epsilon), at)
+    base = allowance.delta or _SHOWN_DELTA
+    at_delta = base if sum_.slack <= base / 2 or allowance.delta else 10 * sum_.slack
+    slack = sum_.slack
+    if remains:
+        slack = max(caps.slack - statement.spent.slack, 0.0)
+    elif sum_ is not statement.spent:
+        slack = caps.slack
+    return (
+        _number(sum_.mu),
+        _number(sum_.rho),
+        _number(slack) if slack else "-",
+        _number(sum_.epsilon(at_delta)),
+        _number(at_delta),
+    )
+
+
+def _counted(n: int) -> str:
+    return "1 call" if n == 1 else f"{n} calls"
 
 
 def _charges(statement: Statement) -> Table:

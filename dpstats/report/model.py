@@ -175,6 +175,8 @@ def row_lines(page: ModelPage, why: str = "missing values or unknown levels") ->
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
     if page.filled < page.n:
         share = 100 * (1 - page.filled / page.n)
+        if page.privacy.protected.person is not None:
+            why += ", and rows of a person after the first " + str(page.privacy.protected.rows)
         lines.append(f"About {share:.2g}% of the private rows are not used: {why}")
     return lines
 
