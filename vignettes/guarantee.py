@@ -92,6 +92,10 @@ print(
 )
 
 # %% [markdown]
+# Which mu? No theorem says. At 1 a test at level 5 % is right about a row that was there one time
+# in four; at 0.5 one time in eight; from 2 on the promise is thin. What counts is the total of all
+# that is ever released of the same rows (see the budget below), and what harm there could be.
+#
 # These are the exact curves of the Gaussian mechanism, and not the usual bounds of them. Three
 # kinds of totals read otherwise:
 #
@@ -148,7 +152,7 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 #
 # | public | because |
 # |---|---|
-# | the number of rows | neighbours have equally many |
+# | the number of rows, of all persons together | neighbours have equally many |
 # | names and kinds of the columns | an error may name them; fix the kinds without looking at values |
 # | formula, `limits=` and all other arguments | the analyst types them; choose them before you look |
 # | everything in `public=` | it is looked at freely, and shown |
@@ -185,7 +189,8 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 #   tried on the raw table, and the choice that followed, are outside every ledger. Explore on the
 #   public sample or on synthetic rows.
 # - **The rows themselves.** Files, notebooks, swap space and backups that hold private rows need
-#   protection of their own. Results and ledgers hold no rows.
+#   protection of their own; so do debuggers and tracebacks with variables. Results and ledgers hold
+#   no rows.
 # - **What other tools release** from the same rows, unless you charge it to the same budget:
 #   `budget.charge("counts by region, published in May", rho=0.08)`.
 #
@@ -216,8 +221,11 @@ folder.cleanup()
 # adds up to them (rho, or epsilon, in budgets of these). A charge is on disk before the first row
 # is read. A crash leaves it there; a call that fails before it has read anything is not charged.
 # The ledger is a SQLite file in which every line bears a digest of the line before; a file that is
-# damaged, or not a ledger, is refused and left as it is. Whoever can delete the file, or put an old
-# copy in its place, can spend twice: keep it where the data are kept.
+# damaged, or not a ledger, is refused and left as it is. When a budget is used up, nothing more may
+# be released of these rows; what was released stays useful, and what follows from it is free.
+# Whoever can delete the file, or put an old copy in its place, can spend twice: keep it where the
+# data are kept (on a local disk; people who share it must be allowed to write the file and its
+# folder).
 #
 # ## How it is tested
 #
@@ -306,9 +314,9 @@ print(
 # pair for the proof was not among ours, that part of the budget goes to numbers on which these two
 # data sets agree, or (for small budgets) that more runs would be needed to see it.
 #
-# The pictures have the curves that the claims allow, and the points that the audits found (the worst
-# pair of each function and method filled): errors of the first kind to the right, of the second
-# kind upwards, both as upper limits. A point below its curve would refute its claim.
+# The pictures have the curves that the claims allow, and the points that the audits found (the
+# worst pair of each function and method filled): errors of the first kind to the right, of the
+# second kind upwards, both as upper limits. A point below its curve would refute its claim.
 
 # %%
 try:
