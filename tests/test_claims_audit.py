@@ -7,10 +7,11 @@ False alarms. The lower bounds on what neighbours give away of all cases hold to
 1 - 5e-7, and every comparison of laws is a test at 1e-8, of which there are fewer than fifty: a right
 implementation fails an assertion of this file with probability below 1e-6.
 
-Teeth. With noise that is too small one pair of every function and method refutes the claim, with the
-same confidence; so does a huge row where rows are not cut any more. Some of the papers' methods, and
-sessions that ask many different things, have more noise than the worst pair needs: there the noise is
-made smaller than 0.7 times what it was (`_TEETH` says how much).
+Teeth. With noise that is 0.7 times what it should be one pair of every function and method refutes the
+claim, with the same confidence; so does a huge row where rows are not cut any more. The exceptions are
+in `_TEETH`: tests of `eptr_lm` at one epsilon need more runs; the papers' tests have more noise than
+any pair needs; and of several pure releases all must fall into their narrow tails at once for the whole
+epsilon to be given away.
 """
 
 from __future__ import annotations
@@ -70,43 +71,43 @@ def test_no_pair_of_neighbours_refutes_the_claim(name: Name) -> None:
 
 # the pair, runs on either table, and the part of the noise that is left
 _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
-    ("dp_lm", "anchored"): ("worst", 1500, 0.6),
-    ("dp_lm", "pmt"): ("edge", 3000, 0.5),
+    ("dp_lm", "anchored"): ("worst", 1500, 0.7),
+    ("dp_lm", "pmt"): ("worst", 30000, 0.7),
     ("dp_lm", "ssp"): ("worst", 3000, 0.7),
-    ("dp_glm", "anchored, binomial"): ("worst", 800, 0.5),
-    ("dp_glm", "anchored, poisson"): ("worst", 500, 0.4),
-    ("dp_glm", "pmt, binomial"): ("edge", 1500, 0.2),
-    ("dp_glm", "pmt, poisson"): ("edge", 1500, 0.2),
-    ("dp_glm", "ssp, binomial"): ("alone", 800, 0.4),
-    ("dp_glm", "ssp, poisson"): ("alone", 800, 0.25),
-    ("eptr_lm", "adaptive"): ("worst", 6000, 0.6),
+    ("dp_glm", "anchored, binomial"): ("worst", 2000, 0.7),
+    ("dp_glm", "anchored, poisson"): ("worst", 2500, 0.7),
+    ("dp_glm", "pmt, binomial"): ("worst", 25000, 0.7),
+    ("dp_glm", "pmt, poisson"): ("worst", 25000, 0.7),
+    ("dp_glm", "ssp, binomial"): ("worst", 3500, 0.7),
+    ("dp_glm", "ssp, poisson"): ("worst", 4000, 0.7),
+    ("eptr_lm", "adaptive"): ("worst", 2500, 0.7),
     ("eptr_lm", "adassp"): ("edge", 3000, 0.7),
-    ("eptr_lm", "ptr, gdp"): ("worst", 6000, 0.6),
-    ("eptr_lm", "ptr, dp"): ("worst", 6000, 0.4),
+    ("eptr_lm", "ptr, gdp"): ("worst", 15000, 0.7),
+    ("eptr_lm", "ptr, dp"): ("worst", 25000, 0.6),
     ("eptr_lm", "paper"): ("worst", 3000, 0.02),
     ("eptr_bayes", "sums"): ("edge", 3000, 0.7),
     ("eptr_bayes", "ptr, gdp"): ("worst", 6000, 0.7),
-    ("eptr_bayes", "ptr, dp"): ("worst", 6000, 0.4),
+    ("eptr_bayes", "ptr, dp"): ("worst", 25000, 0.7),
     ("eptr_bayes", "paper"): ("worst", 3000, 0.1),
     ("eptr_nw", "gp"): ("edge", 3000, 0.7),
-    ("eptr_nw", "adaptive"): ("worst", 6000, 0.6),
+    ("eptr_nw", "adaptive"): ("worst", 15000, 0.7),
     ("eptr_nw", "ptr, gdp"): ("worst", 6000, 0.7),
-    ("eptr_nw", "ptr, dp"): ("worst", 6000, 0.5),
+    ("eptr_nw", "ptr, dp"): ("worst", 25000, 0.7),
     ("eptr_nw", "paper"): ("worst", 3000, 0.05),
     ("eptr", "gdp"): ("worst", 15000, 0.7),
-    ("eptr", "dp"): ("worst", 6000, 0.4),
+    ("eptr", "dp"): ("worst", 50000, 0.7),
     ("eptr", "paper"): ("worst", 3000, 0.1),
     ("dp_mean", "refined"): ("edge", 3000, 0.7),
     ("dp_mean", "refined, public covariance"): ("edge", 3000, 0.7),
     ("dp_mean", "paper"): ("edge", 3000, 0.7),
-    ("dp_mean", "refined, pure"): ("missing", 6000, 0.6),
-    ("dp_mean", "paper, pure"): ("missing", 6000, 0.6),
+    ("dp_mean", "refined, pure"): ("worst", 10000, 0.7),
+    ("dp_mean", "paper, pure"): ("worst", 10000, 0.7),
     ("dp_mvnorm", "refined"): ("worst", 2000, 0.7),
     ("dp_mvnorm", "paper"): ("worst", 2000, 0.7),
-    ("dp_mvnorm", "refined, pure"): ("worst", 2000, 0.2),
-    ("dp_mvnorm", "paper, pure"): ("worst", 2000, 0.2),
-    ("dp_mixture", "public"): ("edge", 1000, 0.5),
-    ("dp_mixture", "private"): ("edge", 600, 0.45),
+    ("dp_mvnorm", "refined, pure"): ("worst", 2500, 0.35),
+    ("dp_mvnorm", "paper, pure"): ("worst", 2500, 0.35),
+    ("dp_mixture", "public"): ("worst", 1500, 0.7),
+    ("dp_mixture", "private"): ("worst", 1500, 0.7),
 }
 
 

@@ -223,17 +223,9 @@ def _pair(*rows: tuple[float, str, float]) -> tuple[Row, Row]:
 
 # found by a search over pairs of rows for the largest mean shift of what is released, in noise sds
 _WORST: dict[tuple[str, str], tuple[Row, Row]] = {
-    ("dp_lm", "anchored"): _pair((-0.51, "c", -2860.0), (-1.69, "a", 22.0)),
     ("dp_lm", "ssp"): _pair((_FAR, "a", 0.0), (0.0, "b", 1e9)),
-    ("dp_glm", "anchored, binomial"): _pair((-1.54, "c", 1.0), (6e4, "c", 1.0)),
-    ("dp_glm", "anchored, poisson"): _pair((0.0, "a", 22.0), (7232.0, "c", 0.0)),
-    ("dp_glm", "pmt, poisson"): _pair((-19903.0, "a", 4527.0), (10293.0, "a", 42.0)),
-    ("dp_glm", "ssp, binomial"): _pair((8812.0, "b", 0.0), (11510.0, "b", 1.0)),
-    ("dp_glm", "ssp, poisson"): _pair((-0.59, "a", 4527.0), (1e9, "b", 1e15)),
     ("dp_mvnorm", "refined"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
     ("dp_mvnorm", "paper"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
-    ("dp_mvnorm", "refined, pure"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
-    ("dp_mvnorm", "paper, pure"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
 }
 
 _LIMITS = {"x": (-2.0, 2.0), "g": ["a", "b", "c"]}
@@ -373,15 +365,116 @@ def _declared(
     options: Mapping[str, Any],
     rest: pd.DataFrame,
     pair: tuple[Row, Row],
+    public: pd.DataFrame | None = None,
 ) -> Watched:
-    """A call within declared limits, on these rows and one of the pair."""
+    """A call on these rows and one of the pair, within declared limits or beside public rows."""
     tables = tuple(pd.concat([rest, pd.DataFrame([row])], ignore_index=True) for row in pair)
     target = _FUNCTIONS[function]
 
     def call(data: pd.DataFrame, seed: int) -> Any:
-        return target(formula, data, seed=seed, **options)
+        return target(formula, data, public, seed=seed, **options)
 
     return Watched(function, call, (tables[0], tables[1]))
+
+
+def _uninformative(n: int, low: float, high: float) -> pd.DataFrame:
+    """Two columns of mean square 1, without correlation; every row of them has both responses.
+
+    So all coefficients are exactly 0, however far a row is: its linear predictor, hence its score and
+    its information, are known before any noise is drawn.
+    """
+    z = np.random.default_rng(3).normal(size=(n // 2, 2))
+    z = np.repeat(np.linalg.qr(z)[0] * math.sqrt(n // 2), 2, axis=0)
+    return pd.DataFrame({"x": z[:, 0], "z": z[:, 1], "y": np.tile([low, high], n // 2)})
+
+
+def _beam(degrees: float, length: float, y: float) -> Row:
+    """A row of this length in this direction."""
+    angle = math.radians(degrees)
+    return {"x": length * math.cos(angle), "z": length * math.sin(angle), "y": y}
+
+
+def _against(
+    function: str,
+    options: Mapping[str, Any],
+    pair: tuple[Row, Row],
+    n: int,
+    m: int,
+    responses: tuple[float, float],
+) -> Watched:
+    rest = _uninformative(n, *responses).iloc[:-1]
+    public = _uninformative(m, *responses) if m else None
+    return _declared(function, "y ~ 0 + x + z", options, rest, pair, public)
+
+
+_SHORTEST = {"mu": 2.5}
+"""A total at which fewest runs tell it from 0.7 of itself."""
+
+
+def _sharp_scores() -> Watched:
+    """Opposite scores, of lengths in different bins: the moments of the design do not change at all.
+
+    With so many public rows they are given the least share there is, 0.05 of the total.
+    """
+    pair = _beam(0, 1e3, 1e3), _beam(180, 1e5, 1e9)
+    return _against("dp_lm", _SHORTEST, pair, 40, 200, (-1.0, 1.0))
+
+
+# The papers' matrix noise is for a change by 2 R^2, where sqrt(2) R^2 is the most. Rows at the angle t,
+# mirrored at 45 degrees so that their moments change on the diagonal only, give (1 - cos(t)) / 2 of the
+# half that scores have and sin(t)^2 / 2 of the other one: 9/16 at 120 degrees, and never more, because
+# both are convex in the lengths of either row.
+_PAPERS = {"mu": 3.0, "method": "pmt"}
+_PAPERS_ANGLES = -15.0, 105.0
+
+
+def _sharp_moments() -> Watched:
+    first, second = (_beam(angle, 1e6, 1e20) for angle in _PAPERS_ANGLES)
+    return _against("dp_lm", _PAPERS, (first, second), 40, 24, (-1.0, 1.0))
+
+
+def _sharp_papers_family(family: str, y: float, responses: tuple[float, float]) -> Watched:
+    """One Newton step from 0, for which the largest score and the largest information come together.
+
+    Not for the logit, whose c1 = 1 and c2 = 1/4 no row reaches at once.
+    """
+    options = {**_PAPERS, "family": family, "iterations": 1}
+    first, second = (_beam(angle, 1e6, y) for angle in _PAPERS_ANGLES)
+    return _against("dp_glm", options, (first, second), 40, 24, responses)
+
+
+def _sharp_family(family: str, pair: tuple[Row, Row], high: float, *, public: bool) -> Watched:
+    """One Newton step from 0 with scores as opposite as they can be: it has most of the total.
+
+    Beside public rows the other matrix releases have a ninth of that or less, and the best angle is
+    180 degrees; within limits they have a third, and it is near 135.
+    """
+    options: dict[str, Any] = {**_SHORTEST, "family": family, "iterations": 1}
+    if public:
+        return _against("dp_glm", options, pair, 40, 8, (0.0, high))
+    options["limits"] = {"x": (-2.0, 2.0), "z": (-2.0, 2.0), "y": (0.0, 10.0 if high > 1 else 1.0)}
+    return _against("dp_glm", {**options, "method": "ssp"}, pair, 200, 0, (0.0, high))
+
+
+def _sharp_groups(regime: str) -> Watched:
+    """A row beyond the one group, and a row twice as far beyond the other.
+
+    Groups so far apart are told by public rows alone, so that nothing is spent on finding them; all
+    else that is released moves by all that it may.
+    """
+    rest, public = (
+        _two_groups(k, seed, 40.0) for k, seed in ((59, _PRIVATE_SEED), (24, _PUBLIC_SEED))
+    )
+    options = {**_GAUSSIAN, "k": 2, "regime": regime}
+    pair = {"x": 100.0, "z": 100.0}, {"x": -60.0, "z": -60.0}
+    return _declared("dp_mixture", "~ x + z", options, rest, pair, public)
+
+
+def _sharp_pure(function: str, options: Mapping[str, Any]) -> Watched:
+    """One column, either row beyond the cut: spherical noise hides less in fewer dimensions."""
+    rest, public = (_plain(k, seed)[["x"]] for k, seed in ((29, _PRIVATE_SEED), (12, _PUBLIC_SEED)))
+    pair = {"x": _FAR}, {"x": -_FAR}
+    return _declared(function, "~ x", options, rest, pair, public)
 
 
 _SQUARES: dict[str, Any] = {
@@ -390,7 +483,7 @@ _SQUARES: dict[str, Any] = {
 _MANY, _TARGET, _ENOUGH = 3000, 60, 40
 
 
-def _sharp_squares(method: str, short: float, way: str) -> Watched:
+def _sharp_squares(method: str, short: float, way: str, epsilon: float = 2.0) -> Watched:
     """Solutions on the edge of the ball: many rows fix the first coefficient at 1, ``short`` ones the
     second at 0. The row that is replaced is (c, s) with the response -2.
 
@@ -399,12 +492,12 @@ def _sharp_squares(method: str, short: float, way: str) -> Watched:
     """
     c = 2 / (math.sqrt(12) + 2)
     side, whole = math.sqrt(1 - c * c), int(short)
-    rest = np.zeros((_MANY + 2 * _TARGET, 3))
+    rest = np.zeros((_MANY + max(2 * _TARGET, whole + 1), 3))
     rest[:_MANY] = [1.0, 0.0, 1.001]
     rest[_MANY : _MANY + whole] = [0.0, 1e3, 0.0]
     rest[_MANY + whole, 1] = math.sqrt(short - whole)
     kind, _, calibration = method.partition(", ")
-    options = {**_TESTED, **_SQUARES, "method": kind}
+    options = {**_TESTED, **_SQUARES, "method": kind, "epsilon": epsilon}
     if calibration:
         options["calibration"] = calibration
     if kind in ("ptr", "paper"):
@@ -519,9 +612,37 @@ def _sharp_own(calibration: str, count: int, other: int) -> Watched:
 Name = tuple[str, str, str]
 """Function, method and pair."""
 
-# sizes at which a scan found the most
+_YES, _COUNT = partial(_sharp_family, "binomial"), partial(_sharp_family, "poisson")
+
+# sizes at which a scan found the most; "adaptive": an eigenvalue so large that its noise is nothing
 _SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
-    ("eptr_lm", "adaptive"): partial(_sharp_squares, "adaptive", 110.0, "mirror"),
+    ("dp_lm", "anchored"): _sharp_scores,
+    ("dp_lm", "pmt"): _sharp_moments,
+    ("dp_glm", "anchored, binomial"): partial(
+        _YES, (_beam(0, 1e6, 1.0), _beam(180, 3e7, 1.0)), 1.0, public=True
+    ),
+    ("dp_glm", "anchored, poisson"): partial(
+        _COUNT, (_beam(0, 1e6, 0.0), _beam(0, 3e7, 1e12)), 2.0, public=True
+    ),
+    ("dp_glm", "pmt, binomial"): partial(_sharp_papers_family, "binomial(probit)", 1.0, (0.0, 1.0)),
+    ("dp_glm", "pmt, poisson"): partial(_sharp_papers_family, "poisson", 1e9, (0.0, 2.0)),
+    ("dp_glm", "ssp, binomial"): partial(
+        _YES, (_beam(0, 1e12, 1.0), _beam(135, 1e14, 1.0)), 1.0, public=False
+    ),
+    ("dp_glm", "ssp, poisson"): partial(
+        _COUNT, (_beam(0, 1e12, 0.0), _beam(45, 1e15, 1e3)), 2.0, public=False
+    ),
+    ("dp_mean", "refined, pure"): partial(_sharp_pure, "dp_mean", {**_PURE, "covariance": 1.0}),
+    ("dp_mean", "paper, pure"): partial(
+        _sharp_pure, "dp_mean", {**_PURE, "covariance": 1.0, "method": "paper"}
+    ),
+    ("dp_mvnorm", "refined, pure"): partial(_sharp_pure, "dp_mvnorm", {"epsilon": 3.0}),
+    ("dp_mvnorm", "paper, pure"): partial(
+        _sharp_pure, "dp_mvnorm", {"epsilon": 3.0, "method": "paper"}
+    ),
+    ("dp_mixture", "public"): partial(_sharp_groups, "public"),
+    ("dp_mixture", "private"): partial(_sharp_groups, "private"),
+    ("eptr_lm", "adaptive"): partial(_sharp_squares, "adaptive", 1000.0, "mirror", 8.0),
     ("eptr_lm", "ptr, gdp"): partial(_sharp_squares, "ptr, gdp", 60.0, "mirror"),
     ("eptr_lm", "ptr, dp"): partial(_sharp_squares, "ptr, dp", 58.0, "mirror"),
     ("eptr_lm", "paper"): partial(_sharp_squares, "paper", 72.0, "turn"),
