@@ -15,7 +15,7 @@ import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import (
     call_text,
     check_limits,
@@ -149,7 +149,7 @@ def eptr_bayes(
         )
     check_limits(design, public is None, limits, ALONE)
     call = call_text("eptr_bayes", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)
         geometry = find_geometry(

@@ -33,7 +33,7 @@ from dpstats.frame.source import is_path
 from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
-from dpstats.mechanism.unit import Unit, check_count
+from dpstats.mechanism.unit import Unit
 from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.report.released import Released
 from dpstats.report.table import Page
@@ -71,8 +71,9 @@ class Budget:
         Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
         it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
         if the first call needs it to be repeated.
-    rows_per_person : int
-        Who is protected: calls must protect persons with so many rows, or more.
+    rows_per_person, person
+        Who is protected: a row, or a person with so many rows, whom a column names. Calls must protect
+        as much: the same column, and as many rows or more.
 
     Notes
     -----
@@ -111,6 +112,7 @@ class Budget:
         path: str | os.PathLike[str] | None = None,
         slack: float | None = None,
         rows_per_person: int = 1,
+        person: str | None = None,
     ) -> None:
         if unnamed:
             raise ArgumentError(
@@ -118,7 +120,7 @@ class Budget:
                 "delta=1e-6); a file is Budget(path='study.budget')."
             )
         self._lock = threading.RLock()
-        terms = _terms(mu, rho, epsilon, delta, slack, rows_per_person)
+        terms = _terms(mu, rho, epsilon, delta, slack, Unit.of(rows_per_person, person))
         if path is None:
             if terms is None:
                 raise ArgumentError(
@@ -195,7 +197,7 @@ class Budget:
             return Statement(
                 self._ledger.name,
                 allowance,
-                self._terms.rows_per_person,
+                Unit(self._terms.rows_per_person, self._terms.person).text,
                 allowance.caps(state.first),
                 state.spent,
                 allowance.left(state.spent, state.first),
@@ -239,7 +241,7 @@ class Budget:
         cost: Total = resolve_cost(mu, rho, epsilon, delta)
         if epsilon is not None and delta is not None:
             cost = ApproximatePrivacy(float(epsilon), float(delta))
-        unit = Unit(self._terms.rows_per_person)
+        unit = Unit(self._terms.rows_per_person, self._terms.person)
         stated = cost if isinstance(cost, ApproximatePrivacy) else None
         number = self._charge(Asked(what, data, unit.text, cost, stated), unit, bool(published))
         self._note(number, "released", "by other means")
@@ -266,12 +268,7 @@ class Budget:
 
     def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
         """Write a charge, if it is allowed (or published already); its number."""
-        if unit.rows < self._terms.rows_per_person:
-            raise BudgetError(
-                f"this budget protects persons with up to {self._terms.rows_per_person} rows; the call "
-                f"protects {unit.text}. Add rows_per_person={self._terms.rows_per_person} to the call "
-                "(and person='id' to see to it)."
-            )
+        self._require(unit)
 
         written = 0
 
@@ -288,6 +285,34 @@ class Budget:
         with self._lock:
             self._ledger.append(self._learn, write)
         return written
+
+    def _require(self, unit: Unit) -> None:
+        """Refuse a call that protects less than the budget, or another.
+
+        Where a column names the person, a row that goes from one person to another changes which rows of
+        both count: two. So a call with ``person=`` protects a change of j rows, whoever they are of, if
+        2 j rows are within its own.
+        """
+        rows, person = self._terms.rows_per_person, self._terms.person
+        if unit.person == person:
+            needed = rows
+        elif person is None:
+            needed = 2 * rows
+        else:
+            raise BudgetError(
+                f"this budget protects persons named by `{person}`; the call protects {unit.text}. Add "
+                f"person='{person}', rows_per_person={rows} to the call."
+            )
+        if unit.rows < needed:
+            how = (
+                ""
+                if unit.person == person
+                else f" (or open the budget with person='{unit.person}')"
+            )
+            raise BudgetError(
+                f"this budget protects {Unit(rows, person).text}; the call protects {unit.text}. Add "
+                f"rows_per_person={needed} to the call{how}."
+            )
 
     def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
         """Write what came of a charge."""
@@ -395,13 +420,12 @@ def _terms(
     epsilon: float | None,
     delta: float | None,
     slack: float | None,
-    rows_per_person: int,
+    unit: Unit,
 ) -> Terms | None:
-    rows = check_count("rows_per_person", rows_per_person)
     if mu is rho is epsilon is delta is None:
-        if slack is not None or rows != 1:
+        if slack is not None or unit != Unit():
             raise ArgumentError(
-                "slack= and rows_per_person= belong to a new budget with its total."
+                "slack=, rows_per_person= and person= belong to a new budget with its total."
             )
         return None
     resolve_cost(mu, rho, epsilon, delta)
@@ -422,7 +446,7 @@ def _terms(
             raise ArgumentError("a budget of epsilon alone has no slack.")
         share = None if slack is None else float(slack)
         allowance = Allowance("epsilon", float(epsilon), float(delta or 0.0), share)
-    return Terms(allowance, rows)
+    return Terms(allowance, unit.rows, unit.person)
 
 
 class Charge:
@@ -466,7 +490,7 @@ def charged(
     cost: Total,
     unit: Unit,
     call: str,
-    data: Any,
+    label: str,
     stated: tuple[float | None, float | None] = (None, None),
 ) -> Charge:
     """Charge a call to its budget, or to the one that is open, before its data are touched.
@@ -490,7 +514,7 @@ def charged(
     both = None
     if epsilon is not None and delta is not None:
         both = ApproximatePrivacy(float(epsilon), float(delta))
-    return Charge(budget, budget._charge(Asked(call, _label(data), unit.text, cost, both), unit))
+    return Charge(budget, budget._charge(Asked(call, label, unit.text, cost, both), unit))
 
 
 def open_budget() -> Budget | None:
@@ -521,12 +545,15 @@ def require_no_budget() -> None:
         )
 
 
-def _label(data: Any) -> str:
-    """What a ledger calls the data: a path, the name in a table's attrs, or its type."""
-    if isinstance(data, list | tuple) and data and is_path(data[0]):
-        return f"{os.fspath(data[0])} and {len(data) - 1} more" if data[1:] else _label(data[0])
-    if is_path(data):
+def label_of(data: Any, reads_paths: bool = True) -> str:
+    """What a ledger calls the data: a path, the name in a table's attrs, or its kind; never a row.
+
+    Texts are paths only where the function that is called takes them for such.
+    """
+    if is_path(data) and reads_paths:
         return str(os.fspath(data))
+    if reads_paths and isinstance(data, list | tuple) and data and all(map(is_path, data)):
+        return f"{len(data)} paths"
     named = data.attrs.get("name") if isinstance(data, pd.DataFrame) else None
     if isinstance(named, str):
         return named

@@ -20,7 +20,7 @@ from dpstats.bounds.eptr import (
     sampling_error,
     unanswered,
 )
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import check_numbers, delta_note
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, shown, unheard
@@ -82,7 +82,7 @@ def eptr(
         The private rows, as your functions want them.
     estimate : callable or number(s)
         ``estimate(data)``: a number or a vector of ``size`` numbers. Numbers that you have computed
-        yourself are taken as they are.
+        yourself are taken as they are; their type and how many they are count as public.
     safety : callable or number
         ``safety(data)``: a lower bound on how many rows must be replaced before the data become
         unsafe; 0 where nothing is promised.
@@ -203,7 +203,8 @@ def eptr(
             noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
         )
     call = _call(alpha, epsilon, delta, calibration, target, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
+    label = label_of(data, reads_paths=False)
+    charge = charged(budget, unit.whole(spend.total), unit, call, label, (epsilon, delta))
     noise = make_noise(seed)
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import (
     call_text,
     check_limits,
@@ -170,7 +170,7 @@ def eptr_lm(
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
     call = call_text("eptr_lm", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
         if moments is not None:

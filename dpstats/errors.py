@@ -96,7 +96,9 @@ def shown(value: Any) -> str:
 
     What was given by mistake may be a table of private rows, or a list of them.
     """
-    if not (value is None or isinstance(value, str | bytes | int | float | complex | np.generic)):
+    # no np.generic: a row of a structured array is one
+    plain = str | bytes | int | float | complex | np.number | np.bool_ | None
+    if not isinstance(value, plain):
         return called(value)
     text = unheard(lambda: repr(value))
     if text is None:  # of a class of the user's, or an integer of thousands of digits

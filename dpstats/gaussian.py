@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, shown
 from dpstats.fit_report import of_persons
@@ -117,7 +117,7 @@ def dp_mean(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"covariance": known.name, "gamma": gamma or None, "method": method}
     call = call_text("dp_mean", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mean", unit, executor, progress)
         plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
@@ -233,7 +233,7 @@ def dp_mvnorm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
     call = call_text("dp_mvnorm", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mvnorm", unit, executor, progress)
         _check_size(rows.n, len(points.terms))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import (
     call_text,
     check_limits,
@@ -156,7 +156,7 @@ def dp_glm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = {"family": _shown(model), **given, "method": method, "iterations": iterations}
     call = call_text("dp_glm", formula, options | {"ridge": ridge or None}, unit)
-    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     c_limits: Limits | None = Limits(1.0, 0.25) if model.canonical and model.binary else None
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import (
     call_text,
     check_limits,
@@ -139,7 +139,7 @@ def eptr_nw(
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     call = call_text("eptr_nw", formula, given | {"method": method}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, data, (epsilon, delta))
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_nw", unit, executor, progress)
         setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)

@@ -45,6 +45,7 @@ class Terms:
 
     allowance: Allowance
     rows_per_person: int = 1
+    person: str | None = None
 
 
 @dataclass(frozen=True)
@@ -392,9 +393,8 @@ def described(terms: Terms) -> str:
     a = terms.allowance
     said = f"{a.unit}={a.level:g}" + (f", delta={a.delta:g}" if a.delta else "")
     said += f", slack={a.slack:g}" if a.slack is not None else ""
-    return said + (
-        f", rows_per_person={terms.rows_per_person}" if terms.rows_per_person > 1 else ""
-    )
+    said += f", rows_per_person={terms.rows_per_person}" if terms.rows_per_person > 1 else ""
+    return said + (f", person='{terms.person}'" if terms.person is not None else "")
 
 
 def _foreign(name: str) -> BudgetError:

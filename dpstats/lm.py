@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import (
     call_text,
     check_limits,
@@ -173,7 +173,7 @@ def dp_lm(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = given | {"method": method, "ridge": ridge or None}
     call = call_text("dp_lm", formula, options, unit)
-    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_lm", unit, executor, progress)
         check_size(rows)

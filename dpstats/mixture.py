@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget, charged, label_of
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.errors import (
     ArgumentError,
@@ -154,7 +154,7 @@ def dp_mixture(
         options["pool"] = pool
     call = call_text("dp_mixture", points.formula, options | {"regime": regime}, unit)
     noise = noise_level(total)
-    charge = charged(budget, asked, unit, call, data, (epsilon, delta))
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(points.design, data, "dp_mixture", unit, executor, progress)
         if rows.n < 2 * (k or 1):

@@ -95,7 +95,8 @@ def resolve_spend(
 
 def _spend_per_row(kind: Kind, calibration: str, epsilon: float, delta: float, unit: Unit) -> Spend:
     """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
-    one, k = epsilon / unit.rows, unit.rows
+    k = unit.rows
+    one = math.nextafter(epsilon / k, 0.0)  # k of them are not more than epsilon
 
     def fits(log_delta: float) -> bool:
         spend = _spend(kind, calibration, one, math.exp(log_delta))
@@ -104,6 +105,11 @@ def _spend_per_row(kind: Kind, calibration: str, epsilon: float, delta: float, u
     low, high = math.log(delta / k), math.log(delta / k)
     while not fits(low):
         low -= math.log(4.0)
+        if low < -700:
+            raise PrivacyError(
+                f"epsilon = {epsilon:g}, delta = {delta:g} leaves nothing for {k} rows per person: ask "
+                "for more."
+            )
     if low < high:
         high = low + math.log(4.0)
         for _ in range(40):
@@ -195,7 +201,7 @@ def require_bounds(
         sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
         if sizes and not _SMALLEST <= min(sizes) <= max(sizes) <= 1 / _SMALLEST:
             raise ArgumentError(
-                f"limits[{name!r}] = {value!r} is beyond what can be computed with: change the unit."
+                f"limits[{name!r}] is beyond what can be computed with: change the unit."
             )
     if public is None and not limits:
         raise PublicDataError(

@@ -41,7 +41,7 @@ from dpstats import (
     eptr_lm,
     eptr_nw,
 )
-from dpstats.budget import charged
+from dpstats.budget import charged, label_of
 from dpstats.datasets import fair
 from dpstats.errors import (
     ArgumentError,
@@ -125,7 +125,7 @@ every_function = pytest.mark.parametrize("name", _CALLS)
 def charge(budget: Budget, cost: Total | float = 0.1, **options: Any) -> None:
     """A charge as calls make it, without a call."""
     cost = Privacy(cost) if isinstance(cost, float) else cost
-    told = {"unit": Unit(), "call": "f(x)", "data": None} | options
+    told = {"unit": Unit(), "call": "f(x)", "data": ""} | options
     charged(budget, cost, told["unit"], told["call"], told["data"])
 
 
@@ -420,14 +420,14 @@ def _charge_twice(budget: Budget) -> None:
 def test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are() -> None:
     budget = Budget(epsilon=1, delta=1e-6)
     for cost, error in ((Privacy(0.1), True), (ApproximatePrivacy(0.2, 1e-7), False)):
-        held = charged(budget, cost, Unit(), "f()", None)
+        held = charged(budget, cost, Unit(), "f()", "")
         if error:
             with pytest.raises(ArgumentError), held:
                 raise ArgumentError("too few rows")
     # all was withdrawn before the second, which therefore is the first
     assert [e.cost for e in budget.entries] == [ApproximatePrivacy(0.2, 1e-7)]
     assert budget.remaining == ApproximatePrivacy(0.8, 9e-7)
-    third = charged(budget, PurePrivacy(0.3), Unit(), "g()", None)
+    third = charged(budget, PurePrivacy(0.3), Unit(), "g()", "")
     charge(budget, PurePrivacy(0.1))
     with pytest.raises(PlanWarning), third:
         raise PlanWarning
@@ -437,7 +437,7 @@ def test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are() -> None
 
 def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
     budget = Budget(epsilon=1, delta=1e-6)
-    first = charged(budget, ApproximatePrivacy(0.2, 5e-7), Unit(), "f()", None)
+    first = charged(budget, ApproximatePrivacy(0.2, 5e-7), Unit(), "f()", "")
     charge(budget, ApproximatePrivacy(0.2, 5e-7))
     with pytest.raises(ArgumentError), first:
         raise ArgumentError("too few rows")
@@ -625,7 +625,24 @@ def test_a_budget_of_persons_takes_no_call_for_rows() -> None:
     _lm(budget=budget, rows_per_person=3)
     _lm(budget=budget, rows_per_person=5)
     assert budget.spent.squares == 0.5
-    assert "one person, with at most 3 rows, replaced by another" in " ".join(repr(budget).split())
+    assert "nobody has more than 3 rows" in " ".join(repr(budget).split())
+
+
+def test_a_budget_knows_whom_a_column_names() -> None:
+    table = PRIVATE.assign(who=np.arange(len(PRIVATE)) // 3, doctor=1)
+    rows, persons = Budget(mu=9), Budget(mu=9, rows_per_person=2, person="who")
+    # a row that goes from one person to another moves two: one row per person is too little
+    with pytest.raises(BudgetError, match=r"Add rows_per_person=2 .* person='who'"):
+        _lm(table, budget=rows, person="who")
+    _lm(table, budget=rows, person="who", rows_per_person=2)
+    for options in ({}, {"person": "doctor", "rows_per_person": 9}, {"rows_per_person": 9}):
+        with pytest.raises(BudgetError, match="persons named by `who`"):
+            _lm(table, budget=persons, **options)
+    with pytest.raises(BudgetError, match="rows_per_person=2"):
+        _lm(table, budget=persons, person="who")
+    _lm(table, budget=persons, person="who", rows_per_person=2)
+    assert (len(rows.entries), len(persons.entries)) == (1, 1)
+    assert "of each `who` count" in repr(persons)
 
 
 # -- with, threads, processes -----------------------------------------------------------------------
@@ -654,7 +671,7 @@ def test_one_budget_is_open_at_a_time_and_may_be_opened_again() -> None:
 
 
 def charge_open(mu: float) -> None:
-    charged(None, Privacy(mu), Unit(), "f(x)", None)
+    charged(None, Privacy(mu), Unit(), "f(x)", "")
 
 
 def test_a_with_block_ends_whatever_happens_in_it() -> None:
@@ -1072,7 +1089,7 @@ def test_any_text_can_be_in_a_call_and_in_a_label(path: Path) -> None:
     named = PRIVATE.copy()
     named.attrs["name"] = odd
     for budget in (Budget(mu=1), Budget(mu=1, path=path)):
-        charge(budget, call=odd, data=named)
+        charge(budget, call=odd, data=label_of(named))
     for again in (budget, Budget(path=path)):
         (entry,) = again.entries
         assert entry.call == entry.data == odd.replace("\ud800", "\\ud800")
@@ -1085,8 +1102,9 @@ def test_any_text_can_be_in_a_call_and_in_a_label(path: Path) -> None:
     [
         ("s3://a/b.parquet", "s3://a/b.parquet"),
         (Path("a") / "b.parquet", os.path.join("a", "b.parquet")),
-        (["a.parquet", "b.parquet", "c.parquet"], "a.parquet and 2 more"),
-        (["a.parquet"], "a.parquet"),
+        (["a.parquet", "b.parquet", "c.parquet"], "3 paths"),
+        (["a.parquet"], "1 paths"),
+        (["a.parquet", 3], "list"),
         (PRIVATE, "pandas DataFrame"),
         ([PRIVATE, PRIVATE], "list"),
         (fair, "fair()"),
@@ -1098,9 +1116,15 @@ def test_any_text_can_be_in_a_call_and_in_a_label(path: Path) -> None:
     ids=str,
 )
 def test_labels_name_the_data_and_show_none_of_it(data: Any, label: str) -> None:
-    budget = Budget(mu=1)
-    charge(budget, data=data)
-    assert budget.entries[0].data == label
+    assert label_of(data) == label
+
+
+def test_rows_that_are_text_are_no_label() -> None:
+    rows = ["Alice Smith,HIV+", "Bob Jones,HIV-"]
+    budget = Budget(mu=3)
+    for data in (rows, rows[:1], tuple(rows), rows[0].encode(), np.array(rows)):
+        eptr(data, lambda d: 1.0, lambda d: 5.0, 0.1, 1, 1e-9, seed=1, budget=budget)
+    assert "Alice" not in str(budget.table().to_csv()) + repr(budget.table())
 
 
 # -- statements -------------------------------------------------------------------------------------
@@ -1145,7 +1169,7 @@ def _statement(allowance: Allowance, *costs: Total) -> Statement:
         spent = spent.plus(cost)
     first = costs[0] if costs else None
     left, caps = allowance.left(spent, first), allowance.caps(first)
-    return Statement("study.budget", allowance, 1, caps, spent, left, entries)
+    return Statement("study.budget", allowance, Unit().text, caps, spent, left, entries)
 
 
 @cache

@@ -174,8 +174,13 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 #   protected.
 # - *You prove what you bring.* `eptr` with an estimator of your own holds if your two statements
 #   about it do; `check_safety` looks for mistakes, and cannot prove that there are none.
-# - *Persons are named rightly*, where `person=` is used, and have no more rows than said where it
-#   is not.
+# - *Persons are named rightly*, where `person=` is used: one spelling and one type in all blocks.
+#   Whole numbers and text name persons; floats that may have been rounded, and other cells, name
+#   nobody, and their rows do not count. Where `person=` is not used, nobody has more rows than
+#   said.
+# - *A person is replaced by somebody new.* Neighbours exchange all rows of a person for those of
+#   one who has none in the data. A row that goes from one person to another counts for two.
+# - *Files are named once.* A file or row that is read twice counts as two.
 # - *Workers are alike* (processors, versions), which a call checks.
 #
 # ## What is not protected
@@ -218,14 +223,19 @@ folder.cleanup()
 
 # %% [markdown]
 # Calls may be chosen after seeing what earlier ones said: the limits are fixed beforehand, and mu^2
-# adds up to them (rho, or epsilon, in budgets of these). A charge is on disk before the first row
-# is read. A crash leaves it there; a call that fails before it has read anything is not charged.
+# adds up to them (rho, or epsilon, in budgets of these). What is promised is the total. A charge is
+# on disk before the first row is read. A crash leaves it there; a call that is refused for public
+# reasons before it has read anything is not charged. A budget protects rows, or persons that one
+# column names, and refuses calls that protect others. When it is used up, nothing more may be
+# released of these rows; what was released stays useful, and what follows from it is free.
+#
 # The ledger is a SQLite file in which every line bears a digest of the line before; a file that is
-# damaged, or not a ledger, is refused and left as it is. When a budget is used up, nothing more may
-# be released of these rows; what was released stays useful, and what follows from it is free.
-# Whoever can delete the file, or put an old copy in its place, can spend twice: keep it where the
-# data are kept (on a local disk; people who share it must be allowed to write the file and its
-# folder).
+# damaged, or not a ledger, is refused and left as it is. That is against accidents: whoever can
+# write the file can forge it, and whoever can delete it, or put an old copy in its place, can spend
+# twice. Keep it where the data are kept, on a local disk (network file systems may not lock);
+# people who share it must be allowed to write the file and its folder. Calls in other processes are
+# charged if these were started while the budget was open, or are given it (`budget=`); a call that
+# names another budget is charged to that one.
 #
 # ## How it is tested
 #

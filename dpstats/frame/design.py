@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from dpstats.frame.bind import BoundFactor
 from dpstats.frame.engine import Column, Pieces
 from dpstats.frame.evaluate import State
 from dpstats.frame.formula import Expr, Piece
-from dpstats.frame.persons import FirstRows
+from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.reading import Reading
 from dpstats.frame.rows import ROLES, Rows, encode
 from dpstats.frame.schema import ColumnSpec, check_table
@@ -152,18 +152,11 @@ class Design:
         source = OneTable(data) if is_table(data) else open_source(data)
         reading = reading or Reading()
         if first is not None:
-            first.ordered(source)
-        check = self.check if first is None else partial(self._check_both, first)
-        n = reading.size(source, check, self.columns_for(ROLES))
+            source = OfPersons(first.ordered(source), first)
+        n = reading.size(source, self.check, self.columns_for(ROLES))
         if n == 0:
             raise SchemaError("the table has no rows.")
-        if first is not None:
-            source = first.of(first.ordered(source), n)
         return Rows(self, source, reading, n)
-
-    def _check_both(self, first: FirstRows, table: Table) -> None:
-        self.check(table)
-        first.check(table)
 
     def public_rows(self, public: Any) -> Rows:
         """Rows of a public table of any kind, which is read into memory."""

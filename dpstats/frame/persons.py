@@ -2,11 +2,12 @@
 
 Which rows of a person count depends on the rows of that person alone: the first k in the order of the
 table. All others become rows with missing values, which count nowhere; so do rows whose person is
-missing, or is no text and no number. (What that does for privacy: `dpstats.mechanism.unit`.)
+missing, or is no text and no whole number. (What that does for privacy: `dpstats.mechanism.unit`.)
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import ArgumentError, SchemaError
+from dpstats.errors import ArgumentError, SchemaError, unheard
 from dpstats.frame.schema import require_column
 from dpstats.frame.source import Check, DaskPartitions, Source, other_rows
-from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Levels, Table
+from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, Table
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,75 +53,126 @@ class FirstRows:
             )
         return source
 
-    def of(self, source: Source, n: int) -> OfPersons:
-        """The source with those rows; reads the column once."""
-        seen: dict[Any, int] = {}
-        kept = [np.zeros(0, dtype=np.bool_)]
-        kinds: set[bool] = set()
-        for part in source.parts([self.column]):
-            for table in part.tables([self.column]):
-                kinds.add(table.type_of(self.column).kind in ("number", "bool"))
-                if len(kinds) > 1:
-                    raise SchemaError(
-                        f"person='{self.column}' holds numbers in one block and text in another, which "
-                        "would make two of one person: fix its type when reading."
-                    )
-                kept.append(self._first(table, seen))
-        keep = np.concatenate(kept)
-        if len(keep) != n:
-            raise other_rows(n, len(keep))
-        return OfPersons(source, keep)
+    def require_one_kind(self, kinds: set[Kind], table: Table) -> None:
+        """Add the kind of this table's column to those before, which must be alike.
 
-    def _first(self, table: Table, seen: dict[Any, int]) -> Mask:
-        """Rows that are among the first of their person; ``seen`` counts those of earlier tables."""
-        codes, names = pd.factorize(table.keys(self.column, 0, table.n))
-        before = np.array([seen.get(name, 0) for name in names], dtype=np.int64)
+        17 in one block and "017" in another would make two persons of one.
+        """
+        kind = table.type_of(self.column).kind
+        if kind != "missing":
+            kinds.add("number" if kind == "bool" else kind)
+        if len(kinds) > 1:
+            raise SchemaError(
+                f"person='{self.column}' is of one kind in a block and of another in a later one, which "
+                "could make two of one person: fix its type when reading, e.g. dtype=str."
+            )
+
+    def among(self, table: Table, seen: Counter[bytes]) -> Mask:
+        """Rows of a table that are among the first of their person; ``seen`` counts those before it."""
+        codes, names = pd.factorize(_names(table, self.column, 0, table.n))
+        named = codes >= 0
+        before = np.array([seen[name] for name in names], dtype=np.int64)
         # rank within the person: position among rows sorted stably by person
         order = np.argsort(codes, kind="stable")
         ranked = codes[order]
-        start = np.searchsorted(ranked, ranked)
         rank = np.empty(len(codes), dtype=np.int64)
-        rank[order] = np.arange(len(codes)) - start
-        named = codes >= 0
-        total = np.zeros(len(codes), dtype=np.int64)
+        rank[order] = np.arange(len(codes)) - np.searchsorted(ranked, ranked)
+        total = np.full(len(codes), self.rows, dtype=np.int64)
         total[named] = rank[named] + before[codes[named]]
         for name, more in zip(names, np.bincount(codes[named], minlength=len(names)), strict=True):
-            seen[name] = seen.get(name, 0) + int(more)
-        return np.asarray(named & (total < self.rows))
+            seen[name] += int(more)
+        return np.asarray(total < self.rows)
+
+
+def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:
+    """Names of persons; None where one cannot be read, whatever a library says of it."""
+    found = unheard(lambda: table.keys(column, start, stop))
+    if found is not None:
+        return found
+    if stop - start == 1:
+        return np.array([None], dtype=object)
+    middle = (start + stop) // 2
+    halves = (start, middle), (middle, stop)
+    return np.concatenate([_names(table, column, *half) for half in halves])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class OfPersons:
-    """A source of which some rows are made missing."""
+    """A source of which the first rows of every person count, those after them are missing.
+
+    Which they are is found anew in every pass, in the order of that pass: a source that hands out its
+    rows in another order each time has, in each pass, as few rows of a person as any other.
+    """
 
     source: Source
-    keep: Mask
+    first: FirstRows
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        return self.source.size(check, seen)
+        kinds: set[Kind] = set()
+
+        def both(table: Table) -> None:
+            check(table)
+            self.first.check(table)
+            self.first.require_one_kind(kinds, table)
+
+        return self.source.size(both, seen)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        for part in self.parts(columns):
-            yield from part._tables(columns)
+        counts: Counter[bytes] = Counter()
+        kinds: set[Kind] = set()
+        for table in self.source.tables(self._with_names(columns)):
+            self.first.check(table)
+            self.first.require_one_kind(kinds, table)
+            yield Kept(table, self.first.among(table, counts))
 
-    def _tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        start = 0
-        for table in self.source.tables(columns):
-            yield Kept(table, self.keep[start : start + table.n])
-            start += table.n
+    def parts(self, columns: Sequence[str]) -> Iterator[SomeRows]:
+        counts: Counter[bytes] = Counter()
+        kinds: set[Kind] = set()
+        for part in self.source.parts(self._with_names(columns)):
+            keep = [np.zeros(0, dtype=np.bool_)]
+            for table in part.tables([self.first.column]):
+                self.first.check(table)
+                self.first.require_one_kind(kinds, table)
+                keep.append(self.first.among(table, counts))
+            yield SomeRows(part, np.concatenate(keep))
 
-    def parts(self, columns: Sequence[str]) -> Iterator[OfPersons]:
-        start = 0
-        for part in self.source.parts(columns):
-            rows = part.size(lambda table: None, lambda rows: None)
-            yield OfPersons(part, self.keep[start : start + rows])
-            start += rows
+    def _with_names(self, columns: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys([*columns, self.first.column]))
 
     def whole(self) -> Table:
         raise TypeError("a public table has no persons")
 
     def __repr__(self) -> str:
         return "<first rows of persons>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SomeRows:
+    """A part of a source, of which some rows are made missing; it travels to a worker."""
+
+    source: Source
+    keep: Mask
+
+    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+        n = self.source.size(check, seen)
+        if n != len(self.keep):
+            raise other_rows(len(self.keep), n)
+        return n
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        start = 0
+        for table in self.source.tables(columns):
+            yield Kept(table, self.keep[start : start + table.n])
+            start += table.n
+
+    def parts(self, columns: Sequence[str]) -> Iterator[SomeRows]:
+        yield self
+
+    def whole(self) -> Table:
+        raise TypeError("a public table has no persons")
+
+    def __repr__(self) -> str:
+        return "<some rows>"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -15,7 +15,7 @@ import glob
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -323,8 +323,9 @@ class ParquetFiles:
             yield from steps(self._batches(piece, columns))
 
     def parts(self, columns: Sequence[str]) -> Iterator[ParquetFiles]:
-        for piece in self.pieces:
-            yield ParquetFiles((piece,), self.schemas)
+        for pieces in self._by_file():
+            for piece in pieces:
+                yield ParquetFiles((piece,), self.schemas)
 
     def whole(self) -> Table:
         names = list(dict.fromkeys(name for schema, _ in self.schemas for name in schema.names))
@@ -337,13 +338,18 @@ class ParquetFiles:
 
     def _joined(self) -> Iterator[_RowGroups]:
         """Row groups of one file together: it is opened once."""
-        together: dict[str, list[_RowGroups]] = {}
-        for piece in self.pieces:
-            together.setdefault(piece.path, []).append(piece)
-        for path, pieces in together.items():
+        for pieces in self._by_file():
+            path = pieces[0].path
             groups = tuple(g for piece in pieces for g in piece.groups)
             rows = sum(piece.rows for piece in pieces)
             yield _RowGroups(path, groups, rows, pieces[0].folders, pieces[0].files)
+
+    def _by_file(self) -> Collection[list[_RowGroups]]:
+        """Row groups by their files, in the order in which all readers see them."""
+        together: dict[str, list[_RowGroups]] = {}
+        for piece in self.pieces:
+            together.setdefault(piece.path, []).append(piece)
+        return together.values()
 
     def _batches(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Table]:
         for table in self._arrow(piece, columns):

@@ -9,6 +9,7 @@ among it, is in `source`.)
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -74,7 +75,7 @@ class Table(Protocol):
         """Rows start:stop as positions in ``levels``, -1 where missing or unknown."""
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        """Rows start:stop as objects that can be told apart: bytes (text), numbers; None for others."""
+        """Rows start:stop as names of persons, in bytes; None where a cell names nobody."""
 
     def part(self, names: Sequence[str], start: int, stop: int) -> Table:
         """Rows start:stop of some columns, as a table that can be pickled without the others."""
@@ -191,7 +192,12 @@ class PandasTable:
         return part.to_numpy(dtype=np.float64, na_value=np.nan)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        return _keys(self._column(name).iloc[start:stop].to_numpy(object))
+        part = self._column(name).iloc[start:stop]
+        dtype = part.dtype
+        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
+            return _keys(_cells(part.array.__arrow_array__().combine_chunks()), text=True)
+        return _keys(part.to_numpy(object), text=not pd.api.types.is_object_dtype(dtype))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
@@ -220,13 +226,48 @@ class PandasTable:
         return _positions(part.to_numpy(object), levels)
 
 
-def _keys(cells: Iterable[Any]) -> npt.NDArray[Any]:
-    """Text as bytes, whatever library it came from; numbers as they are, in full precision."""
-    plain = _plain(cells)
-    for i, cell in enumerate(plain):
-        if isinstance(cell, str):
-            plain[i] = cell.encode("utf-8", "surrogatepass")
-    return plain
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+
+
+def _keys(cells: Iterable[Any], *, text: bool) -> npt.NDArray[Any]:
+    """Names of persons as bytes: text as it is, whole numbers by their digits; None for all else.
+
+    So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. Unless the column is
+    ``text`` by its type, neither does text that a reader may have taken for a number in other rows,
+    and spelled otherwise ("017", "1e5").
+    """
+    names = [_key(cell, text) for cell in cells]
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out
+
+
+def _key(cell: Any, text: bool) -> bytes | None:
+    kind = type(cell)
+    if kind is bytes:
+        return bytes(cell)
+    if kind is str or kind is np.str_:
+        if text or _WHOLE.fullmatch(cell) or not _reads_as_number(cell):
+            return bytes(cell.encode("utf-8", "surrogatepass"))
+        return None
+    if kind is bool or kind is np.bool_:
+        return b"True" if cell else b"False"
+    if kind is int or (kind in _NUMPY_NUMBERS and issubclass(kind, np.integer)):
+        return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
+    if kind in _EXACT:  # floats
+        number = float(cell)
+        return b"%d" % int(number) if number % 1 == 0 and abs(number) < _EXACT[kind] else None
+    if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60 and cell % 1 == 0:
+        return b"%d" % int(cell)
+    return None
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(cells: Iterable[Any]) -> npt.NDArray[Any]:
@@ -314,15 +355,12 @@ class ArrowTable:
         return np.asarray(values, dtype=np.float64)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        cells: list[Any] = []
-        for chunk in self._table.column(name).slice(start, stop - start).chunks:
-            if self._pa.types.is_dictionary(chunk.type):
-                values = [*_cells(chunk.dictionary), None]
-                indices = chunk.indices.cast(self._pa.int64()).fill_null(-1).to_numpy()
-                cells += [values[i] for i in indices]
-            else:
-                cells += _cells(chunk)
-        return _keys(cells)
+        cells = [
+            cell
+            for chunk in self._table.column(name).slice(start, stop - start).chunks
+            for cell in _cells(chunk)
+        ]
+        return _keys(cells, text=True)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
         pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
@@ -394,7 +432,7 @@ class FolderTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):
             return self._table.keys(name, start, stop)
-        return _keys([self._folders[name]] * (stop - start))
+        return _keys([self._folders[name]] * (stop - start), text=True)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
         own = [name for name in names if not self._has(name)]
@@ -408,6 +446,9 @@ def _cells(array: Any) -> list[Any]:
     """The cells of an array; text as bytes, because a cell that is not valid text must not raise."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(array.type):
+        values = [*_cells(array.dictionary), None]
+        return [values[i] for i in array.indices.cast(pa.int64()).fill_null(-1).to_numpy()]
     text = _arrow_kind(array.type) == "category"
     cells: list[Any] = (array.cast(pa.large_binary()) if text else array).to_pylist()
     return cells
@@ -455,6 +496,9 @@ _NUMPY_NUMBERS = {
 }
 
 
+_EXACT = {float: 2.0**53, np.float64: 2.0**53, np.float32: 2.0**24, np.float16: 2.0**11}
+"""Whole numbers below which a float was not rounded."""
+_LONGEST_NAME = 10**60
 _PLAIN_TYPES = {str, np.str_, bytes, bool, np.bool_, int, float, *_NUMPY_NUMBERS}
 
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpstats.errors import PassError
+from dpstats.errors import DPStatsError, PassError, SchemaError
 from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
@@ -83,10 +83,10 @@ class Session(Generic[_Rows]):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._rows.close()
-        if isinstance(error, PassError | KeyboardInterrupt):
+        if isinstance(error, DPStatsError | KeyboardInterrupt):
             # the frames within hold totals without noise; debuggers and reporters show such values
             error.__traceback__ = error.__context__ = None
-        if isinstance(error, PassError):
+        if isinstance(error, PassError | SchemaError):
             error.args = (f"{error} {self._spent_so_far()}",)
 
     def _spent_so_far(self) -> str:
@@ -95,7 +95,7 @@ class Session(Generic[_Rows]):
         if isinstance(self.total, ApproximatePrivacy) or self.left <= 0:
             return "The total of the call counts as spent."
         return (
-            "What had been released until then counts as spent: mu = "
+            "What had been released until then counts as spent: for a row replaced, mu = "
             f"{self.total.share(1 - self.left).mu:.4g} at most."
         )
 

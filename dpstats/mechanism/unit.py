@@ -10,7 +10,9 @@ rows of the others count depends on their own rows alone, and does not change. O
 k rows count; pair them, and pair what is left with empty rows: as collections of rows that count, D
 and D' differ in k replacements at most. The releases are functions of that collection: sums of
 integers, which no order changes. So what holds for k rows holds for D and D', though the rows that
-count may stand in 2k different places.
+count may stand in 2k different places. (Each pass finds the first rows anew, in its own order: whatever
+that is, the pass is one of such a function.) The other person must have no rows yet: a row that changes
+hands between two persons who both have some counts for two.
 """
 
 from __future__ import annotations
@@ -64,9 +66,13 @@ class Unit:
         counted = "row" if self.rows == 1 else f"{self.rows} rows"
         if self.person is not None:
             how = f"n is public; the first {counted} of each `{self.person}` count"
+            other = (
+                "another who has no rows yet" if self.together == 1 else "others who have none yet"
+            )
         else:
             how = f"n is public; taken on trust: nobody has more than {counted}"
-        return f"{who} replaced by {'another' if self.together == 1 else 'others'} ({how})"
+            other = "another" if self.together == 1 else "others"
+        return f"{who} replaced by {other} ({how})"
 
     def per_row(self, total: Cost) -> Cost:
         """What the mechanisms may spend for this total."""

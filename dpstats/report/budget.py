@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dpstats.mechanism.composition import Allowance, Caps, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Total
-from dpstats.mechanism.unit import Unit
 from dpstats.report.format import format_scalar
 from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
 
@@ -45,7 +44,7 @@ class Statement:
 
     name: str
     allowance: Allowance
-    rows_per_person: int
+    protects: str
     caps: Caps
     spent: Composed
     remaining: Total
@@ -80,7 +79,7 @@ def statement_page(statement: Statement, whole: bool) -> Page:
     """The page of a budget; ``whole``: with every charge."""
     s = statement
     n = len(s.entries)
-    items = [("Ledger", s.name), ("Protects", _protected(s.rows_per_person))]
+    items = [("Ledger", s.name), ("Protects", s.protects)]
     items.append(("Adds up", _adds_up(s)))
     parts: list[Part] = [Heading("Privacy budget"), KeyValues(tuple(items)), _sums(s)]
     if s.overspent:
@@ -90,12 +89,6 @@ def statement_page(statement: Statement, whole: bool) -> Page:
     if whole and n:
         parts += [Heading("Charges"), _charges(s), *_calls(s.entries)]
     return Page(tuple(parts))
-
-
-def _protected(rows: int) -> str:
-    if rows == 1:
-        return Unit().text
-    return f"one person, with at most {rows} rows, replaced by another (n is public)"
 
 
 def _adds_up(statement: Statement) -> str:
@@ -119,7 +112,9 @@ def _sums(statement: Statement) -> Table:
     )
     cells = [_in_units(sum_, s, name == "Remaining") for name, sum_ in rows]
     columns = list(zip(*cells, strict=True))
-    notes = ("rho adds up; mu adds up in squares, epsilon in neither.",) if s.caps.mu else ()
+    notes = ["What is promised is the total."]
+    if s.caps.mu:
+        notes.insert(0, "rho adds up; mu adds up in squares, epsilon in neither.")
     return Table.from_columns(
         [
             Column("", [name for name, _ in rows], align="l", csv_name="sum"),
@@ -144,7 +139,7 @@ def _in_units(sum_: Composed, statement: Statement, remains: bool) -> tuple[str,
         epsilon = float(sum_.epsilons) if sum_.epsilons or not sum_.gaussian else allowance.level
         return ("-", "-", "-", _number(epsilon), at)
     base = allowance.delta or _SHOWN_DELTA
-    at_delta = base if sum_.slack <= base / 2 or allowance.delta else 10 * sum_.slack
+    at_delta = base if sum_.slack <= base / 2 or allowance.delta else min(10 * sum_.slack, 0.5)
     slack = sum_.slack
     if remains:
         slack = max(caps.slack - statement.spent.slack, 0.0)
