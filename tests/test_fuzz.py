@@ -19,7 +19,7 @@ from dpstats.errors import ArgumentError, PlanWarning
 
 from .fuzz_cases import FUNCTIONS, Case, Change, cases, run, smaller
 
-_FEW = {"eptr_bayes": 40, "eptr_nw": 40, "dp_mixture": 40}
+_FEW = {"eptr_bayes": 20, "eptr_nw": 20, "dp_mixture": 20}
 """Fewer cases of those whose plans take long."""
 _SETTINGS = settings(
     derandomize=True,
@@ -41,13 +41,13 @@ def _check(function: str, examples: int) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_hostile_call_ends_in_a_result_or_in_an_error_of_the_package(function: str) -> None:
-    _check(function, _FEW.get(function, 80))
+    _check(function, _FEW.get(function, 40))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_hostile_calls(function: str) -> None:
-    _check(function, 3 * _FEW.get(function, 80))
+    _check(function, 5 * _FEW.get(function, 40))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
