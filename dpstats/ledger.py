@@ -185,7 +185,7 @@ class FileLedger:
     def __init__(self, path: Path, terms: Terms | None) -> None:
         self.path = _whole(path)  # a process may change its folder
         self.name = str(self.path)
-        if self.path.is_dir():
+        if os.path.isdir(self.path):
             raise BudgetError(f"'{path}' is a folder: name a file in it.")
         if not os.path.lexists(self.path):
             if terms is None:

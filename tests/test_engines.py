@@ -304,7 +304,7 @@ def test_tasks_have_one_name_and_no_hash_of_what_they_hold(client: Client, own: 
         found.append(_seen(client))
         client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_log.clear())
     one, two = found
-    assert len(one) == len(two) > 2
+    assert min(len(one), len(two)) > 2
     assert not one & two
     assert {key_split(key) for key in one | two} == {"dpstats_pass"}
 

@@ -34,7 +34,7 @@ def test_large_data() -> None:
 def test_guarantee() -> None:
     page = run("guarantee.py", "--trials", "600")
     assert "Unit of privacy: one person replaced by another" in page
-    assert "in 2 calls" in page
+    assert "Spent (2 calls)" in page
     assert "The call asks for mu = 0.8" in page
     assert page.count("The claim is REFUTED") == 1
     assert page.count("Not refuted") == 1
