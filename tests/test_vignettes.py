@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+
+from tests.audits.adversaries import cases
+
 VIGNETTES = Path(__file__).parents[1] / "vignettes"
 
 
@@ -39,3 +43,11 @@ def test_guarantee() -> None:
     assert page.count("The claim is REFUTED") == 1
     assert page.count("Not refuted") == 1
     assert " releases: 0 claims refuted" in page
+
+
+def test_the_table_of_audits_has_every_case_at_full_size() -> None:
+    table = pd.read_csv(VIGNETTES / "guarantee_audit.csv")
+    named = set(table[["function", "method", "pair"]].itertuples(index=False, name=None))
+    assert named == set(cases())
+    assert table.trials.min() >= 20_000
+    assert not table.refuted.any()

@@ -353,10 +353,13 @@ else:
         steep, flat = 1 - slack - np.exp(claim) * alpha, np.exp(-claim) * (1 - slack - alpha)
         return np.maximum(np.maximum(steep, flat), 0)
 
-    colours = iter(["#0072B2", "#D55E00", "#009E73", "#CC79A7"])
+    palette = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+    colours = {"mu": iter(palette), "epsilon": iter(palette)}
     for (unit, claim, slack), group in found.groupby(["unit", "claim", "slack"]):
-        panel, colour = panels[0 if unit.startswith("mu") else 1], next(colours, "#000000")
-        label = f"{unit.split()[0]} = {claim:.3g}" + (f", delta = {slack:.3g}" if slack else "")
+        kind = unit.split()[0]
+        panel, colour = panels[int(kind == "epsilon")], next(colours[kind], "#7F7F7F")
+        extra = "" if not slack else f", delta{0 if kind == 'mu' else ''} = {slack:.3g}"
+        label = f"{kind} = {claim:.3g}{extra}"
         panel.plot(alpha, second_kind(unit, claim, slack), color=colour, label=label)
         for part, filled in ((group, "none"), (group.loc[group.index.isin(worst.index)], colour)):
             spots = {"s": 16, "facecolors": filled, "edgecolors": colour, "linewidths": 0.7}
