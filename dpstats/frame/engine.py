@@ -128,6 +128,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
         order.append(node)
         nodes += list(getattr(node, "args", ()))
     count: dict[int, int] = {}
+    products: set[int] = set()
     for node in reversed(order):
         args = getattr(node, "args", None)
         if args is None:
@@ -145,7 +146,10 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
             large = large or found > _MOST_TERMS
         elif symbol in ("*", ":", "/", "in") and len(sizes) == 2:
             found = sizes[0] * sizes[1] + (0 if symbol == ":" else found)
-            large = min(sizes) > 1 and found > _MOST_TERMS
+            # one column times a long sum is what its user wrote; a product of products is not
+            made = min(sizes) > 1 or any(id(arg) in products for arg in args)
+            large = made and found > _MOST_TERMS
+            products.add(id(node))
         if large:
             raise FormulaError(
                 f"'{_start(formula)}' has too many terms once it is multiplied out: products and "

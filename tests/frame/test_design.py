@@ -144,3 +144,27 @@ def test_matrix_marks_rows_that_cannot_be_encoded(clean):
     assert offset[0] == 1
     assert np.isnan(offset[1:]).all()
     assert design.matrix(new.iloc[:0])[0].shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        "*".join(f"I(x + {k})" for k in range(40)),
+        "(" + " + ".join(f"I(x + {k})" for k in range(40)) + ")^3",
+        "("
+        + " + ".join(f"I(x + {k})" for k in range(40))
+        + ")*(x + "
+        + " + ".join(f"I(x - {k})" for k in range(1, 40))
+        + ")",
+    ],
+)
+def test_formulas_that_multiply_out_without_end_are_refused(right: str) -> None:
+    with pytest.raises(FormulaError, match="too many terms once it is multiplied out"):
+        Design.declare(f"y ~ {right}", {"y": float, "x": (0, 1)})
+
+
+def test_products_that_a_person_writes_are_taken() -> None:
+    schema = {"y": float} | {f"x{k}": float for k in range(300)}
+    long = " + ".join(f"x{k}" for k in range(300))
+    assert len(Design.declare(f"y ~ ({long}) * x0", schema).terms) > 500
+    assert len(Design.declare("y ~ " + "*".join(f"x{k}" for k in range(6)), schema).terms) == 64
