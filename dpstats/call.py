@@ -55,8 +55,10 @@ def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
 
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
     penalty = number(ridge)
-    if penalty is None or not 0 <= penalty < math.inf:
-        raise ArgumentError(f"ridge must be a finite number >= 0, not {shown(ridge)}.")
+    if penalty is None or not 0 <= penalty <= _LARGEST:
+        raise ArgumentError(
+            f"ridge must be a finite number >= 0 (up to {_LARGEST:g}), not {shown(ridge)}."
+        )
     chance = number(eta)
     if chance is None or not 0 < chance < 1:
         raise ArgumentError(f"eta must lie strictly between 0 and 1, not {shown(eta)}.")

@@ -944,7 +944,7 @@ OWN_FUNCTIONS = codes(
     "lambda d: 10**400",
     "lambda d: 1j",
     "lambda d: np.asarray(d) * 0.0",
-    "lambda d: np.zeros(10**6)",
+    "lambda d: np.zeros(10**5)",
     "lambda d: {}",
     "lambda d: Rude()",
     "lambda d: -1.0",

@@ -26,6 +26,10 @@ from dpstats.errors import BudgetExceeded
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
 
+_ROOT = str(Path(__file__).parents[2])
+if _ROOT not in sys.path:  # processes that start afresh import this module by its name
+    sys.path.append(_ROOT)
+
 _ENOUGH = 1e4
 
 
@@ -38,7 +42,7 @@ def _workers() -> Any:
 
 def charge(budget: Budget, call: str, mu: float = 1.0) -> None:
     """What every call does before it reads a row."""
-    charged(budget, Privacy(mu), Unit(), call, None)
+    charged(budget, Privacy(mu), Unit(), call, "")
 
 
 # -- many at once -----------------------------------------------------------------------------------
