@@ -28,7 +28,7 @@ import pandas as pd
 
 from dpstats.audit_neighbours import worst_neighbours
 from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
-from dpstats.budget import require_no_budget
+from dpstats.charge import require_no_budget
 from dpstats.errors import ArgumentError, PrivacyError, number, shown
 from dpstats.estimate.attack import (
     Allowed,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
-from dpstats.budget import require_no_budget
+from dpstats.charge import require_no_budget
 from dpstats.errors import ArgumentError, shown
 from dpstats.estimate.attack import Floats, distance, learn_scores
 

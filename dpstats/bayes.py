@@ -15,7 +15,7 @@ import numpy as np
 
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import (
     call_text,
     check_limits,
@@ -24,6 +24,7 @@ from dpstats.call import (
     private_rows,
     same_table,
 )
+from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession

@@ -1,44 +1,29 @@
 """Budgets: what may be spent on a data set altogether, and what has been.
 
-The way of a charge: a call knows its total from its arguments; `charged` writes it to the ledger of the
-budget (`dpstats.ledger`), if the budget allows (`dpstats.mechanism.composition`), before the private
-table is opened; the call runs; what it released is written beside the charge. Nothing here sees a
-private value.
+The way of a charge: a call knows its total from its arguments; `charged` (`dpstats.charge`) has the
+budget write it to its ledger (`dpstats.ledger`), if it allows that (`dpstats.mechanism.composition`),
+before the private table is opened; the call runs; what it released is written beside the charge.
+Nothing here sees a private value.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import pandas as pd
 
-from dpstats.errors import (
-    ArgumentError,
-    BudgetError,
-    BudgetExceeded,
-    DPStatsError,
-    PassError,
-    PlanWarning,
-    shown,
-)
-from dpstats.frame.source import is_path
+from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, number, shown
 from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit
 from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
-from dpstats.report.released import Released
 from dpstats.report.table import Page
-
-_R = TypeVar("_R", bound=Released)
 
 SLACK = 1e-5
 """What calls that hold up to a probability may add of it, in a budget of mu or rho."""
@@ -159,25 +144,14 @@ class Budget:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The charges, in their order; those that were withdrawn are left out."""
-        entries = self._read().entries.values()
-        return tuple(replace(entry, number=k) for k, entry in enumerate(entries, start=1))
+        return self._read().listed()
 
     def tidy(self) -> pd.DataFrame:
         """The charges, a row each."""
-        rows = [
-            {
-                "time": e.time,
-                "call": e.call,
-                "data": e.data,
-                "unit": e.unit,
-                "mu": e.cost.mu,
-                "rho": e.cost.rho,
-                "slack": e.cost.slack,
-                "cost": in_unit(e.cost, self._terms.allowance),
-                "released": e.released,
-            }
-            for e in self.entries
-        ]
+        rows = []
+        for e in self.entries:
+            cost = (e.cost.mu, e.cost.rho, e.cost.slack, in_unit(e.cost, self._terms.allowance))
+            rows.append((e.time, e.call, e.data, e.unit, *cost, e.released))
         columns = ["time", "call", "data", "unit", "mu", "rho", "slack", "cost", "released"]
         return pd.DataFrame(rows, columns=columns)
 
@@ -192,17 +166,16 @@ class Budget:
         return statement_page(self._statement(), whole=False).to_html()
 
     def _statement(self) -> Statement:
-        with self._lock:
-            state, allowance = self._read(), self._terms.allowance
-            return Statement(
-                self._ledger.name,
-                allowance,
-                Unit(self._terms.rows_per_person, self._terms.person).text,
-                allowance.caps(state.first),
-                state.spent,
-                allowance.left(state.spent, state.first),
-                self.entries,
-            )
+        state, allowance = self._read(), self._terms.allowance
+        return Statement(
+            self._ledger.name,
+            allowance,
+            self._terms.unit.text,
+            allowance.caps(state.first),
+            state.spent,
+            allowance.left(state.spent, state.first),
+            state.listed(),
+        )
 
     def charge(
         self,
@@ -241,7 +214,7 @@ class Budget:
         cost: Total = resolve_cost(mu, rho, epsilon, delta)
         if epsilon is not None and delta is not None:
             cost = ApproximatePrivacy(float(epsilon), float(delta))
-        unit = Unit(self._terms.rows_per_person, self._terms.person)
+        unit = self._terms.unit
         stated = cost if isinstance(cost, ApproximatePrivacy) else None
         number = self._charge(Asked(what, data, unit.text, cost, stated), unit, bool(published))
         self._note(number, "released", "by other means")
@@ -267,15 +240,11 @@ class Budget:
                 os.environ.pop(_MARK, None)
 
     def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
-        """Write a charge, if it is allowed (or published already); its number."""
+        """Write a charge, if it is allowed (or published already); its number. For `dpstats.charge`."""
         self._require(unit)
 
-        written = 0
-
-        def write(number: int) -> Line:
-            nonlocal written
-            written, state = number, self._state
-            allowance = self._terms.allowance
+        def line(number: int) -> Line:
+            state, allowance = self._state, self._terms.allowance
             counted = replace(asked, cost=allowance.counted(asked.cost, asked.stated, state.first))
             caps = allowance.caps(state.first or counted.cost)
             if not published and not caps.hold(state.spent.plus(counted.cost)):
@@ -283,8 +252,7 @@ class Budget:
             return counted.line(number)
 
         with self._lock:
-            self._ledger.append(self._learn, write)
-        return written
+            return self._ledger.append(self._learn, line)
 
     def _require(self, unit: Unit) -> None:
         """Refuse a call that protects less than the budget, or another.
@@ -293,29 +261,24 @@ class Budget:
         both count: two. So a call with ``person=`` protects a change of j rows, whoever they are of, if
         2 j rows are within its own.
         """
-        rows, person = self._terms.rows_per_person, self._terms.person
-        if unit.person == person:
-            needed = rows
-        elif person is None:
-            needed = 2 * rows
+        ours = self._terms.unit
+        if unit.person == ours.person:
+            needed, how = ours.rows, ""
+        elif ours.person is None:
+            needed, how = 2 * ours.rows, f" (or open the budget with person='{unit.person}')"
         else:
             raise BudgetError(
-                f"this budget protects persons named by `{person}`; the call protects {unit.text}. Add "
-                f"person='{person}', rows_per_person={rows} to the call."
+                f"this budget protects persons named by `{ours.person}`; the call protects "
+                f"{unit.text}. Add person='{ours.person}', rows_per_person={ours.rows} to the call."
             )
         if unit.rows < needed:
-            how = (
-                ""
-                if unit.person == person
-                else f" (or open the budget with person='{unit.person}')"
-            )
             raise BudgetError(
-                f"this budget protects {Unit(rows, person).text}; the call protects {unit.text}. Add "
+                f"this budget protects {ours.text}; the call protects {unit.text}. Add "
                 f"rows_per_person={needed} to the call{how}."
             )
 
     def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
-        """Write what came of a charge."""
+        """Write what came of a charge. For `dpstats.charge`."""
         with self._lock:
             self._ledger.append(
                 self._learn, lambda number: Line(number, now(), event, charge, text=plain(text))
@@ -338,7 +301,7 @@ class Budget:
             said += (
                 f"Its delta adds {cost.slack:.3g} to those before, and {room:.3g} is left for that: ask "
                 "with a smaller delta"
-                + (", or keep another budget with a larger slack=." * (caps.mu > 0))
+                + (", or keep another budget with a larger slack=." if caps.mu else "")
             )
         elif caps.mu and not isinstance(cost, Privacy):
             alone = Composed().plus(cost)
@@ -394,6 +357,11 @@ class _State:
         new.entries = dict(self.entries)
         return new
 
+    def listed(self) -> tuple[Entry, ...]:
+        """The charges that stand, numbered from 1."""
+        entries = self.entries.values()
+        return tuple(replace(entry, number=k) for k, entry in enumerate(entries, start=1))
+
     def learn(self, line: Line) -> None:
         if line.number <= self.last:
             return
@@ -429,92 +397,22 @@ def _terms(
             )
         return None
     resolve_cost(mu, rho, epsilon, delta)
-    largest = SLACK if epsilon is None else delta
-    number = isinstance(slack, int | float) and not isinstance(slack, bool)
-    if slack is not None and not (number and 0 <= slack < 1 and (delta is None or slack < delta)):
+    share = number(slack)
+    if slack is not None and (share is None or not 0 <= share < (delta or 1)):
+        largest = SLACK if epsilon is None else delta
         raise ArgumentError(
             "slack is a probability, 0 or more and less than 1 (and than delta), such as "
             f"{largest or SLACK:g}; not {shown(slack)}."
         )
-    if mu is not None:
-        allowance = Allowance("mu", float(mu), slack=SLACK if slack is None else float(slack))
-    elif rho is not None:
-        allowance = Allowance("rho", float(rho), slack=SLACK if slack is None else float(slack))
+    if epsilon is None:
+        name: Literal["mu", "rho"] = "rho" if mu is None else "mu"
+        level = float(rho if mu is None else mu)  # type: ignore[arg-type]  # one of them is given
+        allowance = Allowance(name, level, slack=SLACK if share is None else share)
     else:
-        assert epsilon is not None
-        if slack is not None and delta is None:
+        if share is not None and delta is None:
             raise ArgumentError("a budget of epsilon alone has no slack.")
-        share = None if slack is None else float(slack)
         allowance = Allowance("epsilon", float(epsilon), float(delta or 0.0), share)
     return Terms(allowance, unit.rows, unit.person)
-
-
-class Charge:
-    """A charge that was written for a call; without a budget, nothing.
-
-    Inside ``with charge:`` stands what a call finds out before it reads a private row. What is refused
-    there for public reasons is not charged. (A reading that fails is no public reason.)
-    """
-
-    def __init__(self, budget: Budget | None, number: int = 0) -> None:
-        self._budget = budget
-        self._number = number
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # a warning about the plan is an error where a user has turned warnings into errors
-        if isinstance(error, PassError):
-            if self._budget is not None:
-                error.args = (f"{error} The call stays charged to its budget.",)
-        elif isinstance(error, DPStatsError | PlanWarning):
-            self._note("withdrawn")
-
-    def released(self, result: _R) -> _R:
-        """Write what was released beside the charge; the result."""
-        counts = Counter(line.released for line in result.privacy.spent)
-        text = "; ".join(f"{what} ({n} times)" if n > 1 else what for what, n in counts.items())
-        self._note("released", text + ("; seeded" if result.privacy.seeded else ""))
-        return result
-
-    def _note(self, event: Literal["released", "withdrawn"], text: str = "") -> None:
-        if self._budget is not None:
-            # the charge stands in any case, and a result that was paid for is not lost
-            with suppress(BudgetError):
-                self._budget._note(self._number, event, text)
-
-
-def charged(
-    budget: Any,
-    cost: Total,
-    unit: Unit,
-    call: str,
-    label: str,
-    stated: tuple[float | None, float | None] = (None, None),
-) -> Charge:
-    """Charge a call to its budget, or to the one that is open, before its data are touched.
-
-    ``stated``: epsilon and delta, if the call was given both.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the budget does not allow it.
-    """
-    if budget is None:
-        budget = open_budget()
-    elif not isinstance(budget, Budget):
-        raise ArgumentError(
-            f"budget must be a dpstats.Budget, such as Budget(mu=2), not {shown(budget)}."
-        )
-    if budget is None:
-        return Charge(None)
-    epsilon, delta = stated
-    both = None
-    if epsilon is not None and delta is not None:
-        both = ApproximatePrivacy(float(epsilon), float(delta))
-    return Charge(budget, budget._charge(Asked(call, label, unit.text, cost, both), unit))
 
 
 def open_budget() -> Budget | None:
@@ -534,33 +432,6 @@ def open_budget() -> Budget | None:
             "from here: open one with a file, Budget(..., path='study.budget')."
         )
     return Budget(path=path)
-
-
-def require_no_budget() -> None:
-    """An audit runs its release many times, on test data: no study should pay for that."""
-    if open_budget() is not None:
-        raise BudgetError(
-            "an audit runs its release many times on test data, and a budget is open that would be "
-            "charged each time: close it first."
-        )
-
-
-def label_of(data: Any, reads_paths: bool = True) -> str:
-    """What a ledger calls the data: a path, the name in a table's attrs, or its kind; never a row.
-
-    Texts are paths only where the function that is called takes them for such.
-    """
-    if is_path(data) and reads_paths:
-        return str(os.fspath(data))
-    if reads_paths and isinstance(data, list | tuple) and data and all(map(is_path, data)):
-        return f"{len(data)} paths"
-    named = data.attrs.get("name") if isinstance(data, pd.DataFrame) else None
-    if isinstance(named, str):
-        return named
-    if isinstance(data, FunctionType):
-        return f"{data.__name__}()"
-    library = type(data).__module__.partition(".")[0]
-    return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__
 
 
 _MARK = "DPSTATS_OPEN_BUDGET"

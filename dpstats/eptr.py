@@ -20,8 +20,9 @@ from dpstats.bounds.eptr import (
     sampling_error,
     unanswered,
 )
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import check_numbers, delta_note
+from dpstats.charge import charged, label_of
 from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, shown, unheard
 from dpstats.mechanism.noise import make_noise

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import (
     call_text,
     check_limits,
@@ -21,6 +21,7 @@ from dpstats.call import (
     private_rows,
     same_table,
 )
+from dpstats.charge import charged, label_of
 from dpstats.eptr_linear_fit import adaptive, adassp, make_test, tested
 from dpstats.eptr_linear_model import EptrLinearModel
 from dpstats.eptr_linear_plan import (

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
+from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, shown
 from dpstats.fit_report import of_persons
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian

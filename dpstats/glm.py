@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import (
     call_text,
     check_limits,
@@ -29,6 +29,7 @@ from dpstats.call import (
     same_table,
     spent_note,
 )
+from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PublicDataError, shown
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import symmetric_whitening

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import (
     call_text,
     check_limits,
@@ -20,6 +20,7 @@ from dpstats.call import (
     private_rows,
     same_table,
 )
+from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError
 from dpstats.kernel_fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.kernel_model import KernelModel

@@ -27,6 +27,7 @@ from typing import Any, Literal, Protocol
 from dpstats.errors import BudgetError
 from dpstats.mechanism.composition import Allowance
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
+from dpstats.mechanism.unit import Unit
 
 _APPLICATION = 0x64705374  # "dpSt"
 _VERSION = 1
@@ -46,6 +47,11 @@ class Terms:
     allowance: Allowance
     rows_per_person: int = 1
     person: str | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return Unit(self.rows_per_person, self.person)
 
 
 @dataclass(frozen=True)
@@ -126,8 +132,11 @@ class Ledger(Protocol):
     def news(self, seen: Seen) -> None:
         """Tell the lines that were not told yet; those that ``seen`` was stopped at come again."""
 
-    def append(self, seen: Seen, write: Write) -> None:
-        """Add a line while nobody else can: ``seen`` is told the news before ``write`` decides."""
+    def append(self, seen: Seen, write: Write) -> int:
+        """Add a line while nobody else can: ``seen`` is told the news before ``write`` decides.
+
+        Returns its number.
+        """
 
 
 def plain(text: str) -> str:
@@ -157,9 +166,10 @@ class MemoryLedger:
         seen(new)
         self._told += len(new)
 
-    def append(self, seen: Seen, write: Write) -> None:
+    def append(self, seen: Seen, write: Write) -> int:
         self.news(seen)
         self._lines.append(write(len(self._lines) + 1))
+        return len(self._lines)
 
     def _require_home(self) -> None:
         if os.getpid() != self._process:
@@ -167,12 +177,6 @@ class MemoryLedger:
                 "a budget in memory belongs to the process that made it; what another process charged "
                 "would be lost. Give it a file: Budget(..., path='study.budget')."
             )
-
-    def __reduce__(self) -> Any:
-        raise BudgetError(
-            "a budget in memory cannot be pickled or copied; give it a file: "
-            "Budget(..., path='study.budget')."
-        )
 
 
 class FileLedger:
@@ -214,7 +218,7 @@ class FileLedger:
             connection.execute("BEGIN")
             self._news(connection, seen)
 
-    def append(self, seen: Seen, write: Write) -> None:
+    def append(self, seen: Seen, write: Write) -> int:
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._news(connection, seen)
@@ -226,6 +230,7 @@ class FileLedger:
             connection.execute("COMMIT")
         seen([line])
         self._known, self._digest = line.number, digest
+        return line.number
 
     def _news(self, connection: sqlite3.Connection, seen: Seen) -> None:
         """Lines after the last one that was read, which must still be what it was."""

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.budget import Budget, charged, label_of
+from dpstats.budget import Budget
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
+from dpstats.charge import charged, label_of
 from dpstats.errors import (
     ArgumentError,
     PlanWarning,

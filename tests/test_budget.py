@@ -41,7 +41,7 @@ from dpstats import (
     eptr_lm,
     eptr_nw,
 )
-from dpstats.budget import charged, label_of
+from dpstats.charge import charged, label_of
 from dpstats.datasets import fair
 from dpstats.errors import (
     ArgumentError,

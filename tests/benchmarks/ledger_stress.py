@@ -21,7 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dpstats.budget import Budget, charged
+from dpstats.budget import Budget
+from dpstats.charge import charged
 from dpstats.errors import BudgetExceeded
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
