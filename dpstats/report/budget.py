@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def in_unit(cost: Total, allowance: Allowance) -> str:
     alone = Composed().plus(cost)
     if allowance.unit == "epsilon":
         epsilon = alone.epsilon(allowance.delta) if allowance.delta or not alone.slack else None
-        if epsilon is not None and epsilon < float("inf"):
+        if epsilon is not None and epsilon < math.inf:
             at = f" at delta = {_number(allowance.delta)}" if allowance.delta else ""
             return f"epsilon = {_number(epsilon)}{at}"
     value = alone.rho if allowance.unit == "rho" else alone.mu
@@ -105,19 +106,15 @@ def _adds_up(statement: Statement) -> str:
 def _sums(statement: Statement) -> Table:
     """Total, spent and remaining in the units in which they say something."""
     s = statement
-    rows = (
-        ("Total", Composed().plus(s.allowance.total)),
-        (f"Spent ({_counted(len(s.entries))})", s.spent),
-        ("Remaining", Composed().plus(s.remaining)),
-    )
-    cells = [_in_units(sum_, s, name == "Remaining") for name, sum_ in rows]
+    names = ["Total", f"Spent ({_counted(len(s.entries))})", "Remaining"]
+    cells = _of_sums(s) if s.caps.mu else _of_epsilons(s)
     columns = list(zip(*cells, strict=True))
     notes = ["What is promised is the total."]
     if s.caps.mu:
         notes.insert(0, "rho adds up; mu adds up in squares, epsilon in neither.")
     return Table.from_columns(
         [
-            Column("", [name for name, _ in rows], align="l", csv_name="sum"),
+            Column("", names, align="l", csv_name="sum"),
             Column("mu (GDP)", columns[0], csv_name="mu"),
             Column("rho (zCDP)", columns[1], csv_name="rho"),
             Column("delta0", columns[2]),
@@ -129,29 +126,42 @@ def _sums(statement: Statement) -> Table:
     )
 
 
-def _in_units(sum_: Composed, statement: Statement, remains: bool) -> tuple[str, ...]:
-    """Cells of a line; a dash where a unit says nothing."""
-    allowance, caps = statement.allowance, statement.caps
-    if not caps.mu:  # epsilons and deltas add up
-        at = _number(sum_.slack) if remains else _number(allowance.delta)
-        if not allowance.delta:
-            at = "0"
-        epsilon = float(sum_.epsilons) if sum_.epsilons or not sum_.gaussian else allowance.level
-        return ("-", "-", "-", _number(epsilon), at)
-    base = allowance.delta or _SHOWN_DELTA
-    at_delta = base if sum_.slack <= base / 2 or allowance.delta else min(10 * sum_.slack, 0.5)
-    slack = sum_.slack
-    if remains:
-        slack = max(caps.slack - statement.spent.slack, 0.0)
-    elif sum_ is not statement.spent:
-        slack = caps.slack
-    return (
-        _number(sum_.mu),
-        _number(sum_.rho),
-        _number(slack) if slack else "-",
-        _number(sum_.epsilon(at_delta)),
-        _number(at_delta),
+def _of_epsilons(statement: Statement) -> list[tuple[str, ...]]:
+    """Cells of the lines where epsilons and deltas add up; mu and rho say nothing there."""
+    allowance, spent, left = statement.allowance, statement.spent, statement.remaining
+    room = Composed().plus(left)
+    lines = (
+        (allowance.level, allowance.delta),
+        (math.inf if spent.gaussian else float(spent.epsilons), allowance.delta),
+        (float(room.epsilons), room.slack),
     )
+    return [("-", "-", "-", _number(epsilon), _number(delta)) for epsilon, delta in lines]
+
+
+def _of_sums(statement: Statement) -> list[tuple[str, ...]]:
+    """Cells of the lines where mu^2 or rho adds up, and delta0."""
+    s = statement
+    lines = (
+        (Composed().plus(s.allowance.total), s.caps.slack),
+        (s.spent, s.spent.slack),
+        (Composed().plus(s.remaining), max(s.caps.slack - s.spent.slack, 0.0)),
+    )
+    return [
+        (
+            _number(cost.mu),
+            _number(cost.rho),
+            _number(delta0) if delta0 else "-",
+            _number(cost.epsilon(delta)),
+            _number(delta),
+        )
+        for cost, delta0 in lines
+        for delta in [s.allowance.delta or _above(cost.slack)]
+    ]
+
+
+def _above(slack: float) -> float:
+    """A delta at which epsilon is told beside this slack: the usual one, if it is well above."""
+    return _SHOWN_DELTA if slack <= _SHOWN_DELTA / 2 else min(10 * slack, 0.5)
 
 
 def _counted(n: int) -> str:
