@@ -198,10 +198,7 @@ def private_rows(
     executor: Executor | None,
     progress: bool | None,
 ) -> Rows:
-    """The private table's columns checked, its rows counted and still unread; see `frame.source`.
-
-    Where a column names the person, it is read, to find the rows that count.
-    """
+    """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
     first = None if unit.person is None else FirstRows(unit.person, unit.rows)
     with naming("the private data"):
         return design.rows(data, Reading(function, executor, progress), first)

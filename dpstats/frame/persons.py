@@ -33,16 +33,6 @@ class FirstRows:
     column: str
     rows: int
 
-    def check(self, table: Table) -> None:
-        """Raise unless the table has the column, and it can name persons."""
-        require_column(table, self.column, "person=")
-        kind = table.type_of(self.column).kind
-        if kind not in _NAMES:
-            raise SchemaError(
-                f"person='{self.column}' holds {WORDS[kind]}; persons are named by text or whole "
-                "numbers: use column.astype(str)."
-            )
-
     def ordered(self, source: Source | DaskPartitions) -> Source:
         """The source, if its rows have an order that can be followed here."""
         if isinstance(source, DaskPartitions):
@@ -53,35 +43,51 @@ class FirstRows:
             )
         return source
 
-    def require_one_kind(self, kinds: set[Kind], table: Table) -> None:
-        """Add the kind of this table's column to those before, which must be alike.
+
+class _Walk:
+    """One walk through the rows: how often each person was met, and what kind the column is of."""
+
+    def __init__(self, first: FirstRows) -> None:
+        self._column, self._rows = first.column, first.rows
+        self._met: Counter[bytes] = Counter()
+        self._kinds: set[Kind] = set()
+
+    def check(self, table: Table) -> None:
+        """Raise unless the column is there, can name persons, and is of the kind of those before.
 
         17 in one block and "017" in another would make two persons of one.
         """
-        kind = table.type_of(self.column).kind
-        if kind != "missing":
-            kinds.add("number" if kind == "bool" else kind)
-        if len(kinds) > 1:
+        require_column(table, self._column, "person=")
+        kind = table.type_of(self._column).kind
+        if kind not in _NAMES:
             raise SchemaError(
-                f"person='{self.column}' is of one kind in a block and of another in a later one, which "
-                "could make two of one person: fix its type when reading, e.g. dtype=str."
+                f"person='{self._column}' holds {WORDS[kind]}; persons are named by text or whole "
+                "numbers: use column.astype(str)."
+            )
+        if kind != "missing":
+            self._kinds.add("number" if kind == "bool" else kind)
+        if len(self._kinds) > 1:
+            raise SchemaError(
+                f"person='{self._column}' is of one kind in a block and of another in a later one, "
+                "which could make two of one person: fix its type when reading, e.g. dtype=str."
             )
 
-    def among(self, table: Table, seen: Counter[bytes]) -> Mask:
-        """Rows of a table that are among the first of their person; ``seen`` counts those before it."""
-        codes, names = pd.factorize(_names(table, self.column, 0, table.n))
+    def among(self, table: Table) -> Mask:
+        """Rows of the next table that are among the first of their person."""
+        self.check(table)
+        codes, names = pd.factorize(_names(table, self._column, 0, table.n))
         named = codes >= 0
-        before = np.array([seen[name] for name in names], dtype=np.int64)
+        before = np.array([self._met[name] for name in names], dtype=np.int64)
         # rank within the person: position among rows sorted stably by person
         order = np.argsort(codes, kind="stable")
         ranked = codes[order]
         rank = np.empty(len(codes), dtype=np.int64)
         rank[order] = np.arange(len(codes)) - np.searchsorted(ranked, ranked)
-        total = np.full(len(codes), self.rows, dtype=np.int64)
+        total = np.full(len(codes), self._rows, dtype=np.int64)
         total[named] = rank[named] + before[codes[named]]
         for name, more in zip(names, np.bincount(codes[named], minlength=len(names)), strict=True):
-            seen[name] += int(more)
-        return np.asarray(total < self.rows)
+            self._met[name] += int(more)
+        return np.asarray(total < self._rows)
 
 
 def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:
@@ -108,33 +114,24 @@ class OfPersons:
     first: FirstRows
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        kinds: set[Kind] = set()
+        walk = _Walk(self.first)
 
         def both(table: Table) -> None:
             check(table)
-            self.first.check(table)
-            self.first.require_one_kind(kinds, table)
+            walk.check(table)
 
         return self.source.size(both, seen)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        counts: Counter[bytes] = Counter()
-        kinds: set[Kind] = set()
+        walk = _Walk(self.first)
         for table in self.source.tables(self._with_names(columns)):
-            self.first.check(table)
-            self.first.require_one_kind(kinds, table)
-            yield Kept(table, self.first.among(table, counts))
+            yield Kept(table, walk.among(table))
 
     def parts(self, columns: Sequence[str]) -> Iterator[SomeRows]:
-        counts: Counter[bytes] = Counter()
-        kinds: set[Kind] = set()
+        walk = _Walk(self.first)
         for part in self.source.parts(self._with_names(columns)):
-            keep = [np.zeros(0, dtype=np.bool_)]
-            for table in part.tables([self.first.column]):
-                self.first.check(table)
-                self.first.require_one_kind(kinds, table)
-                keep.append(self.first.among(table, counts))
-            yield SomeRows(part, np.concatenate(keep))
+            keep = [walk.among(table) for table in part.tables([self.first.column])]
+            yield SomeRows(part, np.concatenate([np.zeros(0, dtype=np.bool_), *keep]))
 
     def _with_names(self, columns: Sequence[str]) -> list[str]:
         return list(dict.fromkeys([*columns, self.first.column]))
