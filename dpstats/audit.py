@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ import pandas as pd
 from dpstats.audit_neighbours import worst_neighbours
 from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
 from dpstats.charge import require_no_budget
-from dpstats.errors import ArgumentError, PrivacyError, number, shown
+from dpstats.errors import ArgumentError, PrivacyError, number, shown, whole
 from dpstats.estimate.attack import (
     Allowed,
     Event,
@@ -424,14 +424,12 @@ def _check(release: Any, statistic: Any, trials: Any, confidence: Any) -> None:
         raise ArgumentError("release must be a function of a data set; each call is one run.")
     if statistic is not None and not callable(statistic):
         raise ArgumentError("statistic must be a function of what release returns.")
-    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
-    if not whole or trials < _FEWEST:
+    if whole(trials, _FEWEST) is None:
         raise ArgumentError(
             f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each "
             "of the two data sets. Below some hundreds an audit finds gross mistakes alone."
         )
-    number = isinstance(confidence, float | np.floating)
-    if not number or not 0.5 <= confidence < 1:
+    if not isinstance(confidence, float | np.floating) or not 0.5 <= confidence < 1:
         raise ArgumentError(f"confidence must lie in [0.5, 1), not {shown(confidence)}.")
 
 
@@ -441,7 +439,8 @@ def _claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
     given = [name for name, value in said.items() if value is not None]
     if len(given) > 1:
         raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
-    if delta is not None and not (_is_number(delta) and 0 <= delta < 1):
+    beyond = number(delta)
+    if delta is not None and (beyond is None or not 0 <= beyond < 1):
         raise PrivacyError(f"delta must lie in [0, 1), not {shown(delta)}.")
     if claim is not None:
         if not callable(getattr(claim, "delta", None)):
@@ -461,11 +460,6 @@ def _claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
     return (
         ApproximatePrivacy(float(epsilon), float(delta)) if delta else PurePrivacy(float(epsilon))
     )
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return number and not isinstance(value, bool)
 
 
 def _own_claim(outcome: Any) -> Any:
@@ -488,9 +482,9 @@ def _delta_of(claim: Any, delta: float | None) -> float:
 
 def _allowed(claim: Any) -> Allowed:
     """A claim as a bound on events; Gaussian ones by their own trade-off function as well."""
-    mu, slack = getattr(claim, "mu", None), getattr(claim, "slack", None)
-    if _is_number(mu) and _is_number(slack) and slack == 0 and 0 <= mu < math.inf:
-        return Allowed(claim.delta, float(mu))
+    mu, slack = number(getattr(claim, "mu", None)), number(getattr(claim, "slack", None))
+    if mu is not None and slack == 0 and 0 <= mu < math.inf:
+        return Allowed(claim.delta, mu)
     return Allowed(claim.delta)
 
 

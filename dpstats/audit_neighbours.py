@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
 from dpstats.charge import require_no_budget
-from dpstats.errors import ArgumentError, shown
+from dpstats.errors import ArgumentError, shown, whole
 from dpstats.estimate.attack import Floats, distance, learn_scores
 
 _HUGE = 1e6  # ranges of a column
@@ -256,7 +256,7 @@ def worst_neighbours(
     require_no_budget()
     if not callable(release):
         raise ArgumentError("release must be a function of a data set; each call is one run.")
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 10:
+    if whole(trials, 10) is None:
         raise ArgumentError(f"trials must be a whole number >= 10, not {shown(trials)}.")
     table = _Table(data)
     positions = _extreme_rows(table) if rows is None else [int(i) for i in rows]

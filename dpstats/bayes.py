@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-import numpy as np
-
 from dpstats.bayes_fit import find_geometry, from_sums, from_test, make_test
 from dpstats.bayes_model import BayesModel
 from dpstats.budget import Budget
@@ -25,7 +23,7 @@ from dpstats.call import (
     same_table,
 )
 from dpstats.charge import charged, label_of
-from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown
+from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown, whole
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.mechanism.class_session import ClassSession
 from dpstats.mechanism.noise import make_noise
@@ -195,7 +193,7 @@ def _check_target(target: int | None, method: str) -> None:
         return
     if method == "sums":
         raise ArgumentError("target belongs to method='ptr' and 'paper'; 'sums' makes no test.")
-    if isinstance(target, bool) or not isinstance(target, int | np.integer) or target < 1:
+    if whole(target, 1) is None:
         raise ArgumentError(
             f"target must be the number of rows of the smallest class, 1 or more, not {shown(target)}."
         )

@@ -16,12 +16,13 @@ import numpy as np
 from dpstats.errors import (
     ArgumentError,
     PublicDataError,
-    listed,
     mapping,
     naming,
     number,
     one_of,
+    require_sizes,
     shown,
+    whole,
 )
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
@@ -66,8 +67,11 @@ def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
         raise ArgumentError(
             f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
         )
-    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (integer and seed >= 0):
+    check_seed(seed)
+
+
+def check_seed(seed: int | None) -> None:
+    if seed is not None and whole(seed, 0) is None:
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 
@@ -147,14 +151,7 @@ def public_rows(design: Design, public: Any) -> PublicRows:
         blocks = list(design.public_rows(public).blocks())
     x = np.concatenate([block.x for block in blocks])
     y = np.concatenate([block.y for block in blocks])
-    odd = [
-        name for name, v in zip(design.terms, x.T, strict=True) if not np.abs(v).max() < _LARGEST
-    ]
-    if odd:
-        raise PublicDataError(
-            f"the column(s) {listed(odd)} are of a size that cannot be computed with: change the "
-            "unit."
-        )
+    require_sizes(design.terms, np.abs(x).max(axis=0) < _LARGEST)
     zero, one = np.zeros(len(y)), np.ones(len(y))
     offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
     weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])

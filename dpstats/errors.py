@@ -1,4 +1,4 @@
-"""The package's errors, one hierarchy.
+"""The package's errors, one hierarchy, and what checks of arguments and their messages share.
 
 Every message is written from public facts alone: the formula, the schema (column names and kinds of
 columns), the public rows, the declared limits, n and the privacy asked for. No message is ever
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -127,6 +127,13 @@ def number(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
+def whole(value: Any, least: int) -> int | None:
+    """A whole number that is not below ``least``; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        return None
+    return int(value)
+
+
 def numbers(values: Any) -> npt.NDArray[np.float64] | None:
     """An array of real numbers, of any shape; None for what is none."""
 
@@ -145,6 +152,15 @@ def mapping(name: str, value: Any, such_as: str = "{'x1': (0, 1)}") -> Mapping[s
     if not isinstance(value, Mapping):
         raise ArgumentError(f"{name} must be a dict such as {such_as}, not {shown(value)}.")
     return value
+
+
+def require_sizes(names: Sequence[str], fine: Iterable[Any]) -> None:
+    """Raise where public columns hold values that floats cannot compute with."""
+    odd = [name for name, ok in zip(names, fine, strict=True) if not ok]
+    if odd:
+        raise PublicDataError(
+            f"the column(s) {listed(odd)} are of a size that cannot be computed with: change the unit."
+        )
 
 
 @contextmanager

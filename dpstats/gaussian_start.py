@@ -17,6 +17,7 @@ from dpstats.errors import (
     mapping,
     naming,
     number,
+    require_sizes,
     shown,
 )
 from dpstats.estimate.matrices import (
@@ -82,13 +83,8 @@ class PublicPoints:
                 f"the column(s) {listed(constant)} are constant over the {self.m} public rows: their "
                 "scale is not known. Add public rows in which they vary, or leave them out."
             )
-        odd = ~((sizes > 1e-100) & (sizes < 1e100) & (np.abs(self.origin) < 1e150))
-        if odd.any():
-            names = [name for name, f in zip(self.terms, odd, strict=True) if f]
-            raise PublicDataError(
-                f"the column(s) {listed(names)} are of a size that cannot be computed with: change the "
-                "unit."
-            )
+        fine = (sizes > 1e-100) & (sizes < 1e100) & (np.abs(self.origin) < 1e150)
+        require_sizes(self.terms, fine)
         return sizes
 
     @property

@@ -30,7 +30,7 @@ from dpstats.call import (
     spent_note,
 )
 from dpstats.charge import charged, label_of
-from dpstats.errors import ArgumentError, PublicDataError, shown
+from dpstats.errors import ArgumentError, PublicDataError, shown, whole
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.family import Family, resolve_family
@@ -225,8 +225,7 @@ def _shown(family: Family) -> str:
 def _check_iterations(iterations: int | None) -> None:
     if iterations is None:
         return
-    whole = isinstance(iterations, int | np.integer) and not isinstance(iterations, bool)
-    if not (whole and 1 <= iterations <= _MOST_STEPS):
+    if whole(iterations, 1) is None or iterations > _MOST_STEPS:
         raise ArgumentError(
             f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
             f"{shown(iterations)}. Steps share the budget: 2 to 8 are usual."

@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-import numpy as np
-
 from dpstats.budget import Budget
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.charge import charged, label_of
@@ -26,6 +24,7 @@ from dpstats.errors import (
     number,
     one_of,
     shown,
+    whole,
 )
 from dpstats.estimate.k_means import column_units
 from dpstats.fit_report import of_persons
@@ -193,7 +192,7 @@ def dp_mixture(
 def _check(
     points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
 ) -> tuple[int | None, float]:
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+    if k is not None and whole(k, 1) is None:
         raise ArgumentError(
             f"k must be the number of components, 1 or more, or None, not {shown(k)}."
         )

@@ -80,8 +80,7 @@ def resolve_spend(
             f"one), not {shown(calibration)}."
         )
     if kind == "gaussian":
-        whole = resolve_privacy(**given)
-        return Spend(whole.per_row(unit.rows) if unit.rows > 1 else whole)
+        return Spend(resolve_privacy(**given).per_row(unit.rows))
     epsilon, delta = _epsilon_delta(function, method, given)
     if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
         raise PrivacyError(

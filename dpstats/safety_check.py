@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, numbers, shown, unheard
+from dpstats.errors import ArgumentError, numbers, shown, unheard, whole
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.own_estimate import level_of
 from dpstats.ptr_call import positive
@@ -190,8 +190,7 @@ def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
     if not isinstance(hostile, bool):
         raise ArgumentError(f"hostile must be True or False, not {shown(hostile)}.")
     for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
+        if whole(value, least) is None:
             raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.errors import ArgumentError, shown
+from dpstats.call import check_seed
+from dpstats.errors import ArgumentError, shown, whole
 from dpstats.estimate.matrices import Floats, symmetric_power
 
 
 def check_size(n: object) -> int:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    size = whole(n, 1)
+    if size is None:
         raise ArgumentError(f"n must be the number of rows to draw, 1 or more, not {shown(n)}.")
-    return int(n)
+    return size
 
 
 def draw_normal(n: int, mean: Floats, covariance: Floats, seed: int | None) -> Floats:
@@ -28,9 +30,7 @@ def draw_mixture(
     seed: int | None,
 ) -> tuple[Floats, NDArray[np.int64]]:
     """n rows of a mixture in random order, and the component of each."""
-    integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (integer and seed >= 0):
-        raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
+    check_seed(seed)
     generator = np.random.default_rng(seed)
     component = generator.choice(len(weights), size=n, p=weights / weights.sum())
     rows = np.empty((n, len(means[0])))

@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import ArgumentError, PublicDataError, listed, number, numbers, shown
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    listed,
+    number,
+    numbers,
+    require_sizes,
+    shown,
+)
 from dpstats.frame.design import Design
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
@@ -108,16 +116,7 @@ class PublicMoments:
         if zero:
             said = f"the column(s) {listed(zero)} are zero in every public row"
             self._refuse(said, zero[-1], ridge)
-        odd = [
-            name
-            for name, size in zip(self.terms, rms, strict=True)
-            if not _LARGEST**-0.5 <= size <= _LARGEST**0.5
-        ]
-        if odd:
-            raise PublicDataError(
-                f"the column(s) {listed(odd)} are of a size that cannot be computed with: change "
-                "the unit."
-            )
+        require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         null = values < _RANK_TOLERANCE * values[-1]
         if null.any():

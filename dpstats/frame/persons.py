@@ -48,7 +48,7 @@ class _Walk:
     """One walk through the rows: how often each person was met, and what kind the column is of."""
 
     def __init__(self, first: FirstRows) -> None:
-        self._column, self._rows = first.column, first.rows
+        self._column, self._most = first.column, first.rows
         self._met: Counter[bytes] = Counter()
         self._kinds: set[Kind] = set()
 
@@ -83,11 +83,11 @@ class _Walk:
         ranked = codes[order]
         rank = np.empty(len(codes), dtype=np.int64)
         rank[order] = np.arange(len(codes)) - np.searchsorted(ranked, ranked)
-        total = np.full(len(codes), self._rows, dtype=np.int64)
+        total = np.full(len(codes), self._most, dtype=np.int64)
         total[named] = rank[named] + before[codes[named]]
         for name, more in zip(names, np.bincount(codes[named], minlength=len(names)), strict=True):
             self._met[name] += int(more)
-        return np.asarray(total < self._rows)
+        return np.asarray(total < self._most)
 
 
 def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.errors import ArgumentError, PrivacyError, shown, whole
 from dpstats.mechanism.privacy import resolve_privacy
 
 Floats = NDArray[np.float64]
@@ -52,9 +52,10 @@ _MOST_LEVELS = 10_000  # a curve that has not reached 1 this far beyond the prof
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be an integer >= {least}, not {value!r}.")
-    return int(value)
+    found = whole(value, least)
+    if found is None:
+        raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
+    return found
 
 
 def _check_budget(epsilon: float, delta: float) -> float:

@@ -20,10 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from dpstats.errors import ArgumentError, shown
-from dpstats.mechanism.privacy import Cost, Total
+from dpstats.errors import ArgumentError, shown, whole
+from dpstats.mechanism.privacy import Total
 
 _MOST = 10**4
 
@@ -74,13 +72,9 @@ class Unit:
             other = "another" if self.together == 1 else "others"
         return f"{who} replaced by {other} ({how})"
 
-    def per_row(self, total: Cost) -> Cost:
-        """What the mechanisms may spend for this total."""
-        return total if self.rows == 1 else total.per_row(self.rows)
-
     def whole(self, per_row: Total) -> Total:
         """What is stated when the mechanisms have spent this."""
-        return per_row if self.rows == 1 else per_row.for_group(self.rows)
+        return per_row.for_group(self.rows)
 
     def group(self, k: int) -> Unit:
         """So many of them at once."""
@@ -89,10 +83,10 @@ class Unit:
 
 def check_count(name: str, value: Any) -> int:
     """A whole number from 1 to ten thousand."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= _MOST:
+    count = whole(value, 1)
+    if count is None or count > _MOST:
         raise ArgumentError(f"{name} must be a whole number from 1 to {_MOST}, not {shown(value)}.")
-    return int(value)
+    return count
 
 
 def _column(person: Any) -> str | None:

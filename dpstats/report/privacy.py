@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -62,7 +62,7 @@ class PrivacyStatement:
     spent: tuple[Spent, ...]
     seeded: bool
     shown_delta: float = 1e-5
-    protected: Unit = field(default_factory=Unit)
+    protected: Unit = Unit()  # noqa: RUF009
 
     @classmethod
     def of(
@@ -101,9 +101,9 @@ class PrivacyStatement:
         >>> PrivacyStatement(Privacy(0.5), (), seeded=False).for_group(4).mu
         2.0
         """
-        unit = self.protected.group(k)
-        total = self.total if k == 1 else self.total.for_group(int(k))
-        spent = tuple(replace(line, mu=line.mu * int(k)) for line in self.spent)
+        unit, k = self.protected.group(k), int(k)
+        total = self.total.for_group(k)
+        spent = tuple(replace(line, mu=line.mu * k) for line in self.spent)
         delta = self.shown_delta
         if total.slack and delta <= total.slack:
             delta = min(10 * total.slack, 0.5)

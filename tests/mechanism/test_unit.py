@@ -54,7 +54,7 @@ def test_a_total_is_divided_so_that_its_group_is_the_total() -> None:
     for total in (Privacy(0.7), PurePrivacy(0.7)):
         for k in (1, 3, 49):
             unit = Unit(k)
-            whole = unit.whole(unit.per_row(total))
+            whole = unit.whole(total.per_row(k))
             assert whole.mu == pytest.approx(total.mu, rel=1e-12)
     with pytest.raises(ValueError, match="slack"):
         Privacy(0.5, 1e-6).per_row(2)
