@@ -1,13 +1,12 @@
 """Private generalised linear models: formula, family and data in, estimates with honest errors out.
 
 The way of a call is that of `dp_lm`: `dp_glm` turns privacy, public data, formula and family into
-public numbers, opens a `FamilySession` over the private rows, lets one of three methods spend the total
-on releases, turns these into estimates and returns a `GlmModel`.
+public numbers (a `GlmTask`), charges the budget, lets one of three methods spend the total on the
+private rows and returns a `GlmModel`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -32,13 +31,11 @@ from dpstats.call import (
 from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PublicDataError, shown, whole
 from dpstats.estimate.glm import PublicRows
-from dpstats.estimate.matrices import symmetric_whitening
 from dpstats.family import Family, resolve_family
 from dpstats.frame import Design, PublicMoments
-from dpstats.glm_fit import anchored
+from dpstats.glm_fit import GlmFit
 from dpstats.glm_model import GlmModel
-from dpstats.glm_papers import Constrained, Limits, papers_limits, pmt
-from dpstats.glm_start import declared_start, public_start
+from dpstats.glm_task import GlmTask, Prepared
 from dpstats.mechanism.family_session import FamilySession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
@@ -46,7 +43,6 @@ from dpstats.mechanism.unit import Unit
 from dpstats.model import model_items
 from dpstats.report.glm import GLM_METHODS
 
-_PAPERS_STEPS = 5
 _MOST_STEPS = 50
 
 
@@ -141,88 +137,78 @@ def dp_glm(
     total = asked.per_row(unit.rows)
     model = resolve_family(family)
     check_numbers(ridge, eta, seed)
-    _check_iterations(iterations)
+    check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
-    moments, columns = None, None
+    columns, moments, known = None, None, None
     if method == "ssp":
         design, columns, _, norm = declared(formula, limits, weights, offset)
         columns = columns if norm is None else np.minimum(columns, norm)
+        check_response(design, model)
     else:
-        moments = resolve_public(formula, public, weights, offset, limits)
-        moments.require_full_rank()
+        moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
-    _check_response(design, model)
     check_limits(design, method == "ssp", limits)
-    known = _public_rows(moments, public, model)
+    task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = {"family": _shown(model), **given, "method": method, "iterations": iterations}
+    options = {"family": family_shown(model), **given, "method": method, "iterations": iterations}
     call = call_text("dp_glm", formula, options | {"ridge": ridge or None}, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    c_limits: Limits | None = Limits(1.0, 0.25) if model.canonical and model.binary else None
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)
         check_size(rows)
-        log_factor = 1 + math.log(2 * rows.n / eta)
-        if method == "pmt":
-            c_limits = _require_limits(papers_limits(model, known, log_factor), model)
-        elif moments is not None:
-            start = public_start(model, moments, known)
-    noise = make_noise(seed)
-    if columns is not None:
-        zero = np.zeros(rows.d)
-        scale = np.diag(1 / columns)
-        with FamilySession(rows, model, scale, zero, None, total, noise) as session:
-            start = declared_start(session, model, columns)
-            fit = anchored(session, model, start, ridge, iterations, design.terms)
-    elif method == "pmt":
-        assert moments is not None
-        assert c_limits is not None
-        radius = math.sqrt(rows.d * log_factor)
-        whitening = symmetric_whitening(moments.gram)
-        bounded = Constrained(model, c_limits)
-        zero = np.zeros(rows.d)
-        with FamilySession(rows, bounded, whitening.back, zero, radius, total, noise) as session:
-            steps = iterations or _PAPERS_STEPS
-            fit = pmt(session, model, moments, known, whitening, c_limits, radius, ridge, steps)
-    else:
-        back, coef = start.whitening.back, start.coef
-        with FamilySession(rows, model, back, coef, None, total, noise) as session:
-            fit = anchored(session, model, start, ridge, iterations, design.terms)
-    result = GlmModel(
+        ready = task.prepared(rows.n)
+    fit, session = ready.fit_rows(rows, total, make_noise(seed))
+    notes = delta_note(delta, rows.n) + spent_note(moments, asked) + same_table(public, data)
+    return charge.released(glm_model(call, ready, fit, session, notes, unit, delta))
+
+
+def glm_model(
+    call: str,
+    ready: Prepared,
+    fit: GlmFit,
+    session: FamilySession,
+    notes: tuple[str, ...],
+    unit: Unit,
+    delta: float | None,
+) -> GlmModel:
+    """The result of a fit and of the session that it has spent."""
+    task = ready.task
+    return GlmModel(
         call=call,
-        method=method,
-        eta=eta,
-        notes=fit.notes
-        + delta_note(delta, rows.n)
-        + spent_note(moments, asked)
-        + same_table(public, data),
-        family=model,
+        method=task.method,
+        eta=task.eta,
+        notes=fit.notes + notes,
+        family=task.family,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,
         pearson_sd=fit.pearson_sd,
         iterations=fit.steps,
-        limits=None if c_limits is None else (c_limits.c1, c_limits.c2),
-        **model_items(fit, design, moments, rows.n, session, unit, delta),
+        limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
+        **model_items(fit, task.design, task.moments, session.n, session, unit, delta),
     )
-    return charge.released(result)
 
 
-def _require_limits(limits: Limits | None, family: Family) -> Limits:
-    if limits is None:
-        raise PublicDataError(
-            f"method='pmt' for the {family} family takes the range of responses and of linear "
-            "predictors from public rows: give public=frame with the response, or use "
-            "method='anchored', which can do without."
-        )
-    return limits
+def family_moments(
+    formula: str,
+    public: Any,
+    family: Family,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+) -> tuple[PublicMoments, PublicRows | None]:
+    """Public moments that can carry a fit, and the public rows as numbers where rows were given."""
+    moments = resolve_public(formula, public, weights, offset, limits)
+    moments.require_full_rank()
+    check_response(moments.design, family)
+    return moments, _public_rows(moments, public, family)
 
 
-def _shown(family: Family) -> str:
+def family_shown(family: Family) -> str:
     default = resolve_family(family.name).link if family.alpha is None else "log"
     return str(family) if family.link == default else f"{family}({family.link})"
 
 
-def _check_iterations(iterations: int | None) -> None:
+def check_iterations(iterations: int | None) -> None:
     if iterations is None:
         return
     if whole(iterations, 1) is None or iterations > _MOST_STEPS:
@@ -232,7 +218,7 @@ def _check_iterations(iterations: int | None) -> None:
         )
 
 
-def _check_response(design: Design, family: Family) -> None:
+def check_response(design: Design, family: Family) -> None:
     if design.response is None:
         raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
     if not design.terms:
@@ -244,9 +230,9 @@ def _check_response(design: Design, family: Family) -> None:
         )
 
 
-def _public_rows(moments: PublicMoments | None, public: Any, family: Family) -> PublicRows | None:
+def _public_rows(moments: PublicMoments, public: Any, family: Family) -> PublicRows | None:
     """Public rows as numbers, where rows were given: all that is public may be looked at."""
-    if moments is None or isinstance(public, PublicMoments):
+    if isinstance(public, PublicMoments):
         _check_public_mean(moments, family)
         return None
     found = public_rows(moments.design, public)
@@ -272,9 +258,9 @@ def _check_size_of(largest: float) -> None:
         )
 
 
-def _check_public_mean(moments: PublicMoments | None, family: Family) -> None:
+def _check_public_mean(moments: PublicMoments, family: Family) -> None:
     """A public mean response that the family does not know is found before a budget is spent."""
-    if moments is None or moments.cross is None or "Intercept" not in moments.terms:
+    if moments.cross is None or "Intercept" not in moments.terms:
         return
     if moments.design.weights is not None or moments.design.offsets:
         return

@@ -1,8 +1,8 @@
 """Three ways of spending a total on a linear fit: `anchored`, `pmt` and `ssp`.
 
-Each takes an open `LinearSession` over the private rows, makes its releases there, and turns them into a
-`LinearFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares and stopping depend on
-public and on released numbers only.
+`fit_rows` opens a `LinearSession` over the rows and hands it to one of them, which makes its releases
+there and turns them into a `LinearFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares
+and stopping depend on public and on released numbers only.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from dpstats.estimate.matrices import (
     equilibrated_whitening,
     floored,
     shrink_second_moment,
+    symmetric_whitening,
 )
 from dpstats.estimate.planning import (
     PRODUCT_QUANTILE,
@@ -51,7 +52,10 @@ from dpstats.fit_report import (
 )
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.grid import ExactMatrix
+from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.slabs import RowSource, coarse_map
 from dpstats.report.released import Diagnostic
 
@@ -108,6 +112,50 @@ class Coordinates:
             return cls(whitening, shift)
         back, shift = coarse.high[:, :-1], coarse.high[:, -1]
         return cls(Whitening(back, np.linalg.inv(back)), shift, coarse)
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """What a linear fit is told before it meets a row; all of it public.
+
+    Attributes
+    ----------
+    method : {"anchored", "pmt", "ssp"}
+    design : Design
+    moments : PublicMoments or None
+        None for "ssp".
+    extent : Extent or None
+        For "ssp".
+    ridge, eta : float
+    """
+
+    method: str
+    design: Design
+    moments: PublicMoments | None
+    extent: Extent | None
+    ridge: float
+    eta: float
+
+
+def fit_rows(
+    task: LinearTask, rows: RowSource, total: Privacy, noise: Noise
+) -> tuple[LinearFit, LinearSession]:
+    """Spend a total on a fit of these rows; the session tells what was released for it."""
+    if task.moments is None:
+        assert task.extent is not None
+        width = task.extent
+        scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
+        source = WithResponse(rows)
+        with LinearSession(source, np.diag(scale), 0 * scale, total, noise) as session:
+            return ssp(session, task.design, width, task.ridge, task.eta), session
+    if task.method == "pmt":
+        root = symmetric_whitening(task.moments.gram)
+        with LinearSession(rows, root.back, np.zeros(rows.d), total, noise) as session:
+            return pmt(session, task.moments, root, task.ridge, task.eta), session
+    at = Coordinates.of(task.moments, rows)
+    whitening, shift = at.whitening.back, at.shift
+    with LinearSession(rows, whitening, shift, total, noise, at.prepared) as session:
+        return anchored(session, task.moments, at, task.ridge, task.eta), session
 
 
 def anchored(

@@ -1,9 +1,9 @@
 """Private linear models: formula and data in, estimates with honest errors out.
 
 The way of a call, top to bottom: `dp_lm` turns privacy, public data and formula into public numbers
-(`dpstats.frame`), opens a `LinearSession` over the private rows (`dpstats.mechanism`), lets one of three
-methods spend the total on releases, turns these into estimates (`dpstats.estimate`) and returns a
-`LinearModel`, which answers everything else without touching a row again.
+(`dpstats.frame`), charges the budget, lets one of three methods spend the total on the private rows
+(`linear_fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
+row again.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ from dpstats.call import (
 )
 from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.estimate.matrices import symmetric_whitening
-from dpstats.frame import Design
-from dpstats.linear_fit import Coordinates, Extent, anchored, pmt, ssp
+from dpstats.frame import Design, PublicMoments
+from dpstats.linear_fit import Extent, LinearFit, LinearTask, fit_rows
 from dpstats.linear_model import LinearModel
-from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
@@ -157,17 +155,11 @@ def dp_lm(
     total = asked.per_row(unit.rows)
     check_numbers(ridge, eta, seed)
     method = choose_method("dp_lm", METHODS, method, public, limits)
+    moments, extent = None, None
     if method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
-        moments = None
     else:
-        moments = resolve_public(formula, public, weights, offset, limits)
-        moments.require_full_rank()
-        if moments.yy is not None and not moments.yy > 1e-280:
-            raise PublicDataError(
-                "the public response is zero in every row, or too small to square: rescale it, or give "
-                "public_moments of the design alone ('~ x1 + x2')."
-            )
+        moments = linear_moments(formula, public, weights, offset, limits)
         design = moments.design
     check_response(design)
     check_limits(design, method == "ssp", limits)
@@ -178,33 +170,48 @@ def dp_lm(
     with charge:
         rows = private_rows(design, data, "dp_lm", unit, executor, progress)
         check_size(rows)
-    noise = make_noise(seed)
-    if moments is None:
-        source, width = WithResponse(rows), extent
-        scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
-        with LinearSession(source, np.diag(scale), 0 * scale, total, noise) as session:
-            fit = ssp(session, design, width, ridge, eta)
-    elif method == "pmt":
-        root = symmetric_whitening(moments.gram)
-        with LinearSession(rows, root.back, np.zeros(rows.d), total, noise) as session:
-            fit = pmt(session, moments, root, ridge, eta)
-    else:
-        at = Coordinates.of(moments, rows)
-        whitening, shift = at.whitening.back, at.shift
-        with LinearSession(rows, whitening, shift, total, noise, at.prepared) as session:
-            fit = anchored(session, moments, at, ridge, eta)
-    model = LinearModel(
+    task = LinearTask(method, design, moments, extent, ridge, eta)
+    fit, session = fit_rows(task, rows, total, make_noise(seed))
+    notes = delta_note(delta, rows.n) + spent_note(moments, asked) + same_table(public, data)
+    return charge.released(linear_model(call, task, fit, session, notes, unit, delta))
+
+
+def linear_model(
+    call: str,
+    task: LinearTask,
+    fit: LinearFit,
+    session: LinearSession,
+    notes: tuple[str, ...],
+    unit: Unit,
+    delta: float | None,
+) -> LinearModel:
+    """The result of a fit and of the session that it has spent."""
+    return LinearModel(
         call=call,
-        method=method,
-        eta=eta,
+        method=task.method,
+        eta=task.eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes
-        + delta_note(delta, rows.n)
-        + spent_note(moments, asked)
-        + same_table(public, data),
-        **model_items(fit, design, moments, rows.n, session, unit, delta),
+        notes=fit.notes + notes,
+        **model_items(fit, task.design, task.moments, session.n, session, unit, delta),
     )
-    return charge.released(model)
+
+
+def linear_moments(
+    formula: str,
+    public: Any,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+) -> PublicMoments:
+    """Public moments that can carry a linear fit."""
+    moments = resolve_public(formula, public, weights, offset, limits)
+    moments.require_full_rank()
+    if moments.yy is not None and not moments.yy > 1e-280:
+        raise PublicDataError(
+            "the public response is zero in every row, or too small to square: rescale it, or give "
+            "public_moments of the design alone ('~ x1 + x2')."
+        )
+    return moments
 
 
 def check_response(design: Design) -> None:
