@@ -13,6 +13,7 @@ from dpstats.kernel import eptr_nw
 from dpstats.lm import dp_lm
 from dpstats.mixture import dp_mixture
 from dpstats.model import anova
+from dpstats.plan import plan_glm, plan_lm
 from dpstats.safety_check import check_safety
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "eptr_bayes",
     "eptr_lm",
     "eptr_nw",
+    "plan_glm",
+    "plan_lm",
     "public_moments",
 ]
 __version__ = "0.1.0"

@@ -234,4 +234,6 @@ def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Uni
 def _said(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
-    return str(value) if isinstance(value, bool) else f"{value:g}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_said, value))}]"
+    return str(value) if isinstance(value, int) else f"{value:g}"

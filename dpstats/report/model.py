@@ -207,13 +207,15 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
     )
 
 
-def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
-    """The bounds that are numbers about this fit; `bounds()` gives all of them.
-
-    The rate of the papers' estimator is shown with the papers' estimator only.
-    """
+def shown_bounds(bounds: Sequence[Bound], theirs: bool) -> list[Bound]:
+    """Bounds that are numbers about a fit; the rate of the papers' estimator with that one only."""
     shown = [b for b in bounds if b.kind in ("bound", "simulated")]
-    shown += [b for b in bounds if b.kind == "rate" and theirs][:1]
+    return shown + [b for b in bounds if b.kind == "rate" and theirs][:1]
+
+
+def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
+    """The bounds that are numbers about this fit; `bounds()` gives all of them."""
+    shown = shown_bounds(bounds, theirs)
     failed = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
     notes = tuple(dict.fromkeys(failed))
     return Table.from_columns(

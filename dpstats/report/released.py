@@ -6,6 +6,7 @@ on. What would need a row does not exist; asking for it says what to use instead
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -70,6 +71,21 @@ class Diagnostic:
     note: str
 
 
+def bounds_frame(bounds: Sequence[Bound]) -> pd.DataFrame:
+    """Bounds as a table, one row each."""
+    return pd.DataFrame(
+        {
+            "statement": [b.statement for b in bounds],
+            "norm": [b.norm for b in bounds],
+            "value": [b.value for b in bounds],
+            "probability": [b.probability for b in bounds],
+            "kind": [b.kind for b in bounds],
+            "source": [b.source for b in bounds],
+            "premises": ["; ".join(str(p) for p in b.premises) for b in bounds],
+        }
+    )
+
+
 class Released:
     """Base of all results; subclasses provide the attributes below."""
 
@@ -127,18 +143,7 @@ class Released:
 
     def bounds(self) -> pd.DataFrame:
         """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises."""
-        bounds = self._bounds()
-        return pd.DataFrame(
-            {
-                "statement": [b.statement for b in bounds],
-                "norm": [b.norm for b in bounds],
-                "value": [b.value for b in bounds],
-                "probability": [b.probability for b in bounds],
-                "kind": [b.kind for b in bounds],
-                "source": [b.source for b in bounds],
-                "premises": ["; ".join(str(p) for p in b.premises) for b in bounds],
-            }
-        )
+        return bounds_frame(self._bounds())
 
     def diagnostics(self) -> pd.DataFrame:
         """What the fit says of itself: released numbers with their noise, and public ones."""

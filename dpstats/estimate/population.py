@@ -1,0 +1,235 @@
+"""Tables as the public data let us expect them: rows on which a fit is rehearsed before it is run.
+
+Everything here is public. Rows are drawn from the public rows, with replacement, or from the normal law
+of public moments. Their second moments are those of the public sample, which is known exactly and says
+of the private rows only so much: `undone` is the factor by which inverses of a sample's second moment
+overstate those of its population.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpstats.estimate.glm import PublicRows
+from dpstats.estimate.matrices import Floats, equilibrated_whitening
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Rows of numbers: design (n, d), response, and offset and weight (n,) where there are some."""
+
+    x: Floats
+    y: Floats
+    offset: Floats | None
+    weight: Floats | None
+
+
+class Population(Protocol):
+    """Where rows come from."""
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated: ...
+
+
+class Law(Protocol):
+    """How responses fall about a linear predictor, given weights."""
+
+    def __call__(
+        self, predictor: Floats, weight: Floats | None, generator: np.random.Generator
+    ) -> Floats: ...
+
+
+def undone(m: int | None, d: int) -> float:
+    """(m - d - 1)/m: the inverse of a second moment of m normal rows, times this, is unbiased.
+
+    1 where m is not known; never less than 1/m, where the sample hardly says anything.
+
+    Examples
+    --------
+    >>> undone(100, 9)
+    0.9
+    """
+    return 1.0 if m is None else max(m - d - 1, 1) / m
+
+
+def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> Floats:
+    """How well each standard error is known from public rows: the relative error of its prediction.
+
+    A variance is s (A^-1)_jj with A the mean of a a', a = x ``scale``, and s the mean of ``squares``
+    (None: s is known). To first order a row changes its logarithm by
+    u = squares/s - (A^-1 a)_j^2 / (A^-1)_jj; a standard error is half as uncertain.
+
+    Parameters
+    ----------
+    known : PublicRows
+    scale : (m,) array
+        Square roots of weights or of curvatures.
+    squares : (m,) array or None
+    """
+    rows = known.x * scale[:, None]
+    m, d = rows.shape
+    inverse = np.linalg.pinv(rows.T @ rows / m)
+    change = -((rows @ inverse) ** 2) / np.diag(inverse)
+    if squares is not None:
+        change = change + (squares / squares.mean())[:, None]
+    spread = change.std(axis=0) / math.sqrt(max(m - d, 1))
+    return np.asarray(spread / 2)
+
+
+def relative_error_of_normal(m: int, d: int) -> float:
+    """The same for normal rows and errors: 1/sqrt(m - d)."""
+    return 1 / math.sqrt(max(m - d, 1))
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Public rows, each as often as chance has it.
+
+    Attributes
+    ----------
+    known : PublicRows
+    law : Law or None
+        How responses are drawn anew; None: they come with their rows.
+    coef : (d,) array
+        Of the linear predictor, for ``law``.
+    weighted, offset : bool
+        Whether rows have weights and offsets at all.
+    """
+
+    known: PublicRows
+    coef: Floats
+    law: Law | None
+    weighted: bool
+    offset: bool
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+        """n rows."""
+        which = generator.integers(0, len(self.known.y), size=n)
+        x = np.asfortranarray(self.known.x[which])
+        offset, weight = self.known.offset[which], self.known.weight[which]
+        y = self.known.y[which]
+        if self.law is not None:
+            y = self.law(x @ self.coef + offset, weight if self.weighted else None, generator)
+        return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
+
+
+@dataclass(frozen=True)
+class NormalRows:
+    """Normal rows of public second moments; a constant stays one.
+
+    Attributes
+    ----------
+    moment : (d, d) array
+    constant : int or None
+        Position of the constant.
+    coef : (d,) array
+    law : Law
+    """
+
+    moment: Floats
+    constant: int | None
+    coef: Floats
+    law: Law
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+        """n rows."""
+        k, d = self.constant, len(self.moment)
+        rest = [j for j in range(d) if j != k]
+        mean = np.zeros(d) if k is None else self.moment[k] / self.moment[k, k]
+        spread = (self.moment - np.outer(mean, mean) * (0 if k is None else self.moment[k, k]))[
+            np.ix_(rest, rest)
+        ]
+        x = np.empty((n, d), order="F")
+        x[:, rest] = mean[rest] + generator.normal(size=(n, len(rest))) @ _root(spread)
+        if k is not None:
+            x[:, k] = math.sqrt(self.moment[k, k])
+        return Simulated(x, self.law(x @ self.coef, None, generator), None, None)
+
+
+def _root(spread: Floats) -> Floats:
+    return equilibrated_whitening(spread).root if len(spread) else spread
+
+
+@dataclass(frozen=True)
+class LinearKnowledge:
+    """What public rows or moments say of a linear model.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    sigma : float or None
+        Residual standard deviation; None when nothing is known of the response.
+    """
+
+    coef: Floats
+    sigma: float | None
+
+
+def linear_knowledge(
+    moment: Floats, cross: Floats | None, yy: float | None, m: int | None
+) -> LinearKnowledge:
+    """Least squares of the public moments, with sigma on m - d degrees of freedom.
+
+    Without a response the linear predictor is taken to be as large as the errors.
+    """
+    d = len(moment)
+    if cross is None or yy is None:
+        return LinearKnowledge(np.zeros(d), None)
+    back = equilibrated_whitening(moment).back
+    coef = back @ (back.T @ cross)
+    rest = max(yy - float(cross @ coef), 0.0)
+    if m is not None:
+        if m <= d:
+            return LinearKnowledge(coef, None)
+        rest *= m / (m - d)
+    return LinearKnowledge(coef, math.sqrt(rest) or None)
+
+
+def with_full_residuals(known: PublicRows, coef: Floats, sigma: float) -> PublicRows:
+    """Public rows whose residuals from their own fit are as long as errors are.
+
+    Least squares leaves of an error the share 1 - (leverage) of its variance; residuals are divided by
+    its root, and all of them scaled to ``sigma``.
+    """
+    root = np.sqrt(known.weight)
+    rows = known.x * root[:, None]
+    basis = np.linalg.qr(rows / np.maximum(np.abs(rows).max(axis=0), 1e-300))[0]
+    leverage = np.minimum((basis**2).sum(axis=1), 0.9)
+    fitted = known.x @ coef + known.offset
+    rest = (known.y - fitted) / np.sqrt(1 - leverage)
+    size = math.sqrt(float((known.weight * rest**2).mean()))
+    rest = rest * (sigma / size) if size > 0 else rest
+    return PublicRows(known.x, fitted + rest, known.offset, known.weight)
+
+
+def normal_law(sigma: float) -> Law:
+    """Normal errors."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        return predictor + sigma * generator.normal(size=len(predictor))
+
+    return draw
+
+
+def bernoulli_law(mean: Callable[[Floats], Floats]) -> Law:
+    """Shares of successes in as many trials as the weight says."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        trials = np.ones(len(predictor)) if weight is None else np.maximum(np.rint(weight), 1)
+        drawn = generator.binomial(trials.astype(np.int64), np.clip(mean(predictor), 0.0, 1.0))
+        return np.asarray(drawn / trials)
+
+    return draw
+
+
+def poisson_law(mean: Callable[[Floats], Floats]) -> Law:
+    """Counts."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        return np.asarray(generator.poisson(np.minimum(mean(predictor), 1e15)), dtype=np.float64)
+
+    return draw

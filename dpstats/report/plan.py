@@ -1,0 +1,218 @@
+"""The page and the plot of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstats.bounds.bound import Bound
+from dpstats.errors import ArgumentError, shown
+from dpstats.report.format import format_scalar
+from dpstats.report.model import gaps, or_na, shown_bounds
+from dpstats.report.plot import COLOURS, axes
+from dpstats.report.result import Floats
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Page,
+    Paragraph,
+    Part,
+    Preformatted,
+    Table,
+)
+
+_MOST_COLUMNS = 7
+"""Budgets beside each other on a page; more follow in further tables."""
+
+
+@dataclass(frozen=True)
+class PlanPage:
+    """What the page of a plan shows; all of it public.
+
+    Attributes
+    ----------
+    labels, epsilons : tuple
+        The budgets as they were given, and each in epsilon at ``delta``.
+    nonprivate : (d,) array
+    relative_error : (d,) array
+        Of the predictions, from so many public rows; NaN where that is not known.
+    std_errors : tuple of (d,) arrays
+    bounds : tuple of tuple of Bound
+        For every budget.
+    target : mapping or None
+        Standard errors that were asked for, infinite where none was.
+    smallest_mu, smallest_rows, rows_nonprivate
+        What it takes to reach them.
+    share : float
+        Of the rows that is expected to count.
+    """
+
+    call: str
+    method: str
+    terms: tuple[str, ...]
+    n: int
+    m: int | None
+    labels: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    delta: float
+    nonprivate: Floats
+    relative_error: Floats
+    std_errors: tuple[Floats, ...]
+    bounds: tuple[tuple[Bound, ...], ...]
+    target: Mapping[str, float] | None
+    smallest_mu: float | None
+    smallest_rows: tuple[int | None, ...] | None
+    rows_nonprivate: int | None
+    share: float
+
+
+def plan_page(page: PlanPage) -> Page:
+    """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
+    parts: list[Part] = [Heading("Call"), Preformatted(page.call)]
+    parts.append(Heading("Predicted standard errors"))
+    starts = range(0, len(page.labels), _MOST_COLUMNS)
+    parts += [_errors(page, slice(k, k + _MOST_COLUMNS)) for k in starts]
+    if page.target is not None:
+        parts += [Heading("Target"), *_target(page)]
+    if any(page.bounds):
+        parts += [Heading("Error bounds"), *_bounds(page)]
+    return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(page)]))
+
+
+def _errors(page: PlanPage, part: slice) -> Table:
+    """One row per coefficient; below, what they are over those without privacy, and epsilon."""
+    labels, errors = page.labels[part], page.std_errors[part]
+    ratios = [_typical_ratio(e, page.nonprivate) for e in errors]
+    below = ["over no privacy", f"epsilon at delta = {format_scalar(page.delta, 3)}"]
+    columns = [
+        Column("", [*page.terms, *below], align="l", csv_name="term"),
+        Column(
+            "no privacy",
+            [*_numbers(page.nonprivate), "1.00", ""],
+            [*gaps(page.nonprivate), 1.0, None],
+        ),
+    ]
+    for label, found, ratio, epsilon in zip(
+        labels, errors, ratios, page.epsilons[part], strict=True
+    ):
+        last = [or_na(ratio) if ratio >= 10 else _two_places(ratio), format_scalar(epsilon, 3)]
+        raw = [*gaps(found), *gaps([ratio]), epsilon]
+        columns.append(Column(label, [*_numbers(found), *last], raw))
+    if not np.isnan(page.relative_error).any():
+        rough = [f"{min(100 * v, 999):.0f} %" for v in page.relative_error]
+        columns.append(Column("known to", [*rough, "", ""], in_csv=False))
+    return Table.from_columns(columns, main=part.start == 0)
+
+
+def _numbers(values: Floats) -> list[str]:
+    return [or_na(float(v)) for v in values]
+
+
+def _two_places(value: float) -> str:
+    return "NA" if math.isnan(value) else f"{value:.2f}"
+
+
+def _typical_ratio(found: Floats, nonprivate: Floats) -> float:
+    return float(np.median(found / nonprivate))
+
+
+def _target(page: PlanPage) -> list[Part]:
+    assert page.target is not None
+    assert page.smallest_rows is not None
+    asked = {t: v for t, v in page.target.items() if math.isfinite(v)}
+    sizes = set(asked.values())
+    what = (
+        f"{format_scalar(sizes.pop(), 4)} for {', '.join(asked)}"
+        if len(sizes) == 1
+        else ", ".join(f"{t}: {format_scalar(v, 4)}" for t, v in asked.items())
+    )
+    if page.smallest_mu is not None:
+        mu = f"mu = {format_scalar(page.smallest_mu, 3)} for {page.n} rows"
+    elif page.rows_nonprivate is not None and page.rows_nonprivate > page.n:
+        mu = f"none: {page.n} rows are too few without privacy as well"
+    else:
+        mu = f"none up to mu = 100 for {page.n} rows"
+    said = KeyValues((("Standard error", what), ("Smallest budget", mu)))
+    rows = [page.rows_nonprivate, *page.smallest_rows]
+    table = Table.from_columns(
+        [
+            Column("Budget", ["no privacy", *page.labels], align="l", csv_name="budget"),
+            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
+        ]
+    )
+    return [said, table]
+
+
+def _bounds(page: PlanPage) -> list[Part]:
+    """The bounds that a fit would show, by budget, and which of their premises fail where."""
+    sets = [shown_bounds(bounds, page.method == "pmt") for bounds in page.bounds]
+    names = list(dict.fromkeys((b.statement, b.kind) for bs in sets for b in bs))
+    values = [{(b.statement, b.kind): b for b in bs} for bs in sets]
+    columns = [Column("Bound", [statement for statement, _ in names], align="l")]
+    for label, found in list(zip(page.labels, values, strict=True))[:_MOST_COLUMNS]:
+        row = [found[name].value if name in found else math.nan for name in names]
+        columns.append(Column(label, ["not bounded" if math.isinf(v) else or_na(v) for v in row]))
+    columns.append(Column("kind", [kind for _, kind in names], align="l"))
+    failed: dict[str, list[str]] = {}
+    for label, bs in zip(page.labels, sets, strict=True):
+        said = (f"{b.source}: {p.condition}" for b in bs for p in b.premises if p.met is False)
+        for text in dict.fromkeys(said):
+            failed.setdefault(text, []).append(label)
+    lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
+    met = "Their premises, as far as public data can tell, are met at every budget."
+    return [Table.from_columns(columns, notes=lines or [met])]
+
+
+def _notes(page: PlanPage) -> list[str]:
+    notes = []
+    if page.m is not None:
+        notes.append(
+            f"a prediction from {page.m} public rows, in so far as private rows are like them; "
+            "'known to' is how far off it may be for having so few of them (one standard deviation). "
+            "No private row was read, and nothing was spent."
+        )
+    if page.share < 1:
+        notes.append(
+            f"{100 * (1 - page.share):.2g} % of the public rows have missing values; as many are "
+            "expected among the private ones."
+        )
+    if any(np.isnan(e).any() for e in page.std_errors):
+        notes.append("NA: noise would drown the design, and the fit would give no standard errors.")
+    return notes
+
+
+def plot_plan(
+    terms: Sequence[str],
+    mus: Floats,
+    std_errors: Sequence[Floats],
+    nonprivate: Floats,
+    chosen: Any,
+    ax: Any,
+) -> Any:
+    """Standard errors over those without privacy, against the budget."""
+    wanted = [chosen] if isinstance(chosen, str) else list(terms if chosen is None else chosen)
+    for name in wanted:
+        if name not in terms:
+            raise ArgumentError(f"no coefficient {shown(name)}; they are {', '.join(terms)}.")
+    ax = axes(ax)
+    order = np.argsort(mus)
+    table = np.array(std_errors)[order] / nonprivate
+    styles = ("-", "--", ":", "-.")
+    for j, name in enumerate(wanted):
+        colour, style = COLOURS[j % len(COLOURS)], styles[j // len(COLOURS) % len(styles)]
+        ratio = table[:, list(terms).index(name)]
+        ax.plot(mus[order], ratio, style, marker="o", markersize=4, color=colour, label=name)
+    ax.axhline(1.0, color="#7F7F7F", linewidth=0.8)
+    ax.set_xscale("log")
+    ax.set_xticks(mus[order], [f"{m:.3g}" for m in mus[order]])
+    ax.minorticks_off()
+    ax.set_xlabel("budget, mu")
+    ax.set_ylabel("standard error over that\nwithout privacy")
+    ax.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
