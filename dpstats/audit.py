@@ -31,7 +31,6 @@ from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
 from dpstats.charge import require_no_budget
 from dpstats.errors import ArgumentError, PrivacyError, number, shown, whole
 from dpstats.estimate.attack import (
-    Allowed,
     Event,
     Floats,
     Objective,
@@ -44,7 +43,8 @@ from dpstats.estimate.attack import (
     upper_limit,
 )
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy
-from dpstats.report.audit import AuditPage, Claim, audit_page, plot_audit, total_of
+from dpstats.mechanism.tradeoff import Allowed, Claim
+from dpstats.report.audit import AuditPage, audit_page, plot_audit, total_of
 from dpstats.report.table import Page
 
 __all__ = ["Audit", "AuditPoint", "audit", "worst_neighbours"]
@@ -305,7 +305,7 @@ def _audit_of(
     counted = [x[choose:] for x in tables]
     names = ["missing (None or NaN)" if name == NO_REPLY else name for name in columns]
     scores = learn_scores(learnt[0], learnt[1], names)
-    allowed = None if claim is None else _allowed(claim)
+    allowed = None if claim is None else Allowed.of(claim)
     objectives: dict[str, Objective] = {} if allowed is None else {"claim": _evidence(allowed)}
     objectives["mu"] = mu_given_away
     objectives["epsilon"] = lambda power, alpha: epsilon_given_away(power, alpha, delta)
@@ -478,14 +478,6 @@ def _delta_of(claim: Any, delta: float | None) -> float:
     if isinstance(total, ApproximatePrivacy):
         return total.slack
     return float(getattr(claim, "shown_delta", _DELTA))
-
-
-def _allowed(claim: Any) -> Allowed:
-    """A claim as a bound on events; Gaussian ones by their own trade-off function as well."""
-    mu, slack = number(getattr(claim, "mu", None)), number(getattr(claim, "slack", None))
-    if mu is not None and slack == 0 and 0 <= mu < math.inf:
-        return Allowed(claim.delta, mu)
-    return Allowed(claim.delta)
 
 
 def _evidence(allowed: Allowed) -> Objective:

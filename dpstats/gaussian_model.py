@@ -12,8 +12,8 @@ from dpstats.errors import ArgumentError, FormulaError, SchemaError
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.gaussian_fit import CovarianceNoise
+from dpstats.report.ellipses import Ellipse, plot_ellipses
 from dpstats.report.gaussian import GaussianPage, print_gaussian, summary_gaussian
-from dpstats.report.plot import Ellipse, plot_ellipses
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result

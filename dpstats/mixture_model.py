@@ -12,8 +12,8 @@ from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, show
 from dpstats.estimate.gaussian import log_densities
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design
+from dpstats.report.ellipses import Ellipse, plot_ellipses
 from dpstats.report.mixture import MixturePage, print_mixture, summary_mixture
-from dpstats.report.plot import Ellipse, plot_ellipses
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
 from dpstats.report.table import Page

@@ -24,6 +24,7 @@ from dpstats.fit_report import of_persons
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.unit import Unit
+from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.model import ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -118,6 +119,34 @@ class Model(Result):
     def _repr_html_(self) -> str:
         return print_page(self._page(with_bounds=False), as_table=True).to_html()
 
+    def plot(
+        self,
+        terms: Sequence[str] | None = None,
+        level: float = 0.95,
+        intercept: bool = False,
+        ax: Any = None,
+    ) -> Any:
+        """Coefficients with their intervals, the first on top.
+
+        The thick bar is the interval that sampling alone would give; the thin line is that of
+        `confint`, with the noise for privacy. Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Which ones, and in which order; by default all but the intercept.
+        level : float
+            Of the intervals.
+        intercept : bool
+            Whether the intercept is shown when no terms are named.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_coefficients(self.coefficients, terms, level, intercept, ax)
+
     @property
     def formula(self) -> str:
         """The formula that was fitted."""
@@ -194,6 +223,30 @@ class Path:
 
     penalty: str
     coef: pd.DataFrame
+
+    def plot(
+        self, terms: Sequence[str] | None = None, intercept: bool = False, ax: Any = None
+    ) -> Any:
+        """Coefficients against the penalty, which grows to the right on a log scale.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Which ones; by default all but the intercept, which is not penalised.
+        intercept : bool
+            Whether the intercept is shown when no terms are named.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        lambdas, coef = self.coef["lambda"].to_numpy(), self.coef.iloc[:, 1:]
+        names = [str(name) for name in coef.columns]
+        values = coef.to_numpy(dtype=float)
+        return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
 
     def __repr__(self) -> str:
         head = f"{self.penalty} path from the released moments: no further privacy spent"

@@ -168,14 +168,16 @@ class Plan:
         """The table of standard errors as CSV."""
         return self._page().to_csv()
 
-    def plot(self, terms: Any = None, ax: Any = None) -> Any:
+    def plot(self, terms: Any = None, intercept: bool = False, ax: Any = None) -> Any:
         """Standard errors against the budget, over those without privacy; returns the axes.
 
         Parameters
         ----------
         terms : str or list of str, optional
             Which coefficients; all by default.
+        intercept : bool
+            Whether the constant is among them.
         ax : matplotlib axes, optional
         """
         mus = np.array([t.mu for t in self.totals])
-        return plot_plan(self.terms, mus, self.std_errors, self.nonprivate, terms, ax)
+        return plot_plan(self.terms, mus, self.std_errors, self.nonprivate, terms, intercept, ax)

@@ -26,7 +26,6 @@ from dpstats.audit import Audit, audit, worst_neighbours
 from dpstats.audit_outcomes import columns_of, matrix_of, numbers_of
 from dpstats.errors import ArgumentError, DPStatsError, PlanWarning, PrivacyError
 from dpstats.estimate.attack import (
-    Allowed,
     choose_events,
     epsilon_given_away,
     learn_scores,
@@ -294,20 +293,6 @@ def test_without_a_claim_there_are_bounds() -> None:
     assert not found.refuted
     assert 1.4 < found.mu <= 2
     assert "No claim" in repr(found)
-
-
-def test_the_power_that_a_claim_allows() -> None:
-    for alpha in (1e-6, 0.01, 0.3, 0.9):
-        assert Allowed(PurePrivacy(1.0).delta).power(alpha) == pytest.approx(
-            min(math.e * alpha, 1 - math.exp(-1) * (1 - alpha)), rel=1e-9
-        )
-        gaussian = Allowed(None, mu=1.5).power(alpha)
-        assert Allowed(Privacy(1.5).delta).power(alpha) == pytest.approx(gaussian, rel=1e-7)
-        single = Allowed(ApproximatePrivacy(1.0, 0.02).delta)
-        most = min(math.e * alpha + 0.02, 1 - math.exp(-1) * (0.98 - alpha))
-        assert single.power(alpha) == pytest.approx(most, rel=1e-9)
-        assert single.power(alpha) <= float(single.powers(np.array([alpha]))[0]) <= 1
-    assert Allowed(ApproximatePrivacy(1.0, 0.02).delta).power(0.0) == 0.02
 
 
 def test_limits_are_those_of_clopper_and_pearson() -> None:

@@ -191,7 +191,7 @@ def test_plot_shows_the_ratios() -> None:
         lines["age"].get_ydata(), [e[1] / plan.nonprivate[1] for e in plan.std_errors]
     )
     pyplot.close("all")
-    with pytest.raises(ArgumentError, match="no coefficient"):
+    with pytest.raises(ArgumentError, match="no term"):
         plan.plot(terms="wage")
 
 

@@ -11,19 +11,14 @@ import numpy as np
 import pandas as pd
 
 from dpstats.mechanism.privacy import ApproximatePrivacy, PurePrivacy
+from dpstats.mechanism.tradeoff import Claim
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, axes
-from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.privacy import PrivacyStatement, total_line
 from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
+from dpstats.report.tradeoff import draw_ignorance, draw_limit, finish_errors, type_one_errors
 
 _SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim"}
-
-
-class Claim(Protocol):
-    """What an audit can contradict: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for all S."""
-
-    def delta(self, epsilon: float, /) -> float:
-        """Of every epsilon >= 0."""
 
 
 class AuditedEvent(Protocol):
@@ -84,16 +79,9 @@ def _claimed(claim: Any, delta: float) -> tuple[str, float] | None:
 def claim_line(claim: Any) -> str:
     """A claim in words."""
     total = total_of(claim)
-    if isinstance(total, PurePrivacy):
-        return f"epsilon = {format_scalar(total.at, 4)} (pure)"
-    if isinstance(total, ApproximatePrivacy):
-        at = f"epsilon = {format_scalar(total.at, 4)}"
-        return f"{at} at delta = {format_scalar(total.slack, 4)}"
-    found = _claimed(total, 0.0)
-    if found is None:
+    if _claimed(total, 0.0) is None:
         return "a curve of its own: P(S) <= exp(epsilon) Q(S) + delta(epsilon)"
-    slack = f" up to delta0 = {format_scalar(total.slack, 3)}" if total.slack else ""
-    return f"mu = {format_scalar(found[1], 4)} (GDP){slack}"
+    return total_line(total)
 
 
 def _verdict(page: AuditPage, sure: str) -> str:
@@ -172,17 +160,12 @@ def plot_audit(
 ) -> Any:
     """Errors of type I and II: what was found, its limits, and what the claim allows."""
     ax = axes(ax)
-    blue, orange, green = COLOURS[:3]
+    orange, green = COLOURS[1:3]
     if power is not None:
-        alpha = np.unique(np.concatenate([np.geomspace(1e-4, 1, 80), np.linspace(0.01, 1, 100)]))
-        least = [1 - min(power(float(a)), 1.0) for a in alpha]
-        ax.plot(
-            [0.0, *alpha], [1 - power(0.0), *least], color=blue, label="claim: errors allowed above"
-        )
-        ax.fill_between(
-            [0.0, *alpha], [1 - power(0.0), *least], color=blue, alpha=0.12, linewidth=0
-        )
-    ax.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
+        alpha = type_one_errors()
+        least = np.array([1 - min(power(float(a)), 1.0) for a in alpha])
+        draw_limit(ax, alpha, least, "claim: errors allowed above")
+    draw_ignorance(ax, "nothing given away")
     ordered = table.sort_values("alpha")
     ax.plot(ordered["alpha"], 1 - ordered["power"], color=green, label="rates along a score")
     ax.plot(
@@ -199,13 +182,8 @@ def plot_audit(
         ax.plot(*zip(found, limit, strict=True), color=orange, linewidth=0.9)
         label = f"chosen events, limits all within {100 * confidence:.8g} %" if j == 0 else None
         ax.plot(*limit, "o", color=orange, markersize=4, label=label)
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
+    title = ""
     if power is not None:
         below = any(p.power > power(p.alpha) + 1e-12 for p in points)
-        ax.set_title("claim refuted" if below else "claim not refuted", fontsize="medium")
-    ax.set_xlabel("type I error (alpha)")
-    ax.set_ylabel("type II error (1 - power)")
-    ax.legend(frameon=False, fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+        title = "claim refuted" if below else "claim not refuted"
+    return finish_errors(ax, title)

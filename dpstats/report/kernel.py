@@ -14,7 +14,7 @@ from dpstats.errors import ArgumentError
 from dpstats.report.eptr import Answers, answers_table
 from dpstats.report.format import format_numbers, format_scalar
 from dpstats.report.model import closing_blocks, printed
-from dpstats.report.plot import axes
+from dpstats.report.plot import COLOURS, axes, finish, letters, public_rows
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.table import (
@@ -146,46 +146,23 @@ def plot_curve(
             ordered[x],
             ordered["lwr"],
             ordered["upr"],
-            color="#0072B2",
+            color=COLOURS[0],
             alpha=0.2,
             linewidth=0,
             label=f"{100 * level:.4g} % interval",
         )
         name = "private curve" if released else "public fit (no reply)"
-        ax.plot(ordered[x], ordered["fit"], color="#0072B2", label=name)
+        ax.plot(ordered[x], ordered["fit"], color=COLOURS[0], label=name)
         if public is not None:
-            ax.plot(
-                public[x],
-                public[response],
-                "o",
-                color="#444444",
-                alpha=0.45,
-                markersize=3,
-                markeredgewidth=0,
-                label="public rows",
-            )
-        ax.set_xlabel(x)
-        ax.set_ylabel(response)
-        ax.legend(frameon=False)
-    else:
-        assert surface is not None
-        first, second, values = surface
-        image = ax.pcolormesh(first, second, values, cmap="viridis", shading="nearest")
-        ax.figure.colorbar(image, ax=ax, label=response)
-        if public is not None:
-            ax.plot(
-                public[covariates[0]],
-                public[covariates[1]],
-                "o",
-                color="white",
-                alpha=0.6,
-                markersize=3,
-                markeredgecolor="#222222",
-                markeredgewidth=0.4,
-                label="public rows",
-            )
-            ax.legend(loc="upper right", framealpha=0.8)
-        ax.set_xlabel(covariates[0])
-        ax.set_ylabel(covariates[1])
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+            public_rows(ax, public[x], public[response])
+        return finish(ax, x, response)
+    assert surface is not None
+    first, second, values = surface
+    image = ax.pcolormesh(first, second, values, cmap="viridis", shading="nearest")
+    outside, inside = letters(ax)
+    bar = ax.figure.colorbar(image, ax=ax)
+    bar.set_label(response, fontsize=outside, parse_math=False)
+    bar.ax.tick_params(labelsize=inside)
+    if public is not None:
+        public_rows(ax, public[covariates[0]], public[covariates[1]], on_colours=True)
+    return finish(ax, covariates[0], covariates[1], loc="upper right")

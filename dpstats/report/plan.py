@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, shown
+from dpstats.report.coefficients import chosen
 from dpstats.report.format import format_scalar
 from dpstats.report.model import gaps, or_na, shown_bounds
-from dpstats.report.plot import COLOURS, axes
+from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.result import Floats
 from dpstats.report.table import (
     Column,
@@ -191,28 +191,19 @@ def plot_plan(
     mus: Floats,
     std_errors: Sequence[Floats],
     nonprivate: Floats,
-    chosen: Any,
+    wanted: Any,
+    intercept: bool,
     ax: Any,
 ) -> Any:
     """Standard errors over those without privacy, against the budget."""
-    wanted = [chosen] if isinstance(chosen, str) else list(terms if chosen is None else chosen)
-    for name in wanted:
-        if name not in terms:
-            raise ArgumentError(f"no coefficient {shown(name)}; they are {', '.join(terms)}.")
+    kept = chosen(terms, wanted, intercept)
     ax = axes(ax)
     order = np.argsort(mus)
     table = np.array(std_errors)[order] / nonprivate
-    styles = ("-", "--", ":", "-.")
-    for j, name in enumerate(wanted):
-        colour, style = COLOURS[j % len(COLOURS)], styles[j // len(COLOURS) % len(styles)]
-        ratio = table[:, list(terms).index(name)]
-        ax.plot(mus[order], ratio, style, marker="o", markersize=4, color=colour, label=name)
-    ax.axhline(1.0, color="#7F7F7F", linewidth=0.8)
+    for j, k in enumerate(kept):
+        ax.plot(mus[order], table[:, k], marker="o", markersize=4, label=terms[k], **line_style(j))
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_xscale("log")
     ax.set_xticks(mus[order], [f"{m:.3g}" for m in mus[order]])
     ax.minorticks_off()
-    ax.set_xlabel("budget, mu")
-    ax.set_ylabel("standard error over that\nwithout privacy")
-    ax.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, "budget (mu)", "standard error over\nthat without privacy")

@@ -1,108 +1,106 @@
-"""Ellipses of released Gaussians over public points; needs matplotlib."""
+"""How every plot of the package looks: axes, colours, public rows, letters. Needs matplotlib.
+
+Nothing is changed but the axes that are drawn on: matplotlib's settings stay the user's. Sizes of
+letters are relative to them, and one step smaller on axes as narrow as half a page.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from dpstats.errors import ArgumentError, DPStatsError, shown
 
-from dpstats.errors import ArgumentError, DPStatsError, one_of, shown
-from dpstats.report.result import Floats
-
+# Okabe and Ito's colours, which people who do not see all colours can tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+GREY = "#7F7F7F"
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
+_PUBLIC = "#444444"
+_WIDTH, _HEIGHT = 6.4, 4.2  # inches
+_NARROW = 3.6  # inches of an axes' width below which letters are smaller
+_HANDLE = 0.31  # inches of a column of a legend that are not its text
 
 
-@dataclass(frozen=True)
-class Ellipse:
-    """A Gaussian to draw, and its name in the legend."""
-
-    name: str
-    mean: Floats
-    covariance: Floats
-
-
-def axes(ax: Any) -> Any:
-    """The axes to draw on, new ones unless given."""
+def axes(ax: Any, height: float = _HEIGHT) -> Any:
+    """The axes to draw on, new ones of this height in inches unless given."""
     if ax is not None:
+        if not hasattr(ax, "set_xlabel"):
+            raise ArgumentError(f"ax must be one matplotlib Axes, not {shown(ax)}.")
         return ax
     try:
         from matplotlib import pyplot
     except ImportError:
         raise DPStatsError('plot() needs matplotlib: pip install "dpstats[plot]".') from None
-    return pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+    return pyplot.subplots(figsize=(_WIDTH, height), layout="constrained")[1]
 
 
-def plot_ellipses(
-    terms: Sequence[str],
-    ellipses: Sequence[Ellipse],
-    points: Floats | None,
-    x: str | None,
-    y: str | None,
-    level: float,
-    ax: Any,
-) -> Any:
-    """Two columns of released Gaussians: the ellipse that holds ``level`` of each, and public points."""
-    if not (isinstance(level, int | float) and 0 < level < 1):
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
-    pair = _pair(terms, x, y)
-    ax = axes(ax)
-    if points is not None:
-        ax.plot(
-            points[:, pair[0]],
-            points[:, pair[1]] if len(pair) > 1 else np.zeros(len(points)),
-            "o",
-            color="#444444",
-            alpha=0.45,
-            markersize=3,
-            markeredgewidth=0,
-            label="public rows",
-        )
-    for j, one in enumerate(ellipses):
-        colour = COLOURS[j % len(COLOURS)]
-        name = f"{one.name}, {100 * level:.4g} %"
-        if len(pair) == 1:
-            _density(ax, one, pair[0], colour)
-            continue
-        outline = _outline(one.mean[list(pair)], one.covariance[np.ix_(pair, pair)], level)
-        ax.plot(*outline, color=colour, label=name)
-        ax.plot(*one.mean[list(pair)], "+", color=colour, markersize=9)
-    ax.set_xlabel(terms[pair[0]])
-    ax.set_ylabel(terms[pair[1]] if len(pair) > 1 else "density")
-    ax.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
+def line_style(j: int) -> dict[str, Any]:
+    """Colour and dashes of the j-th line: dashes differ where colours are used again."""
+    dashes = _DASHES[j // len(COLOURS) % len(_DASHES)]
+    return {"color": COLOURS[j % len(COLOURS)], "linestyle": dashes}
+
+
+def size_in_inches(ax: Any) -> tuple[float, float]:
+    """Width and height of axes."""
+    box = ax.get_window_extent()
+    return box.width / ax.figure.dpi, box.height / ax.figure.dpi
+
+
+def letters(ax: Any) -> tuple[str, str]:
+    """Sizes of labels, and of all that is said inside."""
+    return ("small", "x-small") if _narrow(ax) else ("medium", "small")
+
+
+def _narrow(ax: Any) -> bool:
+    return size_in_inches(ax)[0] < _NARROW
+
+
+def letter_width(size: str) -> float:
+    """Of a letter of the usual kind, in inches."""
+    return 0.55 * letter_height(size)
+
+
+def letter_height(size: str) -> float:
+    """In inches."""
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(size=size).get_size_in_points() / 72
+
+
+def public_rows(ax: Any, x: Any, y: Any, on_colours: bool = False) -> None:
+    """Public rows as points, light ones where they lie on a heat map."""
+    ax.plot(
+        x,
+        y,
+        "o",
+        color="white" if on_colours else _PUBLIC,
+        alpha=0.6 if on_colours else 0.45,
+        markersize=3,
+        markeredgecolor="#222222" if on_colours else _PUBLIC,
+        markeredgewidth=0.4 if on_colours else 0,
+        label="public rows",
+    )
+
+
+def finish(ax: Any, x: str, y: str, title: str = "", **legend: Any) -> Any:
+    """Labels, letters and legend, the same for all plots; names of columns are shown as they are.
+
+    ``legend`` goes to the legend; there is one as soon as something has a label. On narrow axes it
+    stands above the picture, where the figure's layout makes room for it.
+    """
+    outside, inside = letters(ax)
+    ax.set_xlabel(x, fontsize=outside, parse_math=False)
+    ax.set_ylabel(y, fontsize=outside, parse_math=False)
+    ax.tick_params(labelsize=inside)
+    if title:
+        ax.set_title(title, fontsize=outside, parse_math=False)
+    if names := ax.get_legend_handles_labels()[1]:
+        options = {"frameon": True, "framealpha": 0.8, "edgecolor": "none", "fontsize": inside}
+        if "loc" not in legend and _narrow(ax) and ax.figure.get_layout_engine() is not None:
+            column = max(map(len, names)) * letter_width(inside) + _HANDLE
+            columns = 2 if 2 * column < size_in_inches(ax)[0] else 1
+            options |= {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns}
+            options |= {"columnspacing": 1.0, "handlelength": 1.4, "borderpad": 0.2}
+        for text in ax.legend(**options | legend).get_texts():
+            text.set_parse_math(False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _pair(terms: Sequence[str], x: str | None, y: str | None) -> tuple[int, ...]:
-    for name in (x, y):
-        if name is not None and not one_of(name, terms):
-            raise ArgumentError(f"no column {shown(name)}; the columns are {', '.join(terms)}.")
-    if len(terms) == 1:
-        return (0,)
-    if x is not None and x == y:
-        raise ArgumentError("x and y are the same column.")
-    if x is None:
-        second = 1 if y is None else terms.index(y)
-        return int(second == 0), second
-    first = terms.index(x)
-    return first, int(first == 0) if y is None else terms.index(y)
-
-
-def _outline(mean: Floats, covariance: Floats, level: float) -> tuple[Floats, Floats]:
-    """Points of the ellipse that holds ``level`` of a Gaussian in the plane."""
-    values, vectors = np.linalg.eigh(covariance)
-    radius = math.sqrt(-2 * math.log(1 - level))  # the chi-square with two degrees of freedom
-    angle = np.linspace(0, 2 * math.pi, 200)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
-    line = (vectors * np.sqrt(values)) @ circle * radius + mean[:, None]
-    return line[0], line[1]
-
-
-def _density(ax: Any, one: Ellipse, j: int, colour: str) -> None:
-    sd = math.sqrt(one.covariance[j, j])
-    grid = one.mean[j] + sd * np.linspace(-4, 4, 200)
-    height = np.exp(-(((grid - one.mean[j]) / sd) ** 2) / 2) / (sd * math.sqrt(2 * math.pi))
-    ax.plot(grid, height, color=colour, label=one.name)

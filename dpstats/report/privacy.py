@@ -5,15 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
 from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.privacy import PurePrivacy, Total
+from dpstats.mechanism.privacy import ApproximatePrivacy, PurePrivacy, Total
 from dpstats.mechanism.unit import Unit
 from dpstats.report.format import format_scalar
+from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
 SEEDED = "seeded: not for release"
+
+
+def total_line(total: Total) -> str:
+    """A total in its own unit.
+
+    Examples
+    --------
+    >>> from dpstats.mechanism.privacy import Privacy
+    >>> total_line(Privacy(1.0, 1e-6))
+    'mu = 1 (GDP) up to delta0 = 1e-06'
+    """
+    if isinstance(total, PurePrivacy):
+        return f"epsilon = {format_scalar(total.at, 4)} (pure)"
+    if isinstance(total, ApproximatePrivacy):
+        at = f"epsilon = {format_scalar(total.at, 4)}"
+        return f"{at} at delta = {format_scalar(total.slack, 4)}"
+    slack = f" up to delta0 = {format_scalar(total.slack, 3)}" if total.slack else ""
+    return f"mu = {format_scalar(total.mu, 4)} (GDP){slack}"
 
 
 @dataclass(frozen=True)
@@ -150,6 +170,27 @@ class PrivacyStatement:
                 "share": [s.share for s in self.spent],
             }
         )
+
+    def plot(self, ax: Any = None, at: Any = None) -> Any:
+        """What is left to someone who wants to know about one row (or person), whatever else they know.
+
+        Such a person tests, from the result, whether a row is there or another one in its place. The
+        curve is the least type II error that goes with each type I error: no test is below it. The
+        closer it comes to the diagonal, where people guess, the better the row is hidden.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        at : float or sequence of float, optional
+            Deltas for which the legend gives the epsilon; one is left out where there is none.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        deltas = deltas_of(at, self.shown_delta)
+        seeded = f", {SEEDED}" if self.seeded else ""
+        return plot_tradeoff(self.total, deltas, total_line(self.total), self.unit, seeded, ax)
 
     def line(self) -> str:
         """The total in its three units, or at its one epsilon."""

@@ -156,6 +156,24 @@ class Released:
             index=[d.name for d in self.details],
         )
 
+    def plot_privacy(self, ax: Any = None, at: Any = None) -> Any:
+        """What the result leaves to someone who wants to know about one row (or person); see
+        `PrivacyStatement.plot`.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        at : float or sequence of float, optional
+            Deltas for which the legend gives the epsilon.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return self.privacy.plot(ax, at)
+
     def __getattr__(self, name: str) -> NoReturn:
         if name in _NEEDS_ROWS:
             raise NotReleasedError(
