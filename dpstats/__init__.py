@@ -6,6 +6,7 @@ from dpstats.budget import Budget
 from dpstats.eptr import eptr
 from dpstats.eptr_linear import eptr_lm
 from dpstats.errors import BudgetExceeded
+from dpstats.etable import etable
 from dpstats.frame import PublicMoments, public_moments
 from dpstats.gaussian import dp_mean, dp_mvnorm
 from dpstats.glm import dp_glm
@@ -14,6 +15,7 @@ from dpstats.lm import dp_lm
 from dpstats.mixture import dp_mixture
 from dpstats.model import anova
 from dpstats.plan import plan_glm, plan_lm
+from dpstats.report.options import options
 from dpstats.safety_check import check_safety
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "eptr_bayes",
     "eptr_lm",
     "eptr_nw",
+    "etable",
+    "options",
     "plan_glm",
     "plan_lm",
     "public_moments",

@@ -184,7 +184,9 @@ def glm_model(
         pearson_sd=fit.pearson_sd,
         iterations=fit.steps,
         limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
-        **model_items(fit, task.design, task.moments, session.n, session, unit, delta),
+        **model_items(
+            fit, task.design, task.moments, session.n, session, unit, delta, task.public_fit()
+        ),
     )
 
 

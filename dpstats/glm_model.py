@@ -97,6 +97,11 @@ class GlmModel(Model):
         """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
 
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        facts: dict[str, str | float] = {"Family": f"{self.family}, {self.family.link}"}
+        return facts | ({"Dispersion": self.dispersion} if self.family.dispersed else {})
+
     def _wald(self) -> tuple[float, int] | None:
         """Chi-square of all terms but the intercept, and their number."""
         c = self.coefficients

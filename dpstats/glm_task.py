@@ -9,6 +9,7 @@ import numpy as np
 
 from dpstats.errors import PublicDataError
 from dpstats.estimate.glm import PublicRows
+from dpstats.estimate.linear import Estimate, not_private
 from dpstats.estimate.matrices import Floats, symmetric_whitening
 from dpstats.family import Family
 from dpstats.frame import Design, PublicMoments
@@ -65,6 +66,19 @@ class GlmTask:
         elif self.moments is not None:
             start = public_start(self.family, self.moments, self.known)
         return Prepared(self, limits, start, log_factor)
+
+    def public_fit(self) -> Estimate | None:
+        """The fit of the public rows alone, under a weak prior that keeps it finite."""
+        if self.known is None or self.moments is None:
+            return None
+        m, d = len(self.known.y), len(self.design.terms)
+        coef = public_start(self.family, self.moments, self.known).coef
+        information = self.known.information(self.family, coef)
+        residual = self.known.working(self.family, coef)[2]
+        free = self.family.dispersed
+        dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
+        sampling = dispersion / m * np.linalg.pinv(information)
+        return not_private(coef, sampling, dispersion, information, m)
 
 
 @dataclass(frozen=True)

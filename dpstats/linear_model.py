@@ -19,6 +19,7 @@ from dpstats.bounds.linear import (
 from dpstats.errors import ArgumentError, one_of, shown
 from dpstats.estimate.linear import r_squared
 from dpstats.model import Model
+from dpstats.report.format import format_c
 from dpstats.report.linear import LinearPage, summary_page
 from dpstats.report.result import z_quantile
 from dpstats.report.table import Page
@@ -70,6 +71,15 @@ class LinearModel(Model):
 
     def _r_squared(self) -> tuple[float, float] | None:
         return r_squared(self.estimate, self._intercept())
+
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        facts: dict[str, str | float] = {}
+        if not math.isnan(self.sigma):
+            facts["Residual std. error"] = self.sigma
+        if (found := self._r_squared()) is not None:
+            facts["R-squared"] = format_c(found[0], 3)
+        return facts
 
     def _bounds(self) -> tuple[Bound, ...]:
         if self.system is None:

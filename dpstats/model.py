@@ -17,7 +17,7 @@ from scipy import stats
 
 from dpstats.bounds.linear import ReleasedSystem
 from dpstats.errors import ArgumentError, NotReleasedError, naming
-from dpstats.estimate.linear import Estimate
+from dpstats.estimate.linear import Estimate, public_least_squares
 from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
 from dpstats.fit_report import of_persons
@@ -56,8 +56,12 @@ def model_items(
     session: Session[Any],
     unit: Unit,
     delta: float | None,
+    public_fit: Estimate | None = None,
 ) -> dict[str, Any]:
-    """What every model takes from a fit, its public data and the session that it has spent."""
+    """What every model takes from a fit, its public data and the session that it has spent.
+
+    ``public_fit`` is that of the public rows alone, where it is not least squares.
+    """
     return {
         "design": design,
         "coefficients": coefficients_of(design.terms, fit.estimate),
@@ -67,11 +71,18 @@ def model_items(
         "estimate": fit.estimate,
         "system": fit.system,
         "public": None if moments is None else moments.gram,
+        "public_fit": public_fit or _public_least_squares(moments),
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
         "details": of_persons(fit.diagnostics, unit),
     }
+
+
+def _public_least_squares(moments: PublicMoments | None) -> Estimate | None:
+    if moments is None:
+        return None
+    return public_least_squares(moments.gram, moments.cross, moments.yy, moments.m)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -86,6 +97,7 @@ class Model(Result):
     estimate: Estimate
     system: ReleasedSystem | None
     public: Floats | None
+    public_fit: Estimate | None
     n: int
     m: int | None
     dropped: int
@@ -173,6 +185,46 @@ class Model(Result):
         variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
         return x @ self.coefficients.coef + offset, variance, index
 
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        return {}
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        """For the package maketables: coefficients by its names."""
+        frame = self.tidy().set_index("term").rename_axis("Coefficient")
+        names = {"estimate": "b", "std_error": "se", "statistic": "t", "p_value": "p"}
+        more = {"conf_low": "ci95l", "conf_high": "ci95u"}
+        return frame[[*names, *more]].rename(columns=names | more)
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        """For maketables: the response."""
+        return self.design.response or ""
+
+    def __maketables_stat__(self, key: str) -> Any:
+        """For maketables: one number about the fit; None for what there is not."""
+        others = {"N": "nobs", "r2": "r_squared", "adj_r2": "adj_r_squared", "rmse": "sigma"}
+        glance = self.glance().iloc[0].to_dict()
+        if key == "se_type":
+            return "sampling and privacy"
+        return glance.get(others.get(key, key))
+
+    @property
+    def __maketables_stat_labels__(self) -> dict[str, str]:
+        """For maketables: labels of what it does not know."""
+        return {"mu": "mu (GDP)", "epsilon": "epsilon", "delta": "delta", "method": "Method"}
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        """For maketables: what a table shows unless told otherwise."""
+        return ["N", *(["r2"] if "r_squared" in self.glance() else []), "mu", "epsilon", "delta"]
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, Any]:
+        """For maketables: what standard errors cover."""
+        return {"vcov_type": "sampling and privacy", "clustervar": None}
+
     @property
     def _fixed_dispersion(self) -> bool:
         """Whether the dispersion is known, whatever the terms."""
@@ -191,12 +243,16 @@ class Model(Result):
             raise ArgumentError("the sub-model has no columns left.")
         estimate = restrict(self.estimate, kept, self._fixed_dispersion)
         terms = [self.coefficients.terms[k] for k in kept]
+        alone = self.public_fit
+        if alone is not None:
+            alone = restrict(alone, kept, self._fixed_dispersion)
         return replace(
             self,
             call=f'update({self.call}, "{formula}")',
             design=self.design.subset(text, kept),
             coefficients=coefficients_of(terms, estimate),
             estimate=estimate,
+            public_fit=alone,
             system=None,
             notes=(self._submodel_note,),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstats.estimate.matrices import Curvature, Floats, Whitening
+from dpstats.estimate.matrices import Curvature, Floats, Whitening, equilibrated_whitening
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,28 @@ class Estimate:
     def vcov(self) -> Floats:
         """Covariance of the coefficients: sampling plus privacy."""
         return self.sampling + self.privacy
+
+
+def public_least_squares(
+    moment: Floats, cross: Floats | None, square: float | None, m: int | None
+) -> Estimate | None:
+    """Least squares of the public rows by themselves; None where moments do not say that much."""
+    d = len(moment)
+    if cross is None or square is None or m is None or m <= d:
+        return None
+    whitening = equilibrated_whitening(moment)
+    inverse = whitening.back @ whitening.back.T
+    coef = inverse @ cross
+    variance = max(square - float(cross @ coef), 0.0) * m / (m - d)
+    return not_private(coef, variance / m * inverse, variance, moment, m)
+
+
+def not_private(
+    coef: Floats, sampling: Floats, dispersion: float, moments: Floats, n: int
+) -> Estimate:
+    """A fit of public rows: no noise in it, and none in its moments."""
+    zero = np.zeros_like(moments)
+    return Estimate(coef, sampling, zero, dispersion, moments, zero, 0.0, n, 0.0)
 
 
 def matrix_noise_covariance(vector: Floats, sd: float, isometric: bool = True) -> Floats:

@@ -1,7 +1,7 @@
 """Tables as the public data let us expect them: rows on which a fit is rehearsed before it is run.
 
-Everything here is public. Rows are drawn from the public rows, with replacement, or from the normal law
-of public moments. Their second moments are those of the public sample, which is known exactly and says
+Everything here is public. Rows are the public rows many times over, or drawn from the normal law of
+public moments. Their second moments are those of the public sample, which is known exactly and says
 of the private rows only so much: `undone` is the factor by which inverses of a sample's second moment
 overstate those of its population.
 """
@@ -87,7 +87,7 @@ def relative_error_of_normal(m: int, d: int) -> float:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Public rows, each as often as chance has it.
+    """Public rows, each equally often, so that a rehearsal has their second moments.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class DrawnRows:
 
     def rows(self, n: int, generator: np.random.Generator) -> Simulated:
         """n rows."""
-        which = generator.integers(0, len(self.known.y), size=n)
+        which = generator.permutation(np.arange(n) % len(self.known.y))
         x = np.asfortranarray(self.known.x[which])
         offset, weight = self.known.offset[which], self.known.weight[which]
         y = self.known.y[which]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dpstats.bounds.bound import Bound
 from dpstats.mechanism.privacy import PurePrivacy
 from dpstats.report.format import (
+    DIGITS,
     LEGEND,
     format_coefficients,
     format_numbers,
@@ -16,6 +17,7 @@ from dpstats.report.format import (
     format_scalar,
     stars,
 )
+from dpstats.report.options import options
 from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
@@ -96,7 +98,9 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     """R's coefficient table with the share of each variance that is due to privacy."""
     c = coefficients
     p = [None if math.isnan(v) else float(v) for v in c.p_value]
-    text = format_coefficients([float(v) for v in c.coef], gaps(c.std_error), gaps(c.statistic), p)
+    digits = options.digits or DIGITS - 3
+    numbers = [float(v) for v in c.coef], gaps(c.std_error), gaps(c.statistic)
+    text = format_coefficients(*numbers, p, digits=digits)
     assert text.statistic is not None
     assert text.p_value is not None
     share = ["NA" if math.isnan(v) else f"{100 * v:.0f}%" for v in c.privacy_share]
@@ -107,7 +111,7 @@ def coefficient_table(coefficients: Coefficients) -> Table:
         Column("z value", text.statistic, gaps(c.statistic), csv_name="statistic"),
         Column("Pr(>|z|)", text.p_value, p, csv_name="p_value"),
     ]
-    starred = any(v is not None and v < 0.1 for v in p)
+    starred = bool(options.stars) and any(v is not None and v < 0.1 for v in p)
     if starred:
         columns.append(Column("", stars(p), align="l", in_csv=False))
     columns.append(Column("privacy", share, gaps(c.privacy_share), csv_name="privacy_share"))

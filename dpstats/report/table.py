@@ -14,7 +14,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
@@ -43,6 +43,7 @@ table.dpstats tr > .r { text-align: right; }
 table.dpstats thead > tr > th { font-weight: 600; border-top: 1px solid currentColor;
   border-bottom: 1px solid currentColor; }
 table.dpstats tbody > tr > th { font-weight: normal; }
+table.dpstats tbody > tr.dpstats-rule > * { border-top: 1px solid currentColor; }
 table.dpstats tbody { border-bottom: 1px solid currentColor; }
 table.dpstats tfoot td { font-size: 0.9em; white-space: normal; opacity: 0.8; }
 table.dpstats-keys tbody { border-bottom: 0; }
@@ -276,6 +277,8 @@ class Table(_Shown):
         The column names of the CSV form, by default `header`; None leaves a column out.
     main : bool
         Whether this is the table that stands for its page in the CSV form.
+    rules : tuple of int
+        Rows before which a rule is drawn; printed text leaves a line free.
 
     Raises
     ------
@@ -299,6 +302,7 @@ class Table(_Shown):
     raw: tuple[tuple[object, ...], ...] = ()
     csv_header: tuple[str | None, ...] = ()
     main: bool = False
+    rules: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         columns = len(self.header)
@@ -381,12 +385,18 @@ class Table(_Shown):
             main=main,
         )
 
+    def ruled(self, rules: tuple[int, ...]) -> Table:
+        """The same table with rules before these rows."""
+        return replace(self, rules=rules)
+
     def to_text(self) -> str:
         """Print the table as R prints a matrix of text, without trailing spaces."""
         # By hand: tabulate sets its columns at least two apart and widens every header.
         lines = [[flat(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
         body = [" ".join(map(_align, line, widths, self.align)).rstrip() for line in lines]
+        for k in sorted(self.rules, reverse=True):
+            body.insert(k + 1, "")
         title = [] if self.title is None else [Heading(self.title).to_text()]
         notes = [_RULE, *(_wrap(note) for note in self.notes)] if self.notes else []
         return "\n".join([*title, *body, *notes])
@@ -412,7 +422,10 @@ class Table(_Shown):
             r"\toprule",
             _latex_row(self.header),
             r"\midrule",
-            *(_latex_row(row) for row in self.rows),
+            *(
+                ("\\midrule\n" if k in self.rules else "") + _latex_row(row)
+                for k, row in enumerate(self.rows)
+            ),
             r"\bottomrule",
             r"\end{tabular}\par",
         ]
@@ -438,14 +451,14 @@ class Table(_Shown):
                 f"<caption>{caption}</caption>\n" if caption else "",
                 f"<thead>\n{self._html_row(self.header, 'col')}</thead>\n",
                 "<tbody>\n",
-                *(self._html_row(row) for row in self.rows),
+                *(self._html_row(row, ruled=k in self.rules) for k, row in enumerate(self.rows)),
                 "</tbody>\n",
                 f"<tfoot>\n{foot}</tfoot>\n" if foot else "",
                 "</table>\n",
             ]
         )
 
-    def _html_row(self, cells: Sequence[str], scope: str | None = None) -> str:
+    def _html_row(self, cells: Sequence[str], scope: str | None = None, ruled: bool = False) -> str:
         """One row; all cells of the header, and elsewhere a left-aligned first one, are headings."""
         parts = []
         for i, (cell, align) in enumerate(zip(cells, self.align, strict=True)):
@@ -453,7 +466,8 @@ class Table(_Shown):
             heads = scope or ("row" if i == 0 and align == "l" else None)
             tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
             parts.append(f'<{tag}{extra} class="{align}">{text}</{tag}>')
-        return f"<tr>{''.join(parts)}</tr>\n"
+        rule = ' class="dpstats-rule"' if ruled else ""
+        return f"<tr{rule}>{''.join(parts)}</tr>\n"
 
     def to_csv(self) -> str:
         """Write the raw values in full precision, one header line first."""

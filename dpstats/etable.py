@@ -1,0 +1,251 @@
+"""Tables of several fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpstats.errors import ArgumentError, number, shown, unheard
+from dpstats.mechanism.privacy import Privacy
+from dpstats.model import Model, coefficients_of
+from dpstats.report.etable import Entry, Style, check_level, fits_page
+from dpstats.report.format import format_c, format_scalar
+from dpstats.report.options import check_digits, check_stars, options
+from dpstats.report.privacy import SEEDED
+from dpstats.report.result import Coefficients
+from dpstats.report.table import Page
+
+_PUBLIC = "public alone"
+_OPEN = "not private"
+
+
+def etable(
+    fits: Any,
+    *,
+    names: Sequence[str] | None = None,
+    digits: int | None = None,
+    stars: bool | Sequence[float] | None = None,
+    interval: bool = False,
+    level: float = 0.95,
+    public: bool = False,
+    nonprivate: Any = None,
+) -> Page:
+    """Several fits side by side, as in the tables of reports.
+
+    Parameters
+    ----------
+    fits : fit, list of fits, or mapping from names to fits
+        Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may stand
+        among them; its column says that it is not private.
+    names : sequence of str, optional
+        Headings of the columns; default (1), (2), ...
+    digits : int, optional
+        Significant digits of an estimate and its standard error, of the smaller one; default 3, or
+        ``dpstats.options.digits``.
+    stars : bool or sequence of float, optional
+        Whether significance is marked, or the levels of one, two, ... stars; default
+        ``(0.05, 0.01, 0.001)``, or ``dpstats.options.stars``.
+    interval : bool
+        Intervals of this ``level`` below the estimates, rather than standard errors.
+    level : float
+    public : bool
+        Also the fits of the public rows alone (one column where several fits share it).
+    nonprivate : statsmodels result, or list of them, optional
+        For teaching: columns without privacy, and the note that such a table is not for release.
+
+    Returns
+    -------
+    Page
+        Prints as text and shows as a table in notebooks; ``.to_markdown()``, ``.to_latex()``,
+        ``.to_html()``, ``.to_csv()``.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> print(etable([fit, fit.update("~ . - age")], digits=2))
+    Response: rate_marriage
+    <BLANKLINE>
+                                 (1)          (2)
+    Intercept                4.35***     3.933***
+                              (0.06)      (0.037)
+    age                   -0.0159***
+                            (0.0018)
+    religious               0.097***     0.077***
+                             (0.014)      (0.014)
+    <BLANKLINE>
+    Rows                        6048         6048
+    Public rows                  318          318
+    Residual std. error       0.9481       0.9542
+    R-squared                 0.0179      0.00513
+    mu (GDP)                       1            1
+    epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
+    Method                  anchored     anchored
+    ---
+    *** p < 0.001, ** p < 0.01, * p < 0.05
+    Standard errors in parentheses; they cover sampling and privacy noise.
+    (1), (2) are computed from one release, which was paid for once.
+    (1), (2): seeded: not for release.
+    """
+    given = _named(fits, names)
+    style = Style.of(
+        check_digits(digits if digits is not None else options.digits),
+        check_stars(options.stars if stars is None else stars),
+        check_level(level) if interval else None,
+    )
+    entries = [_entry(name, fit) for name, fit in given]
+    models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
+    notes = _spent(models) + _remarks(models)
+    if public:
+        alone, said = _public_columns(models)
+        entries += alone
+        notes += said
+    others = _list(nonprivate) if nonprivate is not None else []
+    entries += [
+        _open_entry(_OPEN if len(others) == 1 else f"{_OPEN} {k}", fit)
+        for k, fit in enumerate(others, 1)
+    ]
+    if len(models) < len(given) or others:
+        notes.append("A column that is not private is for teaching: do not release this table.")
+    return fits_page(entries, style, notes)
+
+
+def _list(fits: Any) -> list[Any]:
+    return list(fits) if isinstance(fits, list | tuple) else [fits]
+
+
+def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
+    if isinstance(fits, Mapping):
+        if names is not None:
+            raise ArgumentError("the mapping of fits has the names already; leave names= out.")
+        names, fits = [str(k) for k in fits], list(fits.values())
+    found = _list(fits)
+    if not found:
+        raise ArgumentError("etable needs at least one fit: etable([fit1, fit2]).")
+    if names is None:
+        names = [f"({k})" for k in range(1, len(found) + 1)]
+    if isinstance(names, str) or len(list(names)) != len(found):
+        raise ArgumentError(f"names must be a list of {len(found)} headings, one for each fit.")
+    if not all(isinstance(n, str) for n in names):
+        raise ArgumentError("names must be texts.")
+    return list(zip(names, found, strict=True))
+
+
+def _entry(name: str, fit: Any) -> Entry:
+    if not isinstance(fit, Model):
+        return _open_entry(name, fit)
+    p = fit.privacy
+    facts: dict[str, Any] = {"Rows": fit.n}
+    if fit.m is not None:
+        facts["Public rows"] = fit.m
+    facts |= fit.table_facts()
+    if not math.isnan(p.mu):
+        facts["mu (GDP)"] = p.mu
+    epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
+    facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
+    return Entry(name, fit.design.response or "", fit.coefficients, facts | {"Method": fit.method})
+
+
+def _open_entry(name: str, fit: Any) -> Entry:
+    """A fit of statsmodels, or of a package that names things alike."""
+    found = unheard(lambda: _read(fit))
+    if found is None:
+        raise ArgumentError(
+            "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
+            f"{shown(fit)}."
+        )
+    terms, coef, errors = found
+    zero = np.zeros((len(terms), len(terms)))
+    facts: dict[str, Any] = {}
+    rows, sigma2 = number(getattr(fit, "nobs", None)), number(getattr(fit, "scale", None))
+    if rows is not None:
+        facts["Rows"] = round(rows)
+    r_squared = number(getattr(fit, "rsquared", None))
+    if r_squared is not None:
+        if sigma2 is not None and sigma2 > 0:
+            facts["Residual std. error"] = math.sqrt(sigma2)
+        facts["R-squared"] = format_c(r_squared, 3)
+    response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
+    facts["Method"] = _OPEN
+    return Entry(name, response, Coefficients(terms, coef, np.diag(errors**2), zero), facts)
+
+
+def _read(fit: Any) -> tuple[tuple[str, ...], Any, Any]:
+    """Names, estimates and standard errors; raises for what has none."""
+    coef, errors = fit.params, fit.bse
+    terms = tuple("Intercept" if name == "const" else str(name) for name in coef.index)
+    found = coef.to_numpy(dtype=np.float64), errors.to_numpy(dtype=np.float64)
+    assert len(terms) == len(found[0]) == len(found[1])
+    return terms, *found
+
+
+def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], list[str]]:
+    """The fits of public rows alone, those that are the same once."""
+    entries: list[Entry] = []
+    seen: list[tuple[tuple[str, ...], Any]] = []
+    missing = []
+    for name, fit in models:
+        alone = fit.public_fit
+        if alone is None:
+            missing.append(name)
+            continue
+        terms = fit.coefficients.terms
+        if any(terms == t and np.array_equal(alone.coef, c) for t, c in seen):
+            continue
+        seen.append((terms, alone.coef))
+        whose = _PUBLIC if len(models) == 1 else f"{_PUBLIC} {name}"
+        facts: dict[str, Any] = {"Public rows": fit.m or 0, "Method": _PUBLIC}
+        facts |= replace(fit, estimate=alone).table_facts()
+        entries.append(
+            Entry(whose, fit.design.response or "", coefficients_of(terms, alone), facts)
+        )
+    if len(entries) == 1:
+        entries = [replace(entries[0], name=_PUBLIC)]
+    if not missing:
+        return entries, []
+    said = f"Public data say too little for a fit of their own beside {', '.join(missing)}."
+    return entries, [said]
+
+
+def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
+    """Which columns come from one release, and what all releases cost together."""
+    releases: list[tuple[Any, list[str]]] = []
+    for name, fit in models:
+        for privacy, columns in releases:
+            if privacy is fit.privacy:
+                columns.append(name)
+                break
+        else:
+            releases.append((fit.privacy, [name]))
+    notes = [
+        f"{', '.join(columns)} are computed from one release, which was paid for once."
+        for _, columns in releases
+        if len(columns) > 1
+    ]
+    totals = [privacy.total for privacy, _ in releases]
+    plain = all(isinstance(t, Privacy) and not t.slack for t in totals)
+    units = {privacy.unit for privacy, _ in releases}
+    if len(totals) > 1 and plain and len(units) == 1:
+        together = Privacy(math.hypot(*(t.mu for t in totals)))
+        notes.append(
+            f"If they describe the same rows, the {len(totals)} releases cost mu = "
+            f"{format_scalar(together.mu, 4)} together (epsilon = "
+            f"{format_scalar(together.epsilon(1e-5), 3)} at delta = 1e-05)."
+        )
+    return notes
+
+
+def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
+    """What a reader must know of single columns."""
+    notes = []
+    if seeded := [name for name, fit in models if fit.privacy.seeded]:
+        notes.append(f"{', '.join(seeded)}: {SEEDED}.")
+    if silent := [name for name, fit in models if not getattr(fit, "released", True)]:
+        notes.append(f"{', '.join(silent)}: no reply; what is shown is the public fit.")
+    return notes

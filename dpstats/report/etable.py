@@ -1,0 +1,152 @@
+"""Fits side by side, as in the tables of reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dpstats.report.format import format_coefficients, format_scalar
+from dpstats.report.options import STARS
+from dpstats.report.result import Coefficients, z_quantile
+from dpstats.report.table import Column, KeyValues, Page, Table
+
+_DIGITS = 3
+FACTS = (
+    "Rows",
+    "Public rows",
+    "Family",
+    "Dispersion",
+    "Residual std. error",
+    "R-squared",
+    "mu (GDP)",
+    "epsilon (delta)",
+    "Method",
+)
+"""What stands below the coefficients, in this order."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One fit of a table.
+
+    Attributes
+    ----------
+    name : str
+        The heading of its column.
+    response : str
+    coefficients : Coefficients
+        Of a fit without privacy the privacy part is zero.
+    facts : mapping
+        Some of `FACTS`.
+    """
+
+    name: str
+    response: str
+    coefficients: Coefficients
+    facts: Mapping[str, str | float | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a table of fits is printed.
+
+    Attributes
+    ----------
+    digits : int
+        Significant digits of an estimate and its standard error, of the smaller one.
+    stars : tuple of float
+        Levels of one, two, ... stars; empty for none.
+    level : float or None
+        Of intervals below the estimates; None for standard errors.
+    """
+
+    digits: int = _DIGITS
+    stars: tuple[float, ...] = STARS
+    level: float | None = None
+
+    @classmethod
+    def of(cls, digits: int | None, stars: bool | tuple[float, ...], level: float | None) -> Style:
+        """From what was asked for; None and True are the usual."""
+        levels = (STARS if stars else ()) if isinstance(stars, bool) else stars
+        return cls(_DIGITS if digits is None else digits, levels, level)
+
+
+def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str]) -> Page:
+    """Coefficients over standard errors or intervals, a column for each fit; facts below."""
+    terms = list(dict.fromkeys(t for e in entries for t in e.coefficients.terms))
+    facts = sorted({key for e in entries for key in e.facts}, key=FACTS.index)
+    responses = list(dict.fromkeys(e.response for e in entries))
+    several = len(responses) > 1
+    second = "std. error" if style.level is None else "interval"
+    labels = [label for term in terms for label in (term, "")]
+    names = [label for term in terms for label in (term, f"{term} ({second})")]
+    head = ["Response"] if several else []
+    columns = [
+        Column("", [*head, *labels, *facts], [*head, *names, *facts], align="l", csv_name="term")
+    ]
+    for entry in entries:
+        above: list[str] = [entry.response] if several else []
+        cells, raw = _pairs(entry.coefficients, terms, style)
+        below = [entry.facts.get(key, "") for key in facts]
+        columns.append(
+            Column(entry.name, [*above, *cells, *map(_fact, below)], [*above, *raw, *below])
+        )
+    table = Table.from_columns(columns, notes=[*_legend(entries, style), *notes], main=True)
+    rules = (len(head), len(head) + len(labels)) if head else (len(labels),)
+    above_it = () if several else (KeyValues((("Response", responses[0]),)),)
+    return Page((*above_it, table.ruled(rules)))
+
+
+def _fact(value: str | float) -> str:
+    return value if isinstance(value, str) else format_scalar(value, 4)
+
+
+def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[str], list[object]]:
+    """Two cells for every term of the table: the estimate, and what says how sure it is."""
+    cells: list[str] = []
+    raw: list[object] = []
+    low, high = c.interval(0.95 if style.level is None else style.level)
+    for term in terms:
+        if term not in c.terms:
+            cells += ["", ""]
+            raw += [None, None]
+            continue
+        j = c.terms.index(term)
+        value, error = float(c.coef[j]), float(c.std_error[j])
+        if math.isnan(error):
+            cells += [format_scalar(value, style.digits), "(NA)" if style.level is None else "[NA]"]
+            raw += [value, None]
+            continue
+        marks = "*" * sum(float(c.p_value[j]) <= level for level in style.stars)
+        if style.level is None:
+            text = format_coefficients([value], [error], digits=style.digits)
+            cells += [text.estimate[0].strip() + marks, f"({text.std_error[0].strip()})"]
+            raw += [value, error]
+        else:
+            ends = float(low[j]), float(high[j])
+            shown = format_coefficients([value, *ends], [error] * 3, digits=style.digits).estimate
+            middle, left, right = (t.strip() for t in shown)
+            cells += [middle + marks, f"[{left}, {right}]"]
+            raw += [value, f"[{ends[0]!r}, {ends[1]!r}]"]
+    return cells, raw
+
+
+def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
+    said = []
+    if style.stars:
+        levels = list(enumerate(style.stars, 1))[::-1]
+        said.append(", ".join(f"{'*' * k} p < {format_scalar(level, 3)}" for k, level in levels))
+    what = (
+        "Standard errors in parentheses"
+        if style.level is None
+        else f"{format_scalar(100 * style.level, 4)} % intervals in brackets"
+    )
+    private = any((e.coefficients.privacy != 0).any() for e in entries)
+    return [*said, what + ("; they cover sampling and privacy noise." if private else ".")]
+
+
+def check_level(level: float) -> float:
+    """A level strictly between 0 and 1."""
+    z_quantile(level)
+    return float(level)

@@ -1,0 +1,106 @@
+"""What a session prefers: digits and stars of printed tables, as R's options()."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dpstats.errors import ArgumentError, number, shown, whole
+
+STARS = (0.05, 0.01, 0.001)
+"""What one, two and three stars stand for, in R and here."""
+_MOST_DIGITS = 15
+
+
+class Options:
+    """Digits and stars of printed tables, for the session.
+
+    Attributes
+    ----------
+    digits : int or None
+        Significant digits of estimates and standard errors; None: four in summaries, as in R, and
+        three in `etable`.
+    stars : bool or sequence of float
+        Whether significance is marked; in `etable`, also the levels of one, two, ... stars.
+
+    Examples
+    --------
+    >>> import dpstats
+    >>> dpstats.options.digits = 5
+    >>> dpstats.options
+    options(digits=5, stars=True)
+    >>> dpstats.options.digits = None
+    >>> with dpstats.options(digits=2, stars=False):
+    ...     print(dpstats.options)
+    options(digits=2, stars=False)
+    """
+
+    def __init__(self) -> None:
+        self._digits: int | None = None
+        self._stars: bool | tuple[float, ...] = True
+
+    def __repr__(self) -> str:
+        return f"options(digits={self._digits}, stars={self._stars})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("digits", "stars", "_digits", "_stars"):
+            raise ArgumentError(f"there is no option {name!r}; there are digits and stars.")
+        super().__setattr__(name, value)
+
+    @property
+    def digits(self) -> int | None:
+        """Significant digits, or None."""
+        return self._digits
+
+    @digits.setter
+    def digits(self, value: int | None) -> None:
+        self._digits = check_digits(value)
+
+    @property
+    def stars(self) -> bool | tuple[float, ...]:
+        """Whether there are stars, or their levels."""
+        return self._stars
+
+    @stars.setter
+    def stars(self, value: bool | Sequence[float]) -> None:
+        self._stars = check_stars(value)
+
+    @contextmanager
+    def __call__(self, **changes: Any) -> Iterator[Options]:
+        """The options changed for a while: ``with dpstats.options(digits=3): ...``."""
+        before = self._digits, self._stars
+        try:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            yield self
+        finally:
+            self._digits, self._stars = before
+
+
+def check_digits(value: Any) -> int | None:
+    """A number of significant digits, or None."""
+    if value is None:
+        return None
+    digits = whole(value, 1)
+    if digits is None or digits > _MOST_DIGITS:
+        raise ArgumentError(
+            f"digits must be a whole number from 1 to {_MOST_DIGITS}, or None, not {shown(value)}."
+        )
+    return digits
+
+
+def check_stars(value: Any) -> bool | tuple[float, ...]:
+    """True, False, or the levels of one, two, ... stars, from weak to strong."""
+    if isinstance(value, bool):
+        return value
+    levels = [number(v) for v in value] if isinstance(value, Sequence) else []
+    sizes = [v for v in levels if v is not None and 0 < v < 1]
+    if isinstance(value, str) or not sizes or len(sizes) < len(levels) or len(set(sizes)) > 5:
+        raise ArgumentError(
+            f"stars must be True, False, or up to five levels such as {STARS}, not {shown(value)}."
+        )
+    return tuple(sorted(set(sizes), reverse=True))
+
+
+options = Options()

@@ -1,0 +1,235 @@
+"""Tables of several fits: the numbers are the fits', in every format, and compile where they go."""
+
+import csv
+import io
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+
+import dpstats
+from dpstats import dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
+from dpstats.datasets import fair
+from dpstats.errors import ArgumentError
+
+FORMULA = "rate_marriage ~ age + religious"
+
+
+@cache
+def fits() -> tuple[Any, Any, Any]:
+    public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    one = dp_lm(FORMULA, private, public=public, mu=1, seed=1)
+    two = dp_glm("affair ~ age + children", private, public=public, mu=0.5, seed=2)
+    return one, one.update("~ . - age"), two
+
+
+def cells(page: Any) -> dict[str, list[str]]:
+    rows = list(csv.reader(io.StringIO(page.to_csv())))
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_the_numbers_are_those_of_the_fits() -> None:
+    table = cells(etable(fits()))
+    assert table["term"] == ["(1)", "(2)", "(3)"]
+    for j, fit in enumerate(fits()):
+        for row in fit.tidy().itertuples():
+            assert float(table[row.term][j]) == row.estimate
+            assert float(table[f"{row.term} (std. error)"][j]) == row.std_error
+    assert table["children"][:2] == ["NA", "NA"]
+    assert table["Rows"] == ["6048", "6048", "6048"]
+    assert [float(v) for v in table["mu (GDP)"]] == [1, 1, 0.5]
+    assert table["epsilon (delta)"][0] == "4.38 (1e-05)"
+    assert float(table["Residual std. error"][0]) == fits()[0].sigma
+    assert table["Family"] == ["", "", "binomial, logit"]
+    assert table["Response"] == ["rate_marriage", "rate_marriage", "affair"]
+
+
+def test_intervals_stars_digits_and_names() -> None:
+    fit = fits()[0]
+    text = str(etable([fit], names=["model A"], interval=True, level=0.9, digits=2, stars=False))
+    low, high = fit.confint(0.9).loc["religious"]
+    assert f"[{low:.3f}, {high:.3f}]" in text
+    assert "model A" in text
+    assert "*" not in text
+    assert "90 % intervals in brackets" in text
+    starred = str(etable({"A": fit}, stars=(0.1, 0.001)))
+    assert "** p < 0.001, * p < 0.1" in starred
+    assert "***" not in starred
+
+
+def test_the_public_fit_is_least_squares_of_the_public_rows() -> None:
+    public, _ = fair()
+    theirs = smf.ols(FORMULA, public).fit()
+    table = cells(etable(fits()[:2], public=True))
+    assert table["term"][2:] == ["public alone (1)", "public alone (2)"]
+    for term in theirs.params.index:
+        assert np.isclose(float(table[term][2]), theirs.params[term])
+        assert np.isclose(float(table[f"{term} (std. error)"][2]), theirs.bse[term])
+    assert np.isclose(float(table["Residual std. error"][2]), np.sqrt(theirs.scale))
+    smaller = smf.ols("rate_marriage ~ religious", public).fit()
+    assert np.isclose(float(table["religious"][3]), smaller.params["religious"])
+    assert np.isclose(float(table["religious (std. error)"][3]), smaller.bse["religious"])
+
+
+def test_the_public_fit_of_a_family_is_near_maximum_likelihood() -> None:
+    public = fair()[0].assign(affair=lambda t: (t.affairs > 0).astype(float))
+    theirs = smf.logit("affair ~ age + children", public).fit(disp=0)
+    table = cells(etable(fits()[2], public=True))
+    for term in theirs.params.index:
+        near = abs(float(table[term][1]) - theirs.params[term])
+        assert near < 0.3 * theirs.bse[term]
+        assert np.isclose(float(table[f"{term} (std. error)"][1]), theirs.bse[term], rtol=0.1)
+
+
+def test_where_the_public_data_say_too_little_it_is_said() -> None:
+    public, private = fair()
+    moments = public_moments("~ age + religious", public)
+    fit = dp_lm(FORMULA, private, public=moments, mu=1, seed=1)
+    assert "say too little for a fit of their own beside (1)" in str(etable(fit, public=True))
+
+
+def test_a_fit_without_privacy_stands_beside_with_a_warning() -> None:
+    private = fair()[1]
+    theirs = smf.ols(FORMULA, private).fit()
+    page = etable(fits()[0], nonprivate=theirs)
+    table = cells(page)
+    assert np.isclose(float(table["age"][1]), theirs.params["age"])
+    assert np.isclose(float(table["age (std. error)"][1]), theirs.bse["age"])
+    assert table["R-squared"][1] == f"{theirs.rsquared:.3g}"
+    assert "do not release this table" in str(page)
+    among = etable([fits()[0], theirs])
+    assert "do not release this table" in str(among)
+    arrays = cells(etable(fits()[0], nonprivate=[theirs, theirs]))
+    assert arrays["term"][1:] == ["not private 1", "not private 2"]
+    logit = smf.logit("affair ~ age", private.assign(affair=(private.affairs > 0).astype(float)))
+    assert "not private" in str(etable(fits()[2], nonprivate=logit.fit(disp=0)))
+
+
+def test_what_was_spent_is_added_up_where_it_adds_up() -> None:
+    one, small, other = fits()
+    text = " ".join(str(etable([one, small, other])).split())
+    assert "(1), (2) are computed from one release, which was paid for once" in text
+    assert f"cost mu = {np.hypot(1, 0.5):.4g} together" in text
+    assert "seeded: not for release" in text
+    public, private = fair()
+    answer = eptr_lm(FORMULA, private, public, epsilon=1, delta=1e-5, seed=1)
+    assert "together" not in str(etable([one, answer]))
+    alike = private.iloc[:400].assign(age=30.0)
+    silent = eptr_lm(FORMULA, alike, public, epsilon=0.3, delta=1e-5, method="ptr", seed=1)
+    assert not silent.released
+    assert "no reply; what is shown is the public fit" in str(etable(silent))
+
+
+def test_options_are_the_defaults_and_come_back() -> None:
+    fit = fits()[0]
+    plain = str(fit.summary())
+    with dpstats.options(digits=2, stars=False):
+        assert "*" not in str(etable(fit))
+        assert "***" not in str(fit.summary())
+        assert "Signif. codes" not in str(fit.summary())
+        assert str(etable(fit)) == str(etable(fit, digits=2, stars=False))
+    assert str(fit.summary()) == plain
+    dpstats.options.digits = 6
+    try:
+        assert f"{fit.coef()['religious']:.6f}" in str(etable(fit))
+    finally:
+        dpstats.options.digits = None
+    with dpstats.options(stars=(0.01,)):
+        assert "\n* p < 0.01" in str(etable(fit))
+    for name, value in [("digits", 0), ("digits", "3"), ("stars", (2,)), ("stars", "yes")]:
+        with pytest.raises(ArgumentError, match=name):
+            setattr(dpstats.options, name, value)
+    with pytest.raises(ArgumentError, match="no option 'digit'"):
+        dpstats.options.digit = 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"fits": []}, "at least one fit"),
+        ({"fits": 3}, "takes fits"),
+        ({"fits": pd.DataFrame()}, "takes fits"),
+        ({"names": ["a", "b"]}, "list of 1 headings"),
+        ({"names": "a"}, "list of 1 headings"),
+        ({"digits": 99}, "digits"),
+        ({"stars": 0.05}, "stars"),
+        ({"interval": True, "level": 95}, "level"),
+        ({"nonprivate": "ols"}, "takes fits"),
+    ],
+)
+def test_errors_say_what_to_do(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        etable(**{"fits": fits()[0]} | arguments)
+    with pytest.raises(ArgumentError, match="takes fits"):
+        etable(dp_mean("~ age", fair()[1], fair()[0], mu=1, seed=1))
+
+
+def test_every_format_holds_the_table() -> None:
+    page = etable(fits()[:2], public=True)
+    assert page.to_markdown().count("\n|") > 8
+    assert page.to_latex().count(r"\midrule") == 2
+    assert page.to_html().count("dpstats-rule") >= 1
+    assert "Response: rate_marriage\n" in str(page)
+    lines = str(page).splitlines()
+    assert "" in lines  # between coefficients and facts
+
+
+DOCUMENT = r"""\documentclass{article}\usepackage{booktabs}\begin{document}
+%s
+\end{document}
+"""
+
+
+def test_latex_compiles(tmp_path: Path) -> None:
+    """Where LaTeX is there; elsewhere braces, columns and ends are counted."""
+    text = etable(fits(), public=True).to_latex() + fits()[0].summary().to_latex()
+    assert text.count("{") == text.count("}")
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
+    if shutil.which("pdflatex"):
+        (tmp_path / "t.tex").write_text(DOCUMENT % text)
+        done = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_markdown_is_a_table_to_pandoc() -> None:
+    """Where pandoc is there; elsewhere every row has as many cells as the header."""
+    text = etable(fits(), public=True).to_markdown()
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows}) == 1
+    if shutil.which("pandoc"):
+        html = subprocess.run(
+            ["pandoc", "-f", "markdown", "-t", "html"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert html.count("<tr") == len(rows) - 1
+        assert "***" in html
+
+
+def test_maketables_finds_what_it_asks_for() -> None:
+    fit = fits()[0]
+    frame = fit.__maketables_coef_table__
+    assert frame.index.name == "Coefficient"
+    assert frame.columns.tolist() == ["b", "se", "t", "p", "ci95l", "ci95u"]
+    assert frame.loc["age", "se"] == fit.se()["age"]
+    assert fit.__maketables_depvar__ == "rate_marriage"
+    assert fit.__maketables_stat__("N") == 6048
+    assert fit.__maketables_stat__("mu") == 1
+    assert fit.__maketables_stat__("r2") == fit.glance().r_squared.iloc[0]
+    assert fit.__maketables_stat__("aic") is None
+    keys = fits()[2].__maketables_default_stat_keys__
+    assert "r2" not in keys
+    assert all(fits()[2].__maketables_stat__(k) is not None for k in keys)
