@@ -185,7 +185,7 @@ def glm_model(
         iterations=fit.steps,
         limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
         **model_items(
-            fit, task.design, task.moments, session.n, session, unit, delta, task.public_fit()
+            fit, task.design, task.moments, session.n, session, unit, delta, ready.public_fit()
         ),
     )
 

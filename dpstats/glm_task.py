@@ -67,19 +67,6 @@ class GlmTask:
             start = public_start(self.family, self.moments, self.known)
         return Prepared(self, limits, start, log_factor)
 
-    def public_fit(self) -> Estimate | None:
-        """The fit of the public rows alone, under a weak prior that keeps it finite."""
-        if self.known is None or self.moments is None:
-            return None
-        m, d = len(self.known.y), len(self.design.terms)
-        coef = public_start(self.family, self.moments, self.known).coef
-        information = self.known.information(self.family, coef)
-        residual = self.known.working(self.family, coef)[2]
-        free = self.family.dispersed
-        dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
-        sampling = dispersion / m * np.linalg.pinv(information)
-        return not_private(coef, sampling, dispersion, information, m)
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -135,6 +122,21 @@ class Prepared:
                 steps or _PAPERS_STEPS,
             )
             return fit, session
+
+    def public_fit(self) -> Estimate | None:
+        """The fit of the public rows alone, under a weak prior that keeps it finite."""
+        task = self.task
+        if task.known is None or task.moments is None:
+            return None
+        m, d = len(task.known.y), len(task.design.terms)
+        start = self.start or public_start(task.family, task.moments, task.known)
+        coef = start.coef
+        information = task.known.information(task.family, coef)
+        residual = task.known.working(task.family, coef)[2]
+        free = task.family.dispersed
+        dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
+        sampling = dispersion / m * np.linalg.pinv(information)
+        return not_private(coef, sampling, dispersion, information, m)
 
 
 def _require_limits(limits: Limits | None, family: Family) -> Limits:
