@@ -1,6 +1,6 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
-from dpstats import audit
+from dpstats import audit, datasets
 from dpstats.bayes import eptr_bayes
 from dpstats.budget import Budget
 from dpstats.eptr import eptr
@@ -25,6 +25,7 @@ __all__ = [
     "anova",
     "audit",
     "check_safety",
+    "datasets",
     "dp_glm",
     "dp_lm",
     "dp_mean",

@@ -2,14 +2,11 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpstats import dp_lm
 from dpstats.bounds.bound import Bound, Premise
-from dpstats.datasets import fair
 from dpstats.mechanism.privacy import Privacy
 from dpstats.report.linear import LinearPage, summary_page
 from dpstats.report.model import Diagnostic, print_page, wald_page
@@ -75,18 +72,6 @@ def test_print_is_rs() -> None:
         "Intercept       x_1  g[T.<b>]",
         "  3.69225  -0.00309   0.40010",
     ]
-
-
-def test_the_readme_shows_what_its_seed_gives() -> None:
-    public, private = fair()
-    formula = "rate_marriage ~ age + yrs_married + children + religious + educ"
-    fit = dp_lm(formula, private, public=public, mu=1, seed=1)
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("```text\n")[1].split("\n...")[0]
-    made = fit.summary().to_text().split("\n\nPrivacy:")[0]
-    assert _NUMBER.sub("#", shown).split() == _NUMBER.sub("#", made).split()
-    numbers = [[float(v) for v in _NUMBER.findall(t)] for t in (shown, made)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=1e-3)
 
 
 def test_long_coefficient_lines_are_folded_as_in_r() -> None:
