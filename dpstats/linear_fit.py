@@ -459,7 +459,8 @@ def ssp(
         notes = (
             f"A ridge of {added:.3g} (in units of the limits) was needed against the noise: estimates "
             "are shrunk towards zero and standard errors are not given. More rows, a larger budget, "
-            "narrower limits or a public sample help.",
+            "narrower limits, columns and a response measured from the middle of their limits, such as "
+            "I(x - 5) for (0, 10), or a public sample help.",
         )
     return LinearFit(
         estimate, system, "private", diagnostics, notes + _warnings(smallest > 0, True, ridge)

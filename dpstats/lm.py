@@ -88,8 +88,8 @@ def dp_lm(
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
         matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
-        and gives the first anchor. Twice as many rows as columns are enough; a shifted sample costs
-        accuracy, never privacy.
+        and gives the first anchor. Twice as many rows as columns are enough where the budget is ample,
+        ten times as many where it is not; a shifted sample costs accuracy, never privacy.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
         mu = 1 is about epsilon = 4.4 at delta = 1e-5.

@@ -51,3 +51,63 @@ def test_the_table_of_audits_has_every_case_at_full_size() -> None:
     assert named == set(cases())
     assert table.trials.min() >= 20_000
     assert not table.refuted.any()
+
+
+def test_getting_started() -> None:
+    page = run("getting_started.py")
+    assert "318 public rows, 6048 private rows" in page
+    assert "root of the sum of squares: 1.0\n" in page
+    assert "epsilon = 4.38 at delta = 1e-05" in page
+    assert "Smallest budget: mu = " in page
+    assert page.count("no further privacy spent") == 2
+    assert "'~ . + occupation' needs `occupation`" in page
+    assert "residuals of private rows are not released" in page
+    assert "The call asks for mu = 0.8" in page
+    assert "Spent (2 calls)" in page
+    assert "A column that is not private is for teaching" in page
+    assert "\\toprule" in page
+
+
+def test_public_data() -> None:
+    page = run("public_data.py")
+    assert "same coefficients: True" in page
+    errors = {
+        name: float(line.removeprefix(name).split()[0])
+        for line in page.splitlines()
+        for name in (
+            "318 rows, or their moments",
+            "moments of the design alone",
+            "published, rounded matrix",
+            "limits, columns centred",
+            "limits, columns as they are",
+            "public rows alone, no private ones",
+        )
+        if line.startswith(name)
+    }
+    assert len(errors) == 6
+    *public, centred, plain, alone = errors.values()
+    assert max(public) < 0.5 < centred < 1 < plain
+    assert alone > 4
+    assert "The released second moments are NOT positive definite" in page
+    assert "column `age` holds categories" in page
+    assert "'group[T.D]' are zero in every public row" in page
+    assert "180 public (and 20 left out: missing values)" in page
+    assert "The public sample is the private table itself" in page
+
+
+def test_glm() -> None:
+    page = run("glm.py")
+    assert "Response: affair is True, rather than False" in page
+    assert "Odds ratio" in page
+    assert "Rate ratio" in page
+    assert "use family='quasipoisson'" in page
+    dispersions = [
+        float(line.rsplit(maxsplit=1)[1])
+        for line in page.splitlines()
+        if line.startswith(("dispersion of the public rows", "released, of the private rows"))
+    ]
+    assert len(dispersions) == 2
+    assert min(dispersions) > 5
+    settled = [line.split()[-1] for line in page.splitlines() if line.startswith("affairs > ")]
+    assert settled == ["True", "True", "False", "False"]
+    assert "Ridge estimates are shrunk towards zero" in page

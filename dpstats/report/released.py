@@ -29,6 +29,8 @@ _NEEDS_ROWS = {
     "model": "rows of the model frame",
     "data": "rows",
     "augment": "per-row values",
+    "get_influence": "per-row values",
+    "cooks_distance": "per-row values",
 }
 _NOT_RELEASED = ("aic", "bic", "deviance", "null_deviance", "llf", "loglik", "logLik", "pseudo_r2")
 _OTHER_NAMES = {
@@ -47,6 +49,12 @@ _OTHER_NAMES = {
     "pvalues": "tidy().p_value",
     "tvalues": "tidy().statistic",
     "summary2": "summary()",
+    "to_markdown": "summary().to_markdown()",
+    "to_latex": "summary().to_latex()",
+    "to_html": "summary().to_html()",
+    "to_csv": "summary().to_csv()",
+    "fvalue": "anova(fit, smaller)",
+    "f_test": "anova(fit, smaller)",
     "terms": "coef().index",
     "wald_test": "anova(fit, smaller)",
     "means_": "means",

@@ -1,0 +1,349 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Getting started
+#
+# For readers who fit linear models in R and have not met differential privacy. You will find
+# `lm`, `summary`, `confint`, `predict`, `anova` and broom's tables where you expect them. Three
+# things are new: a call says how much privacy it may spend, it takes a little public data beside
+# the private rows, and nothing about a single row comes back.
+#
+# 1. a first fit, and its summary line by line;
+# 2. what mu = 1 means, and how to choose it before the private rows are touched;
+# 3. intervals, tables, pictures, sub-models and predictions, which cost nothing more;
+# 4. a budget for a whole study;
+# 5. tables for a report.
+#
+# Run it with `python vignettes/getting_started.py` (ten seconds); in a notebook, which jupytext
+# makes of it, the pictures are shown as well. They need `pip install "dpstats[plot]"`.
+
+# %%
+import textwrap
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import statsmodels.formula.api as smf
+
+from dpstats import Budget, BudgetExceeded, anova, dp_lm, etable, plan_lm
+from dpstats.datasets import fair
+from dpstats.errors import FormulaError, NotReleasedError
+
+pd.set_option("display.width", 100)
+pd.set_option("display.max_columns", 12)
+
+# %% [markdown]
+# ## The data
+#
+# Fair's survey of married women (Redbook, 1974) ships with statsmodels. `fair()` splits it in two:
+# a small sample that we treat as public, and the rest, which we treat as private. In real work the
+# public sample is another survey, an earlier wave that was published, or people who agreed to be
+# shown.
+
+# %%
+public, private = fair()
+print(public.head())
+print(f"\n{len(public)} public rows, {len(private)} private rows")
+
+# %% [markdown]
+# Look at the public rows as long as you like: plot them, try formulas on them. Of the private rows
+# we use their number, the names of their columns and whether a column holds numbers or text, and
+# nothing else. (That is why there is no `private.describe()` on this page.)
+#
+# ## A first fit
+#
+# A formula, the private rows, the public rows, and what the call may spend.
+
+# %%
+formula = "rate_marriage ~ age + yrs_married + children + religious + educ"
+fit = dp_lm(formula, private, public=public, mu=1, seed=1)
+print(fit)
+
+# %% [markdown]
+# **About `seed=`.** The estimates carry random noise, and that noise is what protects the rows. With
+# a seed the noise is the same in every run, so that this page can be checked; but whoever knows the
+# seed can compute the noise and take it off. So a seeded result says "not for release", and a real
+# call has no `seed=`: its noise comes from the cryptographic generator of the operating system, and
+# two calls give two answers (and spend twice).
+#
+# ## The summary, line by line
+
+# %%
+print(fit.summary())
+
+# %% [markdown]
+# **Coefficients.** As in R. The standard errors cover two sources, the sampling of rows and the
+# noise for privacy, so that z values, p-values and intervals may be used as they are. There is z in
+# the place of t: the degrees of freedom are thousands or the noise has the last word.
+#
+# **privacy.** The share s of each *variance* that the noise for privacy makes. It makes intervals
+# 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares say that a smaller
+# mu would do.
+#
+# **Rows.** `n` is public. Degrees of freedom are "about": how many rows had missing values is
+# private, and is released with noise.
+#
+# **R-squared, residual standard error.** Computed from released numbers, not from residuals.
+#
+# **Privacy.** *Total* is the price of the whole call in three units (next section). *Unit* is who is
+# protected: one row, whatever it is replaced by. *Noise* says where the randomness came from. The
+# table has every number that left the private rows: how far one row can move it (sensitivity), how
+# much noise was added, and its part of mu. The parts add up in squares:
+
+# %%
+parts = fit.privacy.mechanisms
+print(parts[["released", "numbers", "noise_sd", "mu"]].round(4))
+print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum())), 6))
+
+# %% [markdown]
+# **Error bounds.** How far the noise alone can have moved the coefficients (their distance, as a
+# vector in the units of the columns, to the fit of the same rows without noise), with probability
+# 0.95. "bound" is a proof, and wide; "simulated" is the same number from the law of the noise, and
+# is what you can expect. `fit.bounds()` has more of them, each with its premises and whether they
+# are met.
+#
+# **Diagnostics.** Released numbers have a noise sd; the others are public.
+#
+# - *truncated rows*: the share of rows that were too long for the cut which makes noise finite.
+#   A few per cent are usual, and accounted for; many, with skewed errors, move estimates, and a
+#   note then says so.
+# - *empty rows*: missing values, or a level that the public rows do not have. They do not count.
+# - *condition before, after*: how unequal the directions of the design are (mean eigenvalue of the
+#   second moments over the smallest), in your units and after the public sample has made them
+#   comparable. Near 1 after: the public sample fits the private rows.
+# - *rounds*: how often the fit went to the rows and corrected itself.
+# - *planned error*: what the public numbers promised, over a fit without privacy.
+#
+# ## What mu = 1 means
+#
+# Take any row, and any other that could be in its place. Somebody who knows all other rows, and
+# sees everything that the call released, tests which of the two was there. The picture has the
+# best that such a test can do: the error of the second kind against that of the first.
+
+# %%
+ax = fit.plot_privacy()
+
+# %% [markdown]
+# It is the picture of a test for a normal variable with mean 0 or mean mu, and that is the
+# definition of mu (Gaussian differential privacy). On the diagonal one guesses; the nearer the
+# curve comes to it, the better a row is hidden. The dot is a test at the level of 5 %; its power is
+# one minus the error in the legend. The same total in the other units in use, zCDP and (epsilon,
+# delta):
+
+# %%
+print(fit.privacy)
+print()
+for delta in (1e-3, 1e-5, 1e-9):
+    print(f"epsilon = {fit.privacy.epsilon(delta):.2f} at delta = {delta:g}")
+
+# %% [markdown]
+# They are one statement, not three. A call may be asked in any of the units, one at a time:
+# `mu=1`, `rho=0.5` or `epsilon=1, delta=1e-6`. (Keep delta far below one over the number of rows.)
+# Which mu is right is a question of harm, not of statistics. `vignettes/guarantee.py` is about what
+# is promised; here we ask what a mu costs.
+#
+# ## Choosing mu before touching the data
+#
+# In a real study this comes first. `plan_lm` takes the public rows and the *number* of private
+# rows, rehearses the fit at several budgets, and tells the standard errors to expect. It reads no
+# private row and spends nothing. With `target_se=` it also tells the smallest mu, and how many rows
+# one would need.
+
+# %%
+plan = plan_lm(formula, public, n=len(private), target_se={"children": 0.02})
+print(plan)
+
+# %%
+ax = plan.plot()
+
+# %% [markdown]
+# With 6048 rows the noise of mu = 1 is next to nothing beside that of sampling, and mu = 0.25 is
+# affordable. Did the plan keep its word? The fit above, and one with mu = 0.25:
+
+# %%
+strict = dp_lm(formula, private, public=public, mu=0.25, seed=2)
+print(
+    pd.DataFrame(
+        {
+            "planned, mu = 1": plan.std_error()["mu = 1"],
+            "found, mu = 1": fit.se(),
+            "planned, mu = 0.25": plan.std_error()["mu = 0.25"],
+            "found, mu = 0.25": strict.se(),
+        }
+    ).round(4)
+)
+
+# %% [markdown]
+# The column "known to" of the plan says how far off it may be: standard errors are predicted from
+# few public rows, and from the belief that private rows are like them.
+#
+# ## Intervals, tables, pictures
+#
+# What you would type next in R, with the names of broom:
+
+# %%
+print(fit.confint(0.9), end="\n\n")
+print(fit.tidy().round(4).to_string(index=False), end="\n\n")
+print(fit.glance().T.to_string(header=False))
+
+# %% [markdown]
+# `coef()`, `se()` and `vcov()` are there as well. The covariance is the sum of two, which can be
+# had apart:
+
+# %%
+apart = {part: np.sqrt(np.diag(fit.vcov(part))) for part in ("sampling", "privacy", "total")}
+print(pd.DataFrame(apart, index=fit.coef().index).round(5))
+
+# %% [markdown]
+# The picture shows both: thick bars are the intervals of sampling alone, thin lines those that the
+# summary gives. Left mu = 1, right mu = 0.25.
+
+# %%
+figure, panels = plt.subplots(1, 2, figsize=(10, 3), layout="constrained", sharex=True)
+for panel, one in zip(panels, (fit, strict), strict=True):
+    one.plot(ax=panel)
+    panel.set_title(f"mu = {one.privacy.mu:g}", loc="left")
+
+# %% [markdown]
+# ## Sub-models, tests and paths: free
+#
+# A fit has released the second moments of its design. Whatever can be computed from them spends no
+# further privacy: smaller models, tests of terms, and whole paths of penalised fits. So fit the
+# largest model that you may want *once*, and go down from there.
+
+# %%
+smaller = fit.update("~ . - age - yrs_married")
+print(smaller)
+print()
+print(anova(fit, smaller))
+
+# %%
+path = fit.path("lasso")
+print(path.coef.iloc[::8].to_string(index=False, float_format="%.4g"))
+ax = path.plot()
+
+# %% [markdown]
+# Upwards is not free: a term that was not in the fit needs the rows again.
+
+# %%
+try:
+    fit.update("~ . + occupation")
+except FormulaError as error:
+    print(textwrap.fill(str(error), 90))
+
+# %% [markdown]
+# ## Predictions
+#
+# For rows that you may show: public ones, or made up. "confidence" is for the mean, "prediction"
+# for a single answer.
+
+# %%
+women = pd.DataFrame(
+    {
+        "age": [22.0, 32.0, 42.0],
+        "yrs_married": [2.5, 9.0, 23.0],
+        "children": [0.0, 2.0, 4.0],
+        "religious": [2.0, 3.0, 4.0],
+        "educ": [16.0, 14.0, 12.0],
+    }
+)
+print(fit.predict(women, interval="confidence").round(3), end="\n\n")
+print(fit.predict(women, interval="prediction").round(3))
+
+# %% [markdown]
+# Fitted values and residuals of the private rows do not exist; asking for them says what to use in
+# their place.
+
+# %%
+try:
+    print(fit.residuals)
+except NotReleasedError as error:
+    print(textwrap.fill(str(error), 90))
+
+# %% [markdown]
+# ## A budget for the whole study
+#
+# Two fits of the same rows tell more than one. Their totals add up as squares of mu: the two fits
+# of this page together cost
+
+# %%
+print(f"mu = {np.hypot(fit.privacy.mu, strict.privacy.mu):.3f}")
+
+# %% [markdown]
+# A `Budget` keeps the books, and refuses what would be too much *before* a row is read. Open it, and
+# every call inside is charged to it.
+
+# %%
+private.attrs["name"] = "Fair's survey"
+budget = Budget(mu=1)
+with budget:
+    ratings = dp_lm(formula, private, public=public, mu=0.6, seed=3)
+    fewer = ratings.update("~ . - age")  # free
+    schooling = dp_lm("educ ~ religious + children", private, public=public, mu=0.5, seed=4)
+    try:
+        dp_lm("age ~ children", private, public=public, mu=0.8)
+    except BudgetExceeded as refused:
+        print(textwrap.fill(str(refused), 90))
+print()
+print(budget)
+print()
+print(budget.tidy()[["data", "mu", "call"]].round(2).to_string(index=False))
+
+# %% [markdown]
+# The call that was refused is not in the ledger, and `update` was free. `budget.table()` is the
+# statement for the file: every call with its time and what it released. `Budget(mu=1,
+# path="study.budget")` keeps the ledger in a file that colleagues and later sessions share.
+#
+# ## Fits side by side
+#
+# `etable` puts fits next to each other. Two columns tell you whether all this was worth it:
+# `public=True` adds the fit of the public rows alone, which anybody could have; and, **for teaching
+# only**, `nonprivate=` adds a fit of the private rows without any protection. A table with such a
+# column is as private as the rows.
+
+# %%
+nonprivate = smf.ols(formula, private).fit()
+both = [fit, strict]
+print(etable(both, names=["mu = 1", "mu = 0.25"], public=True, nonprivate=nonprivate))
+
+# %% [markdown]
+# Compare the standard errors from column to column. The public sample alone is too small to say
+# much; with it, the private rows say nearly all that they would say without privacy.
+#
+# ## Into a report
+#
+# Every page (`summary()`, `etable()`, `plan`, `budget.table()`) exports itself. Markdown:
+
+# %%
+print(etable(both, names=["mu = 1", "mu = 0.25"]).to_markdown())
+
+# %% [markdown]
+# LaTeX (for booktabs), of which the coefficients of a summary are the part that one pastes:
+
+# %%
+latex = fit.summary().to_latex()
+start = latex.index(r"\begin{tabular}{lrrrr")
+print(latex[start : latex.index(r"\end{tabular}", start) + 13])
+
+# %% [markdown]
+# State the privacy beside such a table, in the words of `print(fit.privacy)`: total, unit, noise.
+#
+# ## Where to go next
+#
+# - `vignettes/public_data.py`: what can serve as public data, how little is enough, and how to see
+#   that it does not fit;
+# - `vignettes/glm.py`: logistic, Poisson and other regressions;
+# - `vignettes/large_data.py`: rows that do not fit into memory;
+# - `vignettes/guarantee.py`: what is promised, to whom, and how it is tested;
+# - `help(dp_lm)`: all arguments.
