@@ -379,6 +379,40 @@ def dp_olse_nonprivate_oracle(
     return dp_rr_nonprivate_oracle(x, y, rho_each=rho_each, eta=eta, rng=rng)
 
 
+def dp_lr_nonprivate_oracle(
+    x: Array,
+    y: Array,
+    *,
+    mu_each: float,
+    iterations: int = 5,
+    ridge: float = 0.0,
+    eta: float = 0.05,
+    rng: np.random.Generator,
+    iterates: bool = False,
+) -> Array:
+    """The papers' logistic comparator without public data (DP-LR). NOT PRIVATE.
+
+    The noisy Newton steps of `pmt_glm` on rows that are truncated at the radius of
+    `dp_rr_nonprivate_oracle`, which the FULL PRIVATE SAMPLE sets: no privacy guarantee holds,
+    whatever ``mu_each`` is. Not whitening is whitening by a multiple of the identity, the one that
+    turns this radius into that of `pmt_glm`; Newton steps, penalty and noise scale with it.
+    """
+    n, d = x.shape
+    level = math.log(2 * n / eta)
+    radius_2 = float(np.sum(x**2)) / n + d * level
+    return pmt_glm(
+        x,
+        y,
+        radius_2 / (d * (1 + level)) * np.eye(d),
+        mu_each=mu_each,
+        iterations=iterations,
+        ridge=ridge,
+        eta=eta,
+        rng=rng,
+        iterates=iterates,
+    )
+
+
 # AdaSSP -----------------------------------------------------------------------------------------
 
 

@@ -158,6 +158,59 @@ def adassp_published(
     return solve(noisy_gram, noisy_cross)
 
 
+def functional_mechanism(
+    x: Array,
+    y: Array,
+    x_bound: float,
+    y_bound: float,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Array:
+    """Least squares of Zhang, Zhang, Xiao, Yang and Winslett (2012): the loss itself gets noise.
+
+    Rows and responses are divided by their bounds; the coefficients of the quadratic loss then move
+    by at most ``2 (1 + 2 d + d^2)`` in the l1 norm, and each gets Laplace noise of pure epsilon.
+    Their repair: a ridge of four noise deviations, and eigenvalues that stay negative are left out.
+    """
+    d = x.shape[1]
+    x, y = into_ball(x, x_bound) / x_bound, np.clip(y, -y_bound, y_bound) / y_bound
+    scale = 2 * (1 + 2 * d + d**2) / epsilon
+    upper = np.triu(rng.laplace(0.0, scale, (d, d)))
+    gram = x.T @ x + upper + np.triu(upper, 1).T + 4 * math.sqrt(2) * scale * np.eye(d)
+    linear = -2 * x.T @ y + rng.laplace(0.0, scale, d)
+    values, vectors = np.linalg.eigh(gram)
+    kept = vectors[:, values > 0]
+    found = -kept @ ((kept.T @ linear) / (2 * values[values > 0]))
+    return np.asarray(found * y_bound / x_bound)
+
+
+def noisy_descent(
+    x: Array,
+    y: Array,
+    limits: OlsLimits,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+) -> Array:
+    """Gradient descent with noise: Cai, Wang and Zhang (2021), Algorithm 4.1.
+
+    ``log n`` steps of length 1, which suits an identity covariance, each of ``(epsilon, delta)`` over
+    their number, with the noise ``B sqrt(2 log(2 T / delta)) T / (n epsilon)``. B is the most that a
+    row can move the sum of the gradients, ``2 x (y + x theta)`` at the bounds; theirs is larger.
+    """
+    n, d = x.shape
+    y_bound = limits.x * limits.theta
+    x, y = into_ball(x, limits.x), np.clip(y, -y_bound, y_bound)
+    steps = math.ceil(math.log(n))
+    size = 2 * limits.x * (y_bound + limits.x * limits.theta)
+    sd = size * math.sqrt(2 * math.log(2 * steps / delta)) * steps / (n * epsilon)
+    found = np.zeros(d)
+    for _ in range(steps):
+        gradient = x.T @ (x @ found - y) / n
+        found = into_ball(found - gradient + sd * rng.standard_normal(d), limits.theta)
+    return found
+
+
 # Algorithm 3: Bayes' classifier -------------------------------------------------------------------
 
 
@@ -280,6 +333,29 @@ def sums_bayes(
     counts = np.maximum(counts + sd / radius * rng.standard_normal(len(classes)), 1.0)
     centres = into_ball(sums / counts[:, None], radius)
     return Classifier(classes, counts / np.sum(counts), centres, covariance)
+
+
+def laplace_bayes(
+    x: Array,
+    labels: Labels,
+    classes: Labels,
+    radius: float,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Classifier:
+    """Naive Bayes of Vaidya, Shafiq, Basu and Hong (2013), told that all variances are 1.
+
+    Laplace noise of pure epsilon on counts and on each feature's class sums, which share the budget
+    equally: features are columns of the same row, so their costs add up. Theirs takes the private
+    count into the sensitivity of a mean; here the sum has one that holds for all data, ``2 radius``.
+    """
+    x = into_ball(x, radius)
+    counts, centres = class_moments(x, labels, classes)
+    share = epsilon / (x.shape[1] + 1)
+    sums = centres * counts[:, None] + rng.laplace(0.0, 2 * radius / share, centres.shape)
+    counts = np.maximum(counts + rng.laplace(0.0, 2 / share, len(classes)), 1.0)
+    centres = np.clip(sums / counts[:, None], -radius, radius)
+    return Classifier(classes, counts / np.sum(counts), centres, np.eye(x.shape[1]))
 
 
 # Algorithm 5: kernel regression -------------------------------------------------------------------

@@ -183,6 +183,26 @@ def test_pmt_and_the_private_only_comparator_are_ridge_regression_when_the_budge
     assert error(oracle, fit) < 1e-6
 
 
+def test_the_logistic_comparator_is_newton_on_rows_truncated_at_its_own_radius() -> None:
+    setting = settings.simulated_logistic(2, 3000, 50)
+    x, y, mu, steps, ridge, eta = setting.x, setting.y, 20.0, 4, 0.01, 0.05
+    n, d = x.shape
+    radius = math.sqrt(float(np.sum(x**2)) / n + d * math.log(2 * n / eta))
+    rows = c.truncate(x, radius)
+    rng = np.random.default_rng(6)
+    beta = np.zeros(d)
+    for _ in range(steps):
+        hessian = (rows.T * c.logistic_weight(rows @ beta)) @ rows / n + ridge * np.eye(d)
+        hessian += c.symmetric_noise(d, math.sqrt(steps) * radius**2 / (2 * mu * n), rng)
+        gradient = rows.T @ (expit(rows @ beta) - y) / n + ridge * beta
+        gradient += rng.normal(0.0, 2 * math.sqrt(steps) * radius / (mu * n), d)
+        beta = beta - c.solve(hessian, gradient)
+    found = c.dp_lr_nonprivate_oracle(
+        x, y, mu_each=mu, iterations=steps, ridge=ridge, eta=eta, rng=np.random.default_rng(6)
+    )
+    np.testing.assert_allclose(found, beta, rtol=1e-8)
+
+
 def test_exactly_one_budget() -> None:
     setting = settings.simulated(0, 100, 30)
     S, s2 = moments(setting)

@@ -1,0 +1,110 @@
+"""Every figure of the papers that needs no data runs, is drawn, and answers its claims."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.benchmarks.replication import draw
+from tests.benchmarks.replication.__main__ import CLAIMS, FIGURES, chosen, read_table, write_table
+from tests.benchmarks.replication.checks import split_name
+from tests.benchmarks.replication.figure import Figure, Sizes, gathered
+from tests.benchmarks.replication.noise import Noise
+from tests.benchmarks.replication.problem import standardised
+from tests.benchmarks.settings import simulated
+
+SIMULATED = [f for f in FIGURES if not f.real]
+COLUMNS = ["figure", "panel", "series", "x", "repeats", "mean", "sd", "median", "missing"]
+FAST = Sizes(fast=True)
+
+
+@cache
+def table(figure: Figure) -> pd.DataFrame:
+    points = [p for seed in range(2) for p in figure.points(seed, FAST)]
+    return gathered(figure.name, points, 2)
+
+
+@pytest.fixture(params=SIMULATED, ids=lambda f: f.name)
+def figure(request: pytest.FixtureRequest) -> Figure:
+    found: Figure = request.param
+    return found
+
+
+def test_a_table_has_every_panel_and_no_series_without_answers(figure: Figure) -> None:
+    found = table(figure)
+    assert list(found.columns) == COLUMNS
+    assert tuple(dict.fromkeys(found.panel)) == figure.panels
+    assert not found.duplicated(["panel", "series", "x"]).any()
+    answers = found.groupby(["panel", "series"])["missing"].min()
+    assert (answers == 0).all()
+    assert (found["mean"].dropna() > 0).all()
+
+
+def test_every_panel_has_our_estimate_and_one_without_noise(figure: Figure) -> None:
+    for _, rows in table(figure).groupby("panel"):
+        methods = {split_name(s)[0] for s in rows.series}
+        assert any(m.startswith("dp_") for m in methods)
+        assert any(" without " in m for m in methods)
+
+
+def test_a_repetition_is_a_function_of_its_seed(figure: Figure) -> None:
+    first = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
+    again = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
+    pd.testing.assert_frame_equal(first, again, check_exact=True)
+    one = first[first.x == first.x.max()]
+    other = pd.DataFrame([vars(p) for p in figure.points(1, FAST)])
+    assert (one.value != other[other.x == other.x.max()].value).all()
+
+
+def test_a_picture_has_every_series(figure: Figure, tmp_path: Path) -> None:
+    found = table(figure)
+    picture = draw.draw(figure, found)
+    drawn = sum(len(ax.lines) for ax in picture.axes)
+    assert drawn == found.groupby(["panel", "series"]).ngroups
+    for name in ("a.svg", "b.svg"):
+        draw.save(draw.draw(figure, found), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_claims_are_answered_alike_before_and_after_writing(figure: Figure, tmp_path: Path) -> None:
+    claims = [c for c in CLAIMS if c.figure == figure.name]
+    assert claims
+    write_table(table(figure), tmp_path / "table.csv")
+    for claim in claims:
+        found = claim.check(read_table(tmp_path / "table.csv"))
+        assert found.agrees in ("yes", "partly", "no")
+        assert any(character.isdigit() for character in found.measured)
+        assert "nan" not in found.measured
+
+
+def test_claims_are_made_of_figures_that_exist_and_say_why() -> None:
+    assert {c.figure for c in CLAIMS} == {f.name for f in FIGURES}
+    assert all(c.why for c in CLAIMS)
+
+
+def test_figures_are_chosen_by_what_their_names_begin_with() -> None:
+    assert [f.name for f in chosen(["ridge-1"])] == ["ridge-1a", "ridge-1b"]
+    assert chosen(None) == list(FIGURES)
+    with pytest.raises(SystemExit, match="no figure begins with nothing"):
+        chosen(["nothing"])
+
+
+def test_noise_has_a_stream_for_each_call_and_none_of_the_data() -> None:
+    noise = Noise(3)
+    drawn = [noise.rng().random(), noise.rng().random(), np.random.default_rng(3).random()]
+    assert len(set(drawn)) == 3
+    assert Noise(3).seed() == Noise(3).seed()
+
+
+def test_standardised_rows_have_mean_0_and_variance_1_together() -> None:
+    p = standardised(simulated(0, 300, 40), 200, without=7)
+    rows = np.concatenate([p.setting.x, p.setting.public_x])
+    assert rows.shape == (339, 10)
+    np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(rows.std(axis=0), 1)
+    assert len(p.private) == 200
+    assert p.rows(50, 12).setting.public_x.shape == (12, 10)
