@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.benchmarks.replication import draw
-from tests.benchmarks.replication.__main__ import CLAIMS, FIGURES, chosen, read_table, write_table
+from tests.benchmarks.replication import draw, logistic, ols, ridge
+from tests.benchmarks.replication.__main__ import FIGURES, chosen, read_table, write_table
 from tests.benchmarks.replication.checks import split_name
 from tests.benchmarks.replication.figure import Figure, Sizes, gathered
 from tests.benchmarks.replication.noise import Noise
 from tests.benchmarks.replication.problem import standardised
 from tests.benchmarks.settings import simulated
 
-SIMULATED = [f for f in FIGURES if not f.real]
+PAPERS = (ridge, logistic, ols)  # the others: test_replication_eptr
+SIMULATED = [f for paper in PAPERS for f in paper.FIGURES if not f.real]
+CLAIMS = [claim for paper in PAPERS for claim in paper.CLAIMS]
 COLUMNS = ["figure", "panel", "series", "x", "repeats", "mean", "sd", "median", "missing"]
 FAST = Sizes(fast=True)
 
@@ -82,7 +84,7 @@ def test_claims_are_answered_alike_before_and_after_writing(figure: Figure, tmp_
 
 
 def test_claims_are_made_of_figures_that_exist_and_say_why() -> None:
-    assert {c.figure for c in CLAIMS} == {f.name for f in FIGURES}
+    assert {c.figure for c in CLAIMS} == {f.name for paper in PAPERS for f in paper.FIGURES}
     assert all(c.why for c in CLAIMS)
 
 
