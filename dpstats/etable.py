@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.errors import ArgumentError, number, shown, unheard
+from dpstats.family import resolve_family
 from dpstats.mechanism.privacy import Privacy
 from dpstats.model import Model, coefficients_of
 from dpstats.report.etable import Entry, Style, check_level, fits_page
@@ -171,9 +172,18 @@ def _open_entry(name: str, fit: Any) -> Entry:
         if sigma2 is not None and sigma2 > 0:
             facts["Residual std. error"] = math.sqrt(sigma2)
         facts["R-squared"] = format_c(r_squared, 3)
+    family = unheard(lambda: _family(fit))
+    if family is not None and r_squared is None:
+        facts["Family"] = family
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
     facts["Method"] = _OPEN
     return Entry(name, response, Coefficients(terms, coef, np.diag(errors**2), zero), facts)
+
+
+def _family(fit: Any) -> str:
+    """As `GlmModel.table_facts` says it, of a fit of statsmodels' GLM."""
+    found = resolve_family(fit.family)
+    return f"{found}, {found.link}"
 
 
 def _read(fit: Any) -> tuple[tuple[str, ...], Any, Any]:

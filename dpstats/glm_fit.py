@@ -145,7 +145,7 @@ def anchored(
         else:
             information, score = session.round(cost[:2], at, cuts.radius, clip.score)
         seen.append(Seen(information.value, information.noise_sd))
-        curvature = pool_information(seen, start.level)
+        curvature = pool_information(seen, start.level, start.known)
         step = trusted_step(
             curvature,
             penalty,

@@ -37,6 +37,8 @@ class Start:
         Expected 90 % quantile of the lengths of information rows and of scores.
     spent : float
         Share of the total spent on the start.
+    known : bool
+        Whether the public geometry tells the size of every direction; see `Curvature`.
     """
 
     whitening: Whitening
@@ -47,6 +49,7 @@ class Start:
     information: float | None = None
     score: float | None = None
     spent: float = 0.0
+    known: bool = True
 
 
 def _reach(family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None) -> Reach:
@@ -69,11 +72,14 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         score = float(np.quantile(norm * np.abs(r), 0.9)) or None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
         reach = _reach(family, whitening, moments.gram, rows)
-        return Start(whitening, coef, reach, 1.0, rows, lengths, score)
+        known = not moments.ridged
+        return Start(whitening, coef, reach, 1.0, rows, lengths, score, known=known)
     if null is not None and moments.cross is not None:
         step = moments_fit(moments.gram, moments.cross, _constant(moments), *null)
         coef = coef + _shortened(step - coef, moments.gram, family.linear)
-    return Start(plain, coef, _reach(family, plain, moments.gram, None), _level_at_zero(family))
+    reach = _reach(family, plain, moments.gram, None)
+    level = _level_at_zero(family)
+    return Start(plain, coef, reach, level, known=not moments.ridged)
 
 
 def _level_at_zero(family: Family) -> float:

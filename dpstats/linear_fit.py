@@ -189,7 +189,7 @@ def anchored(
     guess = _public_scale(moments, back, d)
     first = (anchor - start, *_window(guess, sure=False))
     released = session.gram(plan.gram, radius, ahead=first)
-    curvature = shrink_second_moment(released.value, released.noise_sd)
+    curvature = shrink_second_moment(released.value, released.noise_sd, known=not moments.ridged)
     penalty = ridge * back.T @ back
 
     steps: list[Step] = []
@@ -263,12 +263,7 @@ def anchored(
         ),
         *conditions,
         Diagnostic("rounds", len(steps), None, "score rounds, chosen from releases"),
-        Diagnostic(
-            "planned error",
-            plan.predicted_ratio,
-            None,
-            "over that of least squares without privacy, from public numbers",
-        ),
+        *_planned(plan, moments),
     )
     return LinearFit(
         estimate,
@@ -278,6 +273,14 @@ def anchored(
         _warnings(curvature.positive_definite, curvature.resolved, ridge)
         + _tail_note(clip, rest.cut_share, n),
     )
+
+
+def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:
+    """What the plan expected; without the number of public rows it expects the worst of them."""
+    if moments.m is None:
+        return ()
+    note = "over that of least squares without privacy, from public numbers"
+    return (Diagnostic("planned error", plan.predicted_ratio, None, note),)
 
 
 def _public_scale(moments: PublicMoments, back: Floats, d: int) -> float | None:

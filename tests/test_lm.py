@@ -599,3 +599,21 @@ def test_hostile_private_data_never_raise_or_warn(data: pd.DataFrame, method: st
     found.bounds()
     found.update("~ . - x1")
     found.path("lasso")
+
+
+def test_a_level_that_a_ridge_stands_in_for_gets_no_errors_that_noise_has_made() -> None:
+    """The ridge does not tell how rare the level is: what the noise hides may be of any size."""
+    rng = np.random.default_rng(3)
+    n = 6000
+    private = pd.DataFrame({"age": rng.normal(40, 10, n), "g": rng.choice(list("ABC"), n)})
+    private.loc[:59, "g"] = "D"
+    private["y"] = 0.02 * private.age + 0.6 * (private.g == "D") + rng.normal(size=n)
+    public = private[private.g != "D"].sample(200, random_state=1)
+    levels = {"g": ["A", "B", "C", "D"]}
+    moments = public_moments("y ~ age + g", public, limits=levels).with_ridge(0.01)
+    again = PublicMoments.from_json(moments.to_json())
+    assert again.ridged
+    for seed in range(6):
+        fit = dp_lm("y ~ age + g", private, public=again, mu=1, seed=seed)
+        stated = fit.se()["g[T.D]"]
+        assert np.isnan(stated) or stated > 0.1  # 0.13 without privacy

@@ -385,9 +385,9 @@ print(pd.DataFrame(rare).T.round(2).to_string(na_rep=""))
 # %% [markdown]
 # The two public rows of D are made up: copies of others with another letter, written without a look
 # at the private rows. They tell the fit how rare D is, and its errors are on the safe side. A ridge
-# lets the column through but tells nothing about it: do not use the estimate of D itself, whose
-# standard errors, where given, are far too small here. A level of 60 people is told badly in any
-# case, since each of them is protected; merging it with a neighbour is often the better model.
+# lets the column through but tells nothing about it, and here no standard errors are given. A level
+# of 60 people is told badly in any case, since each of them is protected; merging it with a
+# neighbour is often the better model.
 #
 # **Missing values.** Rows with a missing value are left out on both sides, public ones visibly (they
 # are counted in the summary), private ones as empty rows, whose share is released with noise. The

@@ -202,7 +202,7 @@ class Seen:
     drift: float = 0.0
 
 
-def pool_information(seen: Sequence[Seen], expected: float) -> Curvature:
+def pool_information(seen: Sequence[Seen], expected: float, known: bool = True) -> Curvature:
     """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
     level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
     error = np.array([math.hypot(s.sd, min(s.drift, 1e6) * level) for s in seen])
@@ -210,7 +210,7 @@ def pool_information(seen: Sequence[Seen], expected: float) -> Curvature:
     weight /= weight.sum()
     matrix = np.asarray(sum(w * s.matrix for w, s in zip(weight, seen, strict=True)))
     sd = math.hypot(*(w * s.sd for w, s in zip(weight, seen, strict=True)))
-    return shrink_second_moment(matrix, sd, expected)
+    return shrink_second_moment(matrix, sd, expected, known)
 
 
 @dataclass(frozen=True)

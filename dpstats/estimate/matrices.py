@@ -132,6 +132,8 @@ class Curvature:
         Standard deviation per svec coordinate of what is left of the noise in ``used``.
     smallest : float
         Smallest eigenvalue before the floor.
+    known : bool
+        Whether the public geometry tells what size the matrix has in every direction.
     """
 
     released: Floats
@@ -139,6 +141,7 @@ class Curvature:
     used: Floats
     used_sd: float
     smallest: float
+    known: bool = True
 
     @property
     def positive_definite(self) -> bool:
@@ -150,14 +153,18 @@ class Curvature:
         """Whether the noise leaves every direction visible.
 
         Not when the matrix is not positive definite, nor when some direction is lost in the noise and
-        small beyond what the public geometry, in which all directions are alike, can be wrong by.
+        small beyond what the public geometry, in which all directions are alike, can be wrong by. Where
+        that geometry is unknown in places, a direction that the noise hides may be of any size.
         """
         level = float(np.trace(self.used)) / len(self.used)
-        lost = self.smallest < 3 * self.used_sd and self.smallest + 2 * self.used_sd < level / 10
+        hidden = self.smallest < 3 * self.used_sd
+        lost = hidden and (not self.known or self.smallest + 2 * self.used_sd < level / 10)
         return self.positive_definite and self.smallest > 0 and not lost
 
 
-def shrink_second_moment(released: Floats, sd: float, expected: float = 1.0) -> Curvature:
+def shrink_second_moment(
+    released: Floats, sd: float, expected: float = 1.0, known: bool = True
+) -> Curvature:
     """Empirical-Bayes version of a noisy second moment of whitened rows.
 
     In the whitened space the second moment is a multiple of the identity if the public rows speak
@@ -165,7 +172,8 @@ def shrink_second_moment(released: Floats, sd: float, expected: float = 1.0) -> 
     diagonal) per svec coordinate estimates tau^2 + sd^2, tau the true departure; the release is
     moved towards a I by the factor sd^2 / (tau^2 + sd^2). With little noise, or public rows that do
     not match (tau large), nothing moves; with much noise the public geometry takes over. Eigenvalues
-    are floored at half the noise sd that is left. ``expected`` stands for a when the release drowns it.
+    are floored at half the noise sd that is left. ``expected`` stands for a when the release drowns it;
+    ``known``: see `Curvature`.
 
     Examples
     --------
@@ -184,4 +192,5 @@ def shrink_second_moment(released: Floats, sd: float, expected: float = 1.0) -> 
     shrunk = level * np.eye(d) + kept * departure
     left = sd * math.sqrt(kept)
     smallest = float(np.linalg.eigvalsh(shrunk)[0])
-    return Curvature(released, sd, floored(shrunk, max(left / 2, 1e-12 * level)), left, smallest)
+    used = floored(shrunk, max(left / 2, 1e-12 * level))
+    return Curvature(released, sd, used, left, smallest, known)

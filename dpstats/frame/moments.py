@@ -53,6 +53,8 @@ class PublicMoments:
         Public rows left out: missing, not finite, or of an unknown level.
     spent : float or None
         Privacy, as mu of Gaussian DP, that was spent on them where they are a private release.
+    ridged : bool
+        Whether a ridge stands in for what the sample does not tell (`with_ridge`).
     """
 
     design: Design
@@ -62,6 +64,7 @@ class PublicMoments:
     yy: float | None
     dropped: int = 0
     spent: float | None = None
+    ridged: bool = False
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -101,7 +104,7 @@ class PublicMoments:
             raise ArgumentError(f"the ridge must be a share > 0 such as 0.01, not {shown(share)}.")
         diagonal = np.diag(self.gram)
         base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
-        return replace(self, gram=self.gram + np.diag(part * base))
+        return replace(self, gram=self.gram + np.diag(part * base), ridged=True)
 
     def require_full_rank(self, ridge: bool = True) -> None:
         """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
@@ -134,7 +137,12 @@ class PublicMoments:
                 "drop the constant with - 1."
                 if "cr(" in name and "Intercept" in self.terms
                 else f"Use more public rows, or leave a column such as '{name}' out of the formula"
-                + (", or call public_moments(formula, public).with_ridge(0.01)." if ridge else ".")
+                + (
+                    "; or write a few public rows that have what is missing (without a look at the "
+                    "private ones), or call public_moments(formula, public).with_ridge(0.01)."
+                    if ridge
+                    else "."
+                )
             )
         )
 
@@ -149,6 +157,7 @@ class PublicMoments:
                 "yy": self.yy,
                 "dropped": self.dropped,
                 "spent": self.spent,
+                "ridged": self.ridged,
             },
             allow_nan=False,
         )
@@ -305,7 +314,7 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     matrix = _shaped(gram, (d, d))
     vector = None if cross is None else _shaped(cross, (d,))
     _check_moments(matrix, vector, yy)
-    return cls(design, m, matrix, vector, yy, dropped, spent)
+    return cls(design, m, matrix, vector, yy, dropped, spent, saved.get("ridged") is True)
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:
