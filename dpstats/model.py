@@ -262,10 +262,10 @@ class Model(Result):
     ) -> Path:
         """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
 
-        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) + lambda (alpha |b|_1
-        + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released second moments or
-        information: for a linear model that is the penalised least-squares loss, for others its
-        quadratic approximation at the fit. The intercept is not penalised.
+        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) plus the penalty
+        lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released
+        second moments or information: for a linear model that is the penalised least-squares loss,
+        for others its quadratic approximation at the fit. The intercept is not penalised.
         """
         grid, coef = penalised_path(self.estimate, self._intercept(), penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
@@ -275,7 +275,14 @@ class Model(Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Path:
-    """Coefficients along a penalty, computed from one release."""
+    """Coefficients along a penalty, computed from one release.
+
+    Attributes
+    ----------
+    penalty : str
+    coef : DataFrame
+        One row per penalty: its size, then the coefficients.
+    """
 
     penalty: str
     coef: pd.DataFrame
@@ -315,7 +322,16 @@ class Path:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Anova:
-    """A Wald test of two nested models."""
+    """A Wald test of two nested models.
+
+    Attributes
+    ----------
+    df : int
+        Coefficients that the smaller model leaves out.
+    chi2, p_value : float
+    page : Page
+        The test as it prints.
+    """
 
     df: int
     chi2: float

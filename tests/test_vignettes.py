@@ -1,14 +1,51 @@
 """The vignettes run as scripts, with few rows, and say what their pages say."""
 
+import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
+import pytest
 
 from tests.audits.adversaries import cases
+from tests.benchmarks.replication.__main__ import FIGURES
 
 VIGNETTES = Path(__file__).parents[1] / "vignettes"
+PAGES = {
+    "eptr.py": (
+        "No violation found. This is not a proof",
+        "largest change of safety: 100 (1 is allowed)",
+        "There was an answer: with confidence 0.95",
+        "Note: NO REPLY: the test did not pass",
+        "public alone",
+    ),
+    "mixtures.py": (
+        "a needle",
+        "In some direction the privacy noise is as large as the covariance",
+        'regime "private": largest error of a mean',
+        "components, complete: False",
+        "So much overlap leaves errors beyond the standard errors",
+    ),
+    "theory.py": (
+        "exact, a posteriori",
+        "ridge paper, Theorem 8",
+        "preprint, Theorem 5.5",
+        "Theorem 2.3",
+        "Lemma 2.5",
+        "Theorem 1.6",
+        "delta = 0.01: the claim is false at epsilon = 19",
+        "errors above the bound: 0 of 180",
+        "ePTR paper, Theorem 2.3",
+        "corrected?",
+    ),
+    "accuracy.py": (
+        "Medians of 10 seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:",
+        "papers' algorithm",
+    ),
+}
 
 
 def run(name: str, *arguments: str) -> str:
@@ -17,6 +54,7 @@ def run(name: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         timeout=600,
+        env=os.environ | {"MPLBACKEND": "Agg"},
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -111,3 +149,98 @@ def test_glm() -> None:
     settled = [line.split()[-1] for line in page.splitlines() if line.startswith("affairs > ")]
     assert settled == ["True", "True", "False", "False"]
     assert "Ridge estimates are shrunk towards zero" in page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str) -> None:
+    page = run(name)
+    for sentence in PAGES[name]:
+        assert sentence in page
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    """vignettes/build.py; what it imports at the top needs no extra."""
+    spec = importlib.util.spec_from_file_location("vignettes_build", VIGNETTES / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        del sys.modules[spec.name]
+
+
+def test_every_vignette_is_a_percent_script(build: ModuleType) -> None:
+    pages = build.vignettes()
+    assert {path.name for path in pages} >= {"guarantee.py", "large_data.py", *PAGES}
+    for path in pages:
+        assert "format_name: percent" in path.read_text(encoding="utf-8")
+        title, lead = build.title_and_lead(path)
+        assert title
+        assert lead
+        found = build.cells(path)
+        assert {cell.kind for cell in found} == {"markdown", "code"}
+        for cell in found:
+            if cell.kind == "code":
+                compile(cell.source, path.name, "exec")
+
+
+def test_code_in_a_markdown_cell_is_found(build: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.py"
+    page.write_text("# %% [markdown]\n# # Title\n\nprint(1)\n")
+    with pytest.raises(ValueError, match="code in a markdown cell"):
+        build.cells(page)
+
+
+def test_the_index_lists_every_vignette(build: ModuleType, tmp_path: Path) -> None:
+    pages = build.vignettes()
+    (tmp_path / f"{pages[0].stem}.html").touch()
+    (tmp_path / "reference").mkdir()
+    (tmp_path / "reference" / "dpstats.html").touch()
+    page = build.index(tmp_path, pages)
+    for path in pages:
+        assert build.title_and_lead(path)[0] in page
+        assert path.stem in page
+    assert page.count("notebook</a>") == 1
+    assert 'href="reference/dpstats.html"' in page
+
+
+def test_the_reference_has_every_class_that_a_call_returns(build: ModuleType) -> None:
+    for name in build.MODULES:
+        importlib.import_module(name)
+    found = build.result_classes()
+    for name in ("LinearModel", "GlmModel", "EptrResult", "KernelModel", "MixtureModel", "Plan"):
+        assert name in found
+    assert all(thing.__doc__ for thing in found.values())
+
+
+def test_a_missing_extra_is_named(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"pdoc.*\[docs\]"):
+        build.require_extra()
+
+
+def test_replication() -> None:
+    page = run("replication.py", "--figures", "ridge-1a")
+    assert "1 figures: ridge-1a" in page
+    assert page.count("\nClaim: ") > 60
+    assert page.count("\nFound (") == page.count("\nWhy: ")
+
+
+def test_every_figure_has_its_table_its_picture_and_its_claims() -> None:
+    folder = VIGNETTES / "replication"
+    claims = pd.read_csv(folder / "claims.csv")
+    page = (VIGNETTES / "replication.py").read_text(encoding="utf-8")
+    tables = {path.stem for path in folder.glob("*.csv")} - {"claims"}
+    assert tables == {path.stem for path in folder.glob("*.svg")} == {f.name for f in FIGURES}
+    assert set(claims.figure) <= tables
+    assert set(claims.agrees) <= {"yes", "partly", "no"}
+    for figure in FIGURES:
+        assert f'show("{figure.name}")' in page
+        table = pd.read_csv(folder / f"{figure.name}.csv")
+        assert table.repeats.min() == figure.repeats
+        picture = (folder / f"{figure.name}.svg").stat().st_size
+        assert picture < 120_000

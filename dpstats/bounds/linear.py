@@ -96,7 +96,11 @@ def truncation_radius(facts: CallFacts) -> Bound:
 
 
 def moment_noise(facts: LinearFacts) -> tuple[Bound, Bound]:
-    """Theorem 4 (ridge paper) and Theorem 2 (OLS paper): spectral norm of the papers' noise matrix."""
+    """Theorem 4 (ridge paper) and Theorem 2 (OLS paper): spectral norm of the papers' noise matrix.
+
+    (3.1) of the ridge paper has L under the root, as have the conditions of its Theorems 5 and 8; the
+    noise, whose sd is proportional to d L, and equation (3.2) of the same paper put it outside.
+    """
     ridge = facts.rate * facts.log_factor
     ols = facts.rate_zcdp * facts.log_factor
     text = "noise on the whitened second moment (method='pmt')"
