@@ -122,29 +122,30 @@ class Plan:
         frame.insert(0, "mu", np.repeat([t.mu for t in self.totals], sizes))
         return frame
 
-    def _page(self) -> Page:
+    def _content(self) -> PlanPage:
         reached = self.reached
-        return plan_page(
-            PlanPage(
-                call=self.call,
-                method=self.method,
-                terms=self.terms,
-                n=self.n,
-                m=self.m,
-                labels=self.labels,
-                epsilons=tuple(t.epsilon(self.shown_delta) for t in self.totals),
-                delta=self.shown_delta,
-                nonprivate=self.nonprivate,
-                relative_error=self.relative_error,
-                std_errors=self.std_errors,
-                bounds=self.bound_sets,
-                target=None if reached is None else dict(reached.target),
-                smallest_mu=None if reached is None else reached.mu,
-                smallest_rows=None if reached is None else reached.rows,
-                rows_nonprivate=None if reached is None else reached.rows_nonprivate,
-                share=self.share,
-            )
+        return PlanPage(
+            call=self.call,
+            method=self.method,
+            terms=self.terms,
+            n=self.n,
+            m=self.m,
+            labels=self.labels,
+            epsilons=tuple(t.epsilon(self.shown_delta) for t in self.totals),
+            delta=self.shown_delta,
+            nonprivate=self.nonprivate,
+            relative_error=self.relative_error,
+            std_errors=self.std_errors,
+            bounds=self.bound_sets,
+            target=None if reached is None else dict(reached.target),
+            smallest_mu=None if reached is None else reached.mu,
+            smallest_rows=None if reached is None else reached.rows,
+            rows_nonprivate=None if reached is None else reached.rows_nonprivate,
+            share=self.share,
         )
+
+    def _page(self) -> Page:
+        return plan_page(self._content())
 
     def __repr__(self) -> str:
         return self._page().to_text()
@@ -171,6 +172,8 @@ class Plan:
     def plot(self, terms: Any = None, intercept: bool = False, ax: Any = None) -> Any:
         """Standard errors against the budget, over those without privacy; returns the axes.
 
+        One line where all coefficients pay alike.
+
         Parameters
         ----------
         terms : str or list of str, optional
@@ -180,4 +183,4 @@ class Plan:
         ax : matplotlib axes, optional
         """
         mus = np.array([t.mu for t in self.totals])
-        return plot_plan(self.terms, mus, self.std_errors, self.nonprivate, terms, intercept, ax)
+        return plot_plan(self._content(), mus, terms, intercept, ax)

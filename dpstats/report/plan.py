@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ from dpstats.report.table import (
     Table,
 )
 
+_ALIKE = 1.02
+"""Ratio up to which curves are drawn as one."""
 _MOST_COLUMNS = 7
 """Budgets beside each other on a page; more follow in further tables."""
 
@@ -186,24 +188,26 @@ def _notes(page: PlanPage) -> list[str]:
     return notes
 
 
-def plot_plan(
-    terms: Sequence[str],
-    mus: Floats,
-    std_errors: Sequence[Floats],
-    nonprivate: Floats,
-    wanted: Any,
-    intercept: bool,
-    ax: Any,
-) -> Any:
-    """Standard errors over those without privacy, against the budget."""
-    kept = chosen(terms, wanted, intercept)
+def plot_plan(page: PlanPage, mus: Floats, wanted: Any, intercept: bool, ax: Any) -> Any:
+    """Standard errors over those without privacy, against the budget.
+
+    Where all coefficients pay alike, as they do when the public rows whiten well, they are one line.
+    """
+    kept = chosen(page.terms, wanted, intercept)
     ax = axes(ax)
     order = np.argsort(mus)
-    table = np.array(std_errors)[order] / nonprivate
-    for j, k in enumerate(kept):
-        ax.plot(mus[order], table[:, k], marker="o", markersize=4, label=terms[k], **line_style(j))
+    table = (np.array(page.std_errors)[order] / page.nonprivate)[:, kept]
+    names = [page.terms[k] for k in kept]
+    known = table[np.isfinite(table).all(axis=1)]
+    if len(kept) > 1 and (known.max(axis=1) <= _ALIKE * known.min(axis=1)).all():
+        table, names = np.median(table, axis=1)[:, None], [f"all {len(kept)} coefficients"]
+    for j, name in enumerate(names):
+        ax.plot(mus[order], table[:, j], marker="o", markersize=4, label=name, **line_style(j))
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_xscale("log")
-    ax.set_xticks(mus[order], [f"{m:.3g}" for m in mus[order]])
+    epsilons = np.array(page.epsilons)[order]
+    ticks = [f"{mu:.3g}\n{e:.3g}" for mu, e in zip(mus[order], epsilons, strict=True)]
+    ax.set_xticks(mus[order], ticks)
     ax.minorticks_off()
-    return finish(ax, "budget (mu)", "standard error over\nthat without privacy")
+    x = f"budget: mu, and epsilon at delta = {format_scalar(page.delta, 3)}"
+    return finish(ax, x, "standard error over\nthat without privacy")
