@@ -26,7 +26,15 @@ from dpstats.errors import (
 )
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.matrices import Floats
-from dpstats.frame import Design, FirstRows, PublicMoments, Reading, Rows, public_moments
+from dpstats.frame import (
+    Design,
+    FirstRows,
+    PublicMoments,
+    Reading,
+    Rows,
+    SpentOn,
+    public_moments,
+)
 from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
@@ -134,15 +142,36 @@ def resolve_public(
     return public
 
 
-def spent_note(moments: PublicMoments | None, total: Privacy) -> tuple[str, ...]:
+def spent_note(moments: PublicMoments | None, asked: Privacy, unit: Unit) -> tuple[str, ...]:
     """Said where the public moments are themselves a private release."""
     if moments is None or moments.spent is None:
         return ()
-    both = math.hypot(moments.spent, total.mu)
-    return (
-        f"The public moments are a private release of their own, at mu = {moments.spent:.4g}: if they "
-        f"describe the same rows, both together cost mu = {both:.4g}.",
+    spent = moments.spent
+    said = f"The public moments are a private release of their own, at mu = {spent.mu:.4g}: " + (
+        "seeded, so that nothing made of them is for release; " if spent.seeded else ""
     )
+    both = both_together(spent, asked.mu, unit)
+    if both is None:
+        return (
+            f"{said}if they describe the same rows, both protect different units, and what they cost "
+            "together is not stated.",
+        )
+    return (f"{said}if they describe the same rows, both together cost mu = {both:.4g}.",)
+
+
+def both_together(spent: SpentOn, mu: float, unit: Unit) -> float | None:
+    """mu of a call for its ``unit``, and of moments that were released before; None where unknown.
+
+    mu adds in squares for one unit. What protects a row at mu protects a person with k rows at k mu;
+    what protects a person protects each row of one, as long as no column decides which rows count:
+    there one row replaced changes two persons.
+    """
+    if (spent.rows, spent.person) == (unit.rows, unit.person):
+        return math.hypot(spent.mu, mu)
+    if spent.person is not None or unit.person is not None:
+        return None
+    times = unit.rows if spent.rows == 1 else 1 if unit.rows <= spent.rows else None
+    return None if times is None else math.hypot(times * spent.mu, mu)
 
 
 def public_rows(design: Design, public: Any) -> PublicRows:

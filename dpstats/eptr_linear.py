@@ -37,7 +37,7 @@ from dpstats.mechanism.least_squares import (
 )
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.unit import Unit
-from dpstats.model import model_items
+from dpstats.model import least_squares_of, model_items
 from dpstats.ptr_call import (
     ALONE,
     Kind,
@@ -193,17 +193,20 @@ def eptr_lm(
         else:
             assert test is not None
             fit = tested(session, geometry, test, eta)
-    notes = fit.notes + delta_note(delta, rows.n) + same_table(public, data)
+    said = delta_note(delta, rows.n) + same_table(public, data)
     model = EptrLinearModel(
         call=call,
         method=method,
         eta=eta,
         sigma_source="public rows",
-        notes=notes,
+        notes=fit.notes + said,
+        qualified=said,
         released=fit.released,
         error=fit.error,
         answers=fit.answers,
         moments_released=fit.moments_released,
-        **model_items(fit, design, moments, rows.n, session, unit, delta),
+        **model_items(
+            fit, design, moments, rows.n, session, unit, delta, least_squares_of(moments)
+        ),
     )
     return charge.released(model)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpstats.errors import ArgumentError, number, shown, unheard
 from dpstats.family import resolve_family
+from dpstats.frame import SpentOn
 from dpstats.mechanism.privacy import Privacy
 from dpstats.model import Model, coefficients_of
 from dpstats.report.etable import Entry, Style, check_level, fits_page
@@ -21,6 +22,7 @@ from dpstats.report.result import Coefficients
 from dpstats.report.table import Page
 
 _PUBLIC = "public alone"
+_RELEASED = "released moments"
 _OPEN = "not private"
 
 
@@ -143,14 +145,16 @@ def _entry(name: str, fit: Any) -> Entry:
         return _open_entry(name, fit)
     p = fit.privacy
     facts: dict[str, Any] = {"Rows": fit.n}
-    if fit.m is not None:
+    if fit.m is not None and fit.public_spent is None:
         facts["Public rows"] = fit.m
     facts |= fit.table_facts()
     if not math.isnan(p.mu):
-        facts["mu (GDP)"] = p.mu
+        upto = f" up to {format_scalar(p.slack, 3)}" if p.slack else ""
+        facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu
     epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
     facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
-    return Entry(name, fit.design.response or "", fit.coefficients, facts | {"Method": fit.method})
+    response = fit.design.response or ""
+    return Entry(name, response, fit.coefficients, facts | {"Method": fit.method})
 
 
 def _open_entry(name: str, fit: Any) -> Entry:
@@ -209,14 +213,19 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
         if any(terms == t and np.array_equal(alone.coef, c) for t, c in seen):
             continue
         seen.append((terms, alone.coef))
-        whose = _PUBLIC if len(models) == 1 else f"{_PUBLIC} {name}"
-        facts: dict[str, Any] = {"Public rows": fit.m or 0, "Method": _PUBLIC}
+        kind = _PUBLIC if fit.public_spent is None else _RELEASED
+        whose = kind if len(models) == 1 else f"{kind} {name}"
+        facts: dict[str, Any] = {"Method": kind}
+        if fit.public_spent is None:
+            facts["Public rows"] = fit.m or 0
+        else:
+            facts["mu (GDP)"] = fit.public_spent.mu
         facts |= replace(fit, estimate=alone).table_facts()
         entries.append(
             Entry(whose, fit.design.response or "", coefficients_of(terms, alone), facts)
         )
     if len(entries) == 1:
-        entries = [replace(entries[0], name=_PUBLIC)]
+        entries = [replace(entries[0], name=str(entries[0].facts["Method"]))]
     if not missing:
         return entries, []
     said = f"Public data say too little for a fit of their own beside {', '.join(missing)}."
@@ -238,24 +247,52 @@ def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
         for _, columns in releases
         if len(columns) > 1
     ]
-    totals = [privacy.total for privacy, _ in releases]
-    plain = all(isinstance(t, Privacy) and not t.slack for t in totals)
-    units = {privacy.unit for privacy, _ in releases}
-    if len(totals) > 1 and plain and len(units) == 1:
-        together = Privacy(math.hypot(*(t.mu for t in totals)))
+    before: list[SpentOn] = []  # public moments that were private releases
+    for _, fit in models:
+        spent = fit.public_spent
+        if spent is not None and not any(spent is other for other in before):
+            before.append(spent)
+    if before:
         notes.append(
-            f"If they describe the same rows, the {len(totals)} releases cost mu = "
-            f"{format_scalar(together.mu, 4)} together (epsilon = "
-            f"{format_scalar(together.epsilon(1e-5), 3)} at delta = 1e-05)."
+            "Public moments that are themselves private releases are counted with the others."
         )
-    return notes
+    units = {(u.rows, u.person, u.together) for u in (p.protected for p, _ in releases)}
+    units |= {(s.rows, s.person, 1) for s in before}
+    return notes + _together([privacy.total for privacy, _ in releases], before, len(units) == 1)
+
+
+def _together(totals: Sequence[Any], before: Sequence[SpentOn], one_unit: bool) -> list[str]:
+    """The cost of all releases, where it is one statement."""
+    count = len(totals) + len(before)
+    if count < 2:
+        return []
+    if not one_unit:
+        return ["Columns protect different units; what they cost together is not stated."]
+    if not all(isinstance(t, Privacy) for t in totals):
+        return ["What the columns cost together is not stated: they do not all add up in mu."]
+    slack = sum(t.slack for t in totals)
+    together = Privacy(math.hypot(*(t.mu for t in totals), *(s.mu for s in before)), slack)
+    upto = f" up to {format_scalar(slack, 3)}" if slack else ""
+    delta = max(1e-5, 10 * slack)
+    return [
+        f"If they describe the same rows, the {count} releases cost mu = "
+        f"{format_scalar(together.mu, 4)}{upto} together (epsilon = "
+        f"{format_scalar(together.epsilon(delta), 3)} at delta = {format_scalar(delta, 3)})."
+    ]
 
 
 def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
     """What a reader must know of single columns."""
-    notes = []
-    if seeded := [name for name, fit in models if fit.privacy.seeded]:
-        notes.append(f"{', '.join(seeded)}: {SEEDED}.")
-    if silent := [name for name, fit in models if not getattr(fit, "released", True)]:
-        notes.append(f"{', '.join(silent)}: no reply; what is shown is the public fit.")
-    return notes
+    said: dict[str, list[str]] = {}
+    for name, fit in models:
+        p = fit.privacy
+        remarks = [SEEDED] if p.seeded else []
+        if not getattr(fit, "released", True):
+            remarks.append("no reply; what is shown is the public fit")
+        if (p.protected.rows, p.protected.person) != (1, None):
+            remarks.append(f"the unit of privacy is {p.unit}")
+        if math.isnan(p.mu):
+            remarks.append("epsilon holds for this release by itself")
+        for remark in (*remarks, *fit.qualified):
+            said.setdefault(remark.rstrip("."), []).append(name)
+    return [f"{', '.join(names)}: {remark}." for remark, names in said.items()]

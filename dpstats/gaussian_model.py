@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpstats.errors import ArgumentError, FormulaError, SchemaError
 from dpstats.estimate.matrices import Floats
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, SpentOn
 from dpstats.gaussian_fit import CovarianceNoise
 from dpstats.report.ellipses import Ellipse, plot_ellipses
 from dpstats.report.gaussian import GaussianPage, print_gaussian, summary_gaussian
@@ -208,7 +208,9 @@ class GaussianModel(Result):
             y = 1 + terms.index(design.response)
             cross, yy = full[place, y], float(full[y, y])
         moments = PublicMoments.declare(asked, schema, gram, m=self._worth(), cross=cross, yy=yy)
-        return replace(moments, spent=self.privacy.mu)
+        unit = self.privacy.protected
+        spent = SpentOn(self.privacy.mu, unit.rows, unit.person, self.privacy.seeded)
+        return replace(moments, spent=spent)
 
     def _worth(self) -> int:
         """The number of rows whose sample covariance would be as exact as the released one."""

@@ -158,8 +158,8 @@ def dp_glm(
         check_size(rows)
         ready = task.prepared(rows.n)
     fit, session = ready.fit_rows(rows, total, make_noise(seed))
-    notes = delta_note(delta, rows.n) + spent_note(moments, asked) + same_table(public, data)
-    return charge.released(glm_model(call, ready, fit, session, notes, unit, delta))
+    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
+    return charge.released(glm_model(call, ready, fit, session, said, unit, delta))
 
 
 def glm_model(
@@ -167,17 +167,18 @@ def glm_model(
     ready: Prepared,
     fit: GlmFit,
     session: FamilySession,
-    notes: tuple[str, ...],
+    said: tuple[str, ...],
     unit: Unit,
     delta: float | None,
 ) -> GlmModel:
-    """The result of a fit and of the session that it has spent."""
+    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
     task = ready.task
     return GlmModel(
         call=call,
         method=task.method,
         eta=task.eta,
-        notes=fit.notes + notes,
+        notes=fit.notes + said,
+        qualified=said,
         family=task.family,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,

@@ -17,6 +17,7 @@ from dpstats.estimate.submodel import wald
 from dpstats.family import Family
 from dpstats.model import Model
 from dpstats.report.glm import GlmPage, ratio_page, summary_page
+from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, z_quantile
 from dpstats.report.table import Page
 
@@ -203,9 +204,9 @@ class GlmModel(Model):
         columns = [frame[name].to_list() for name in frame]
         title = self._ratio_name().replace("_", " ").capitalize()
         ratio, low, high, p_value = columns
-        note = f"Privacy: {self.privacy.line()}"
+        notes = [privacy_line(self.privacy), f"Unit of privacy: {self.privacy.unit}"]
         return ratio_page(
-            title, list(frame.index), ratio, low, high, limit_names(level), p_value, [note]
+            title, list(frame.index), ratio, low, high, limit_names(level), p_value, notes
         )
 
     def _ratio_name(self) -> str:

@@ -342,6 +342,16 @@ def _is_last(
     return scale > plan.fall * before
 
 
+def require_response(moments: PublicMoments) -> None:
+    """Raise unless the papers' algorithm has the public response that it needs."""
+    if moments.cross is None or not moments.yy:
+        raise PublicDataError(
+            "method='pmt' scales the response by its public second moment: give public rows with "
+            "the response, or public_moments of the two-sided formula; method='anchored' can do "
+            "without."
+        )
+
+
 def pmt(
     session: LinearSession, moments: PublicMoments, whitening: Whitening, ridge: float, eta: float
 ) -> LinearFit:
@@ -350,12 +360,9 @@ def pmt(
     Half of the total's mu^2 goes to each of the two mechanisms. Nothing else is released, so the
     residual variance that the standard errors need is that of the public rows.
     """
-    if moments.cross is None or not moments.yy:
-        raise PublicDataError(
-            "method='pmt' scales the response by its public second moment: give public rows with "
-            "the response, or public_moments of the two-sided formula; method='anchored' can do "
-            "without."
-        )
+    require_response(moments)
+    assert moments.cross is not None
+    assert moments.yy is not None
     n, d = session.n, len(moments.terms)
     log_factor = 1 + math.log(2 * n / eta)
     unit = math.sqrt(moments.yy)

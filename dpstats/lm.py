@@ -32,13 +32,13 @@ from dpstats.call import (
 from dpstats.charge import charged, label_of
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
-from dpstats.linear_fit import Extent, LinearFit, LinearTask, fit_rows
+from dpstats.linear_fit import Extent, LinearFit, LinearTask, fit_rows, require_response
 from dpstats.linear_model import LinearModel
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.privacy import resolve_privacy
 from dpstats.mechanism.unit import Unit
-from dpstats.model import model_items
+from dpstats.model import least_squares_of, model_items
 from dpstats.report.linear import METHODS
 
 
@@ -160,6 +160,8 @@ def dp_lm(
         design, extent = _extent(formula, limits, weights, offset)
     else:
         moments = linear_moments(formula, public, weights, offset, limits)
+        if method == "pmt":
+            require_response(moments)
         design = moments.design
     check_response(design)
     check_limits(design, method == "ssp", limits)
@@ -172,8 +174,8 @@ def dp_lm(
         check_size(rows)
     task = LinearTask(method, design, moments, extent, ridge, eta)
     fit, session = fit_rows(task, rows, total, make_noise(seed))
-    notes = delta_note(delta, rows.n) + spent_note(moments, asked) + same_table(public, data)
-    return charge.released(linear_model(call, task, fit, session, notes, unit, delta))
+    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
+    return charge.released(linear_model(call, task, fit, session, said, unit, delta))
 
 
 def linear_model(
@@ -181,18 +183,28 @@ def linear_model(
     task: LinearTask,
     fit: LinearFit,
     session: LinearSession,
-    notes: tuple[str, ...],
+    said: tuple[str, ...],
     unit: Unit,
     delta: float | None,
 ) -> LinearModel:
-    """The result of a fit and of the session that it has spent."""
+    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
     return LinearModel(
         call=call,
         method=task.method,
         eta=task.eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + notes,
-        **model_items(fit, task.design, task.moments, session.n, session, unit, delta),
+        notes=fit.notes + said,
+        qualified=said,
+        **model_items(
+            fit,
+            task.design,
+            task.moments,
+            session.n,
+            session,
+            unit,
+            delta,
+            least_squares_of(task.moments),
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from dpstats.estimate.linear import Estimate, public_least_squares
 from dpstats.estimate.matrices import Floats
 from dpstats.estimate.submodel import penalised_path, restrict, wald
 from dpstats.fit_report import of_persons
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, SpentOn
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.unit import Unit
 from dpstats.report.coefficients import plot_coefficients, plot_path
@@ -56,22 +56,24 @@ def model_items(
     session: Session[Any],
     unit: Unit,
     delta: float | None,
-    public_fit: Estimate | None = None,
+    public_fit: Estimate | None,
 ) -> dict[str, Any]:
     """What every model takes from a fit, its public data and the session that it has spent.
 
-    ``public_fit`` is that of the public rows alone, where it is not least squares.
+    ``public_fit`` is that of the public rows alone. What is made of moments that came from seeded noise
+    is seeded too.
     """
     return {
         "design": design,
         "coefficients": coefficients_of(design.terms, fit.estimate),
         "privacy": PrivacyStatement.of(
-            session.total, session.releases, session.seeded, delta, unit
+            session.total, session.releases, session.seeded or _seeded(moments), delta, unit
         ),
         "estimate": fit.estimate,
         "system": fit.system,
         "public": None if moments is None else moments.gram,
-        "public_fit": public_fit or _public_least_squares(moments),
+        "public_fit": public_fit,
+        "public_spent": None if moments is None else moments.spent,
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
@@ -79,7 +81,12 @@ def model_items(
     }
 
 
-def _public_least_squares(moments: PublicMoments | None) -> Estimate | None:
+def _seeded(moments: PublicMoments | None) -> bool:
+    return moments is not None and moments.spent is not None and moments.spent.seeded
+
+
+def least_squares_of(moments: PublicMoments | None) -> Estimate | None:
+    """Least squares of the public data alone, where they say that much."""
     if moments is None:
         return None
     return public_least_squares(moments.gram, moments.cross, moments.yy, moments.m)
@@ -98,12 +105,15 @@ class Model(Result):
     system: ReleasedSystem | None
     public: Floats | None
     public_fit: Estimate | None
+    public_spent: SpentOn | None
     n: int
     m: int | None
     dropped: int
     eta: float
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
+    qualified: tuple[str, ...]
+    """Those of the notes that qualify the guarantee: whatever is made of the fit keeps them."""
 
     @abstractmethod
     def _page(self, with_bounds: bool) -> ModelPage:
@@ -120,7 +130,7 @@ class Model(Result):
             "diagnostics": self.details,
             "n": self.n,
             "filled": self.estimate.n,
-            "m": self.m,
+            "m": None if self.public_spent is not None else self.m,
             "dropped": self.dropped,
             "notes": self.notes,
         }
@@ -213,12 +223,24 @@ class Model(Result):
     @property
     def __maketables_stat_labels__(self) -> dict[str, str]:
         """For maketables: labels of what it does not know."""
-        return {"mu": "mu (GDP)", "epsilon": "epsilon", "delta": "delta", "method": "Method"}
+        return {
+            "mu": "mu (GDP)",
+            "slack": "mu holds up to delta0",
+            "epsilon": "epsilon",
+            "delta": "delta",
+            "unit": "Unit of privacy",
+            "seeded": "Seeded: not for release",
+            "method": "Method",
+        }
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
         """For maketables: what a table shows unless told otherwise."""
-        return ["N", *(["r2"] if "r_squared" in self.glance() else []), "mu", "epsilon", "delta"]
+        glance = self.glance().iloc[0].to_dict()
+        some = ["r2"] if "r_squared" in glance else []
+        slack = ["slack"] if glance["slack"] else []
+        seeded = ["seeded"] if glance["seeded"] else []
+        return ["N", *some, "mu", *slack, "epsilon", "delta", "unit", *seeded]
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
@@ -254,7 +276,7 @@ class Model(Result):
             estimate=estimate,
             public_fit=alone,
             system=None,
-            notes=(self._submodel_note,),
+            notes=(self._submodel_note, *self.qualified),
         )
 
     def path(

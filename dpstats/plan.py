@@ -46,7 +46,13 @@ from dpstats.mechanism.unit import Unit
 from dpstats.model import Model
 from dpstats.plan_rehearsal import ExpectedRows, Rehearsal
 from dpstats.plan_result import Plan, Reached
-from dpstats.plan_search import Wanted, rows_without_privacy, smallest_mu, smallest_n, wanted
+from dpstats.plan_search import (
+    Wanted,
+    rows_by_budget,
+    rows_without_privacy,
+    smallest_mu,
+    wanted,
+)
 
 _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20
@@ -236,7 +242,7 @@ def _plan(
         reached = Reached(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
             mu=smallest_mu(rehearsal, n, aim),
-            rows=tuple(smallest_n(rehearsal, n, total, aim) for _, total in totals),
+            rows=rows_by_budget(rehearsal, n, [total for _, total in totals], aim),
             rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
         )
     return Plan(
@@ -248,6 +254,7 @@ def _plan(
         labels=tuple(label for label, _ in totals),
         totals=tuple(total for _, total in totals),
         std_errors=tuple(p.std_error for p in found),
+        silent=tuple(p.silent for p in found),
         nonprivate=nonprivate,
         relative_error=sure,
         bound_sets=tuple(p.bounds for p in found),
@@ -372,9 +379,12 @@ def _short(value: Any) -> str:
 
 
 def _check_rows(n: Any) -> int:
-    rows = whole(n, 1)
+    size = number(n)
+    rows = whole(int(size) if size is not None and size.is_integer() else n, 1)
     if rows is None or rows > 10**12:
-        raise ArgumentError(f"n must be the number of private rows, 1 or more, not {shown(n)}.")
+        raise ArgumentError(
+            f"n must be the number of private rows, a whole number from 1 to 10^12, not {shown(n)}."
+        )
     return rows
 
 

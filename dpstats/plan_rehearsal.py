@@ -26,9 +26,9 @@ from dpstats.model import Model
 from dpstats.report.privacy import PrivacyStatement
 
 _T = TypeVar("_T")
-_LARGEST = 1_000_000
+_LARGEST = 400_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
-_REPEATS = 3
+_REPEATS = 5
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,10 @@ class Predicted:
     n : int
     total : Privacy
     sampling, privacy : (d,) arrays
-        The two parts of the variances of the coefficients; NaN where the fit would give none.
+        The two parts of the variances of the coefficients, medians over the fits that give errors; NaN
+        where most of them give none.
+    silent : float
+        Share of the fits that give no errors.
     bounds : tuple of Bound
         What one of the rehearsed fits states.
     """
@@ -88,6 +91,7 @@ class Predicted:
     total: Privacy
     sampling: Floats
     privacy: Floats
+    silent: float
     bounds: tuple[Bound, ...]
 
     @property
@@ -129,14 +133,21 @@ class Rehearsal:
             rows = self.population.rows(few, np.random.default_rng([seed, 17]))
             raised = Privacy(total.mu * counting / few)
             models.append(self.fitting(ExpectedRows(rows), raised, seed))
-        sampling = np.median([np.diag(m.coefficients.sampling) for m in models], axis=0)
-        privacy = np.median([np.diag(m.coefficients.privacy) for m in models], axis=0)
+        parts = np.array(
+            [[np.diag(m.coefficients.sampling), np.diag(m.coefficients.privacy)] for m in models]
+        )
+        known = parts[np.isfinite(parts).all(axis=(1, 2))]
+        silent = 1 - len(known) / len(models)
+        sampling, privacy = np.full((2, self.d), np.nan)
+        if silent <= 0.5:
+            sampling, privacy = np.median(known, axis=0)
         back = few / counting
         return Predicted(
             n,
             total,
             self.undone * back * sampling,
             self.undone * privacy,
+            silent,
             _scaled(models[0], total, counting, back)._bounds(),
         )
 

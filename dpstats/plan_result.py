@@ -36,7 +36,7 @@ class Reached:
     target: Mapping[str, float]
     mu: float | None
     rows: tuple[int | None, ...]
-    rows_nonprivate: int
+    rows_nonprivate: int | None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,7 +54,9 @@ class Plan:
         The budgets as they were given.
     totals : tuple of Privacy
     std_errors : tuple of (d,) arrays
-        NaN where the fit would give none.
+        NaN where most fits would give none.
+    silent : tuple of float
+        Share of the rehearsed fits that gave no standard errors, for every budget.
     nonprivate : (d,) array
         Standard errors without privacy.
     relative_error : (d,) array
@@ -75,6 +77,7 @@ class Plan:
     labels: tuple[str, ...]
     totals: tuple[Privacy, ...]
     std_errors: tuple[Floats, ...]
+    silent: tuple[float, ...]
     nonprivate: Floats
     relative_error: Floats
     bound_sets: tuple[tuple[Bound, ...], ...]
@@ -136,6 +139,7 @@ class Plan:
             nonprivate=self.nonprivate,
             relative_error=self.relative_error,
             std_errors=self.std_errors,
+            silent=self.silent,
             bounds=self.bound_sets,
             target=None if reached is None else dict(reached.target),
             smallest_mu=None if reached is None else reached.mu,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,8 @@ from dpstats.mechanism.privacy import Privacy
 from dpstats.plan_rehearsal import Predicted, Rehearsal
 
 _MOST_MU, _LEAST_MU = 100.0, 1e-4
-_MOST_ROWS = 10**11
-_TRIES = 12
-_NEAR = 0.01
+_MOST_ROWS = 1e9
+_NEAR = 1.03
 
 
 @dataclass(frozen=True)
@@ -66,47 +65,68 @@ def _target(value: Any) -> float:
 
 
 def smallest_mu(rehearsal: Rehearsal, n: int, aim: Wanted) -> float | None:
-    """The smallest mu at which n rows are expected to reach the aim; None where none does.
+    """The smallest mu from which on n rows are expected to reach the aim; None where none does.
 
     The privacy part of a variance is about proportional to 1/mu^2: each rehearsal says how much smaller
     or larger mu should be.
     """
-    mu, best = 1.0, None
-    for _ in range(_TRIES):
+
+    def attempt(mu: float) -> tuple[bool, float | None]:
         found = rehearsal.at(n, Privacy(mu))
+        if not aim.met(found.std_error):
+            return False, None
         left = aim.values**2 - found.sampling
-        if not (np.isfinite(found.std_error).all() and (left > 0).all()):
-            if mu >= _MOST_MU:
-                return best
-            mu = min(4 * mu, _MOST_MU)
-            continue
-        factor = math.sqrt(float((found.privacy / left).max()))
-        if factor <= 1:
-            best = mu
-        if abs(math.log(max(factor, 1e-9))) < _NEAR or (factor < 1 and mu <= _LEAST_MU):
-            break
-        mu = min(max(mu * min(max(factor, 1 / 16), 16), _LEAST_MU), _MOST_MU)
-    return _rounded_up(mu, 2)
+        return True, math.sqrt(float((found.privacy / left).max()))
+
+    found = _smallest(attempt, 1.0, _LEAST_MU, _MOST_MU)
+    return None if found is None else _rounded_up(found, 2)
 
 
 def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Wanted) -> int | None:
-    """The smallest number of rows at which this total is expected to reach the aim.
+    """The smallest number of rows from which on this total is expected to reach the aim.
 
-    A variance is about s/n + p/n^2, sampling and privacy: each rehearsal gives both.
+    A variance is about s/n + p/n^2, sampling and privacy: each rehearsal gives both. None beyond a
+    thousand million.
     """
-    rows = n
-    for _ in range(_TRIES):
-        found = rehearsal.at(rows, total)
+
+    def attempt(rows: float) -> tuple[bool, float | None]:
+        found = rehearsal.at(math.ceil(rows), total)
         if not np.isfinite(found.std_error).all():
-            rows *= 4
-            continue
-        factor = float(_fraction(found, aim).min())
-        rows = max(math.ceil(rows / factor), rehearsal.d + 2)
-        if rows > _MOST_ROWS:
+            return False, None
+        return aim.met(found.std_error), 1 / float(_fraction(found, aim).min())
+
+    rows = _smallest(attempt, float(n), rehearsal.d + 2.0, _MOST_ROWS)
+    return None if rows is None else round(_rounded_up(rows, 3))
+
+
+def _smallest(
+    attempt: Callable[[float], tuple[bool, float | None]], start: float, least: float, most: float
+) -> float | None:
+    """The lower end, to 3 %, of the range of values that succeed and reaches up to large ones.
+
+    ``attempt`` says whether a value succeeds, and by which factor it should change for it to do so just.
+    """
+    lower, value = None, start
+    done, factor = attempt(value)
+    while not done:
+        if value >= most:
             return None
-        if abs(math.log(factor)) < _NEAR or (factor > 1 and rows == rehearsal.d + 2):
-            break
-    return round(_rounded_up(float(rows), 3))
+        lower = value
+        value = min(value * min(max(1.01 * (factor or 2.0), 1.05), 16.0), most)
+        done, factor = attempt(value)
+    while value > least and (lower is None or value / lower > _NEAR):
+        guess = value * max(1.01 * (factor or 0.5), 1 / 16)
+        if lower is None:
+            guess = min(guess, value / _NEAR)
+        elif not lower * 1.005 < guess < value / 1.01:
+            guess = math.sqrt(lower * value)
+        guess = max(guess, least)
+        done, hint = attempt(guess)
+        if done:
+            value, factor = guess, hint
+        else:
+            lower = guess
+    return value
 
 
 def _fraction(found: Predicted, aim: Wanted) -> Floats:
@@ -118,10 +138,26 @@ def _fraction(found: Predicted, aim: Wanted) -> Floats:
     return np.where(finite, u, np.inf)
 
 
-def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int:
-    """Rows at which a fit without privacy would reach the aim."""
+def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int | None:
+    """Rows at which a fit without privacy would reach the aim; None beyond a thousand million."""
     factor = float(((nonprivate / aim.values) ** 2).max())
-    return round(_rounded_up(max(n * factor, len(nonprivate) + 1.0), 3))
+    rows = max(n * factor, len(nonprivate) + 2.0)
+    return None if rows > _MOST_ROWS else round(_rounded_up(rows, 3))
+
+
+def rows_by_budget(
+    rehearsal: Rehearsal, n: int, totals: Sequence[Privacy], aim: Wanted
+) -> tuple[int | None, ...]:
+    """`smallest_n` of every budget, so that no larger budget needs more rows."""
+    out: list[int | None] = [None] * len(totals)
+    most: int | None = None
+    for k in sorted(range(len(totals)), key=lambda k: -totals[k].mu):
+        found = smallest_n(rehearsal, most or n, totals[k], aim)
+        if found is None:
+            break  # nor do smaller budgets reach it
+        most = found if most is None else max(most, found)
+        out[k] = most
+    return tuple(out)
 
 
 def _rounded_up(value: float, digits: int) -> float:

@@ -119,11 +119,53 @@ def test_what_was_spent_is_added_up_where_it_adds_up() -> None:
     assert "seeded: not for release" in text
     public, private = fair()
     answer = eptr_lm(FORMULA, private, public, epsilon=1, delta=1e-5, seed=1)
-    assert "together" not in str(etable([one, answer]))
+    text = " ".join(str(etable([one, answer])).split())
+    assert "0.2645 up to 2e-06" in text
+    assert f"mu = {np.hypot(1, answer.privacy.mu):.4g} up to 2e-06 together" in text
+    person = dp_lm(FORMULA, private, public=public, mu=1, rows_per_person=2, seed=1)
+    text = " ".join(str(etable([one, person])).split())
+    assert "protect different units; what they cost together is not stated" in text
+    assert "(2): the unit of privacy is one person replaced by another" in text
     alike = private.iloc[:400].assign(age=30.0)
     silent = eptr_lm(FORMULA, alike, public, epsilon=0.3, delta=1e-5, method="ptr", seed=1)
     assert not silent.released
     assert "no reply; what is shown is the public fit" in str(etable(silent))
+
+
+def test_what_qualifies_the_guarantee_is_said_of_sub_models_and_in_tables() -> None:
+    private = fair()[1]
+    fit = dp_lm(FORMULA, private, public=private, mu=1, seed=1)
+    small = fit.update("~ . - age")
+    for page in (str(small), str(small.summary()), str(etable([fit, small]))):
+        assert "The public sample is the private table itself" in " ".join(page.split())
+
+
+def test_moments_of_a_family_are_no_least_squares_fit() -> None:
+    public, private = (t.assign(affair=(t.affairs > 0).astype(float)) for t in fair())
+    moments = public_moments("affair ~ age", public)
+    fit = dp_glm("affair ~ age", private, public=moments, mu=1, seed=1)
+    assert fit.public_fit is None
+    assert "say too little for a fit of their own" in str(etable(fit, public=True))
+
+
+def test_options_in_a_with_block_are_of_its_thread_alone() -> None:
+    import threading
+
+    inside, seen = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with dpstats.options(digits=2):
+            inside.set()
+            seen.wait(5)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(5)
+    with dpstats.options(stars=False):
+        assert dpstats.options.digits is None
+    seen.set()
+    thread.join()
+    assert (dpstats.options.digits, dpstats.options.stars) == (None, True)
 
 
 def test_options_are_the_defaults_and_come_back() -> None:
@@ -233,3 +275,4 @@ def test_maketables_finds_what_it_asks_for() -> None:
     keys = fits()[2].__maketables_default_stat_keys__
     assert "r2" not in keys
     assert all(fits()[2].__maketables_stat__(k) is not None for k in keys)
+    assert "seeded" in keys  # these fits are

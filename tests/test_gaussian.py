@@ -21,7 +21,8 @@ import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
 
-from dpstats import PublicMoments, dp_lm, dp_mean, dp_mvnorm, public_moments
+from dpstats import PublicMoments, dp_lm, dp_mean, dp_mvnorm, etable, public_moments
+from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
 from tests.test_eptr_lm import values_read
 from tests.test_lm import found_rows
@@ -704,7 +705,8 @@ def test_samples_have_a_seed(seed: Any) -> None:
 def test_a_release_serves_a_regression() -> None:
     formula = "x1 ~ x2 + x3"
     moments = mvnorm(rho=2).to_moments(formula)
-    assert moments.spent == pytest.approx(2.0)
+    assert moments.spent is not None
+    assert moments.spent.mu == pytest.approx(2.0)
     exact = smf.ols(formula, DATA).fit()
     real = dp_lm(formula, DATA, public=public_moments(formula, make(2000, 7)), mu=1, seed=4)
     found = dp_lm(formula, DATA, public=moments, mu=1, seed=4)
@@ -1189,3 +1191,63 @@ def test_hostile_private_data_never_raise_or_warn(name: str, budget: str, way: s
     if found.noise is not None:
         assert np.isfinite(found.cov_se).all().all()
         assert found.to_moments("x1 ~ x2 + x3").gram.shape == (3, 3)
+
+
+def _released_moments(**options: Any) -> PublicMoments:
+    public, private = fair()
+    columns = ["age", "educ", "religious"]
+    fit = dp_mvnorm(columns, private, public=public, mu=1, **options)
+    return fit.to_moments("educ ~ age + religious")
+
+
+def test_a_seed_of_released_moments_marks_what_is_made_of_them() -> None:
+    private = fair()[1]
+    moments = PublicMoments.from_json(_released_moments(seed=1).to_json())
+    fit = dp_lm("educ ~ age + religious", private, public=moments, mu=1)
+    assert fit.privacy.seeded
+    assert "seeded, so that nothing made of them is for release" in " ".join(fit.notes)
+    assert "not for release" in str(fit.summary())
+    assert fit.update("~ . - age").privacy.seeded
+    honest = dp_lm("educ ~ age + religious", private, public=_released_moments(), mu=1)
+    assert not honest.privacy.seeded
+
+
+@pytest.mark.parametrize(
+    ("moments_rows", "rows", "together"),
+    [(1, 1, math.hypot(1, 1)), (1, 3, math.hypot(3, 1)), (3, 3, math.hypot(1, 1)), (3, 1, 2**0.5)],
+)
+def test_what_moments_and_a_fit_cost_together_is_for_one_unit(
+    moments_rows: int, rows: int, together: float
+) -> None:
+    moments = _released_moments(seed=1, rows_per_person=moments_rows)
+    formula = "educ ~ age + religious"
+    fit = dp_lm(formula, fair()[1], public=moments, mu=1, rows_per_person=rows, seed=1)
+    assert f"both together cost mu = {together:.4g}" in " ".join(fit.notes)
+    small = fit.update("~ . - age")
+    assert f"both together cost mu = {together:.4g}" in " ".join(small.notes)
+
+
+def test_where_units_differ_no_joint_total_is_stated() -> None:
+    formula, private = "educ ~ age + religious", fair()[1].assign(who=np.arange(6048) // 2)
+    moments = _released_moments(seed=1)
+    fit = dp_lm(formula, private, public=moments, mu=1, rows_per_person=2, person="who", seed=1)
+    assert "together is not stated" in " ".join(fit.notes)
+    fit = dp_lm(
+        formula, private, public=_released_moments(seed=1, rows_per_person=2), mu=1, seed=1,
+        rows_per_person=3,
+    )  # fmt: skip
+    assert "together is not stated" in " ".join(fit.notes)
+
+
+def test_a_table_counts_released_moments_with_the_fits() -> None:
+    moments = _released_moments(seed=1)
+    private = fair()[1]
+    one = dp_lm("educ ~ age + religious", private, public=moments, mu=1, seed=1)
+    two = dp_lm("educ ~ age + religious", private, public=moments, mu=1, seed=2)
+    page = etable([one, two], public=True)
+    text = " ".join(str(page).split())
+    assert f"the 3 releases cost mu = {3**0.5:.4g} together" in text
+    assert "released moments" in text
+    assert "public alone" not in text
+    assert "Public rows" not in text
+    assert "public" not in str(one.summary()).split("Privacy:")[0].split("Rows:")[1].split("\n")[0]

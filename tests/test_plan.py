@@ -231,3 +231,25 @@ def test_a_family_without_a_law_needs_rows() -> None:
         plan_glm("age ~ religious", moments, 1000, family="gamma")
     plan = plan_glm("age ~ religious", positive, 1000, 1, family="gamma")
     assert np.isfinite(plan.std_errors[0]).all()
+
+
+def test_what_is_needed_falls_in_the_budget_and_in_the_target() -> None:
+    public, budgets = fair()[0], [0.1, 0.25, 1]
+    plans = [
+        plan_lm(LINEAR, public, 6048, budgets, target_se={"religious": target})
+        for target in (0.05, 0.03)
+    ]
+    for plan in plans:
+        assert plan.smallest_n().is_monotonic_decreasing
+        target = 0.05 if plan is plans[0] else 0.03
+        for n, errors in zip(plan.smallest_n(), plan.std_errors, strict=True):
+            if errors[4] <= target:  # what the table itself says
+                assert n <= 6048
+    assert plans[0].smallest_mu < plans[1].smallest_mu
+    assert (plans[0].smallest_n() < plans[1].smallest_n()).all()
+
+
+def test_a_budget_at_which_fits_may_give_no_errors_is_said_to_be_one() -> None:
+    plan = plan_lm(LINEAR, fair()[0], 6048, [0.01, 1])
+    assert plan.silent[0] > 0 == plan.silent[1]
+    assert "fits without errors" in repr(plan)

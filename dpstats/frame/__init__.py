@@ -14,7 +14,7 @@ from dpstats.frame.classes import (
     points_formula,
 )
 from dpstats.frame.design import Design
-from dpstats.frame.moments import PublicMoments, public_moments
+from dpstats.frame.moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.reading import Reading
 from dpstats.frame.rows import Block, Rows
@@ -26,6 +26,7 @@ __all__ = [
     "PublicMoments",
     "Reading",
     "Rows",
+    "SpentOn",
     "check_columns",
     "curve_formula",
     "declare_classes",

@@ -19,6 +19,7 @@ from dpstats.errors import (
     numbers,
     require_sizes,
     shown,
+    whole,
 )
 from dpstats.frame.design import Design
 from dpstats.frame.rows import encode
@@ -32,6 +33,28 @@ Array = npt.NDArray[np.float64]
 _RANK_TOLERANCE = 1e-10
 # of a second moment: what is computed from it is still finite
 _LARGEST = 1e200
+
+
+@dataclass(frozen=True)
+class SpentOn:
+    """The private release that moments are, where they are one.
+
+    Attributes
+    ----------
+    mu : float
+        Gaussian DP for whom it protects.
+    rows : int
+        Rows of a person that it protects.
+    person : str or None
+        The column that named persons; None when there was none.
+    seeded : bool
+        Whether its noise came from a seed: what is made of it is not for release.
+    """
+
+    mu: float
+    rows: int = 1
+    person: str | None = None
+    seeded: bool = False
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,8 +74,8 @@ class PublicMoments:
         (1/m) sum of w (y - offset)^2.
     dropped : int
         Public rows left out: missing, not finite, or of an unknown level.
-    spent : float or None
-        Privacy, as mu of Gaussian DP, that was spent on them where they are a private release.
+    spent : SpentOn or None
+        What was spent on them, where they are a private release.
     ridged : bool
         Whether a ridge stands in for what the sample does not tell (`with_ridge`).
     """
@@ -63,7 +86,7 @@ class PublicMoments:
     cross: Array | None
     yy: float | None
     dropped: int = 0
-    spent: float | None = None
+    spent: SpentOn | None = None
     ridged: bool = False
 
     @property
@@ -80,7 +103,8 @@ class PublicMoments:
         size = "declared" if self.m is None else f"{self.m} public rows"
         left_out = f", {self.dropped} left out" if self.dropped else ""
         if self.spent is not None:
-            size = f"a private release, mu = {self.spent:.4g}"
+            seeded = "; seeded: not for release" if self.spent.seeded else ""
+            size = f"a private release, mu = {self.spent.mu:.4g}{seeded}"
         return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
 
     def with_ridge(self, share: float) -> PublicMoments:
@@ -156,7 +180,7 @@ class PublicMoments:
                 "cross": None if self.cross is None else self.cross.tolist(),
                 "yy": self.yy,
                 "dropped": self.dropped,
-                "spent": self.spent,
+                "spent": None if self.spent is None else vars(self.spent),
                 "ridged": self.ridged,
             },
             allow_nan=False,
@@ -293,12 +317,24 @@ def _computable(values: Array) -> bool:
     return bool((np.abs(values) < _LARGEST).all())
 
 
+def _loaded_spent(saved: Any) -> SpentOn | None:
+    """What was spent on moments, from JSON; raises whatever it may."""
+    if saved is None:
+        return None
+    spent = SpentOn(**saved)
+    mu, rows, person = number(spent.mu), whole(spent.rows, 1), spent.person
+    known = mu is not None and 0 <= mu < np.inf and rows is not None
+    if not known or not isinstance(person, str | None) or type(spent.seeded) is not bool:
+        raise ValueError
+    return spent
+
+
 def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     """Moments from JSON, checked in all that is used later; raises whatever it may."""
     design = Design.from_dict(saved["design"])
     d, m, dropped = len(design.terms), saved["m"], saved["dropped"]
     gram, cross, yy = saved["gram"], saved["cross"], saved["yy"]
-    spent = saved.get("spent")
+    spent = _loaded_spent(saved.get("spent"))
     if json.loads(json.dumps(design.to_dict())) != saved["design"]:
         raise ValueError
     _require_encoding(design)
@@ -307,10 +343,9 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
             raise ValueError
     if dropped is None or (cross is None) != (yy is None) or (cross and design.response is None):
         raise ValueError
-    for value in (yy, spent):
-        found = number(value)
-        if value is not None and (found is None or not 0 <= found < np.inf):
-            raise ValueError
+    found = number(yy)
+    if yy is not None and (found is None or not 0 <= found < np.inf):
+        raise ValueError
     matrix = _shaped(gram, (d, d))
     vector = None if cross is None else _shaped(cross, (d,))
     _check_moments(matrix, vector, yy)

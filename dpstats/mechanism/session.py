@@ -17,7 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpstats.errors import DPStatsError, PassError, SchemaError
+from dpstats.errors import DPStatsError, PassError, PrivacyError, SchemaError
 from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
@@ -86,7 +86,7 @@ class Session(Generic[_Rows]):
         if isinstance(error, DPStatsError | KeyboardInterrupt):
             # the frames within hold totals without noise; debuggers and reporters show such values
             error.__traceback__ = error.__context__ = None
-        if isinstance(error, PassError | SchemaError):
+        if isinstance(error, PassError | PrivacyError | SchemaError):
             error.args = (f"{error} {self._spent_so_far()}",)
 
     def _spent_so_far(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from dpstats.errors import ArgumentError, number, shown, whole
@@ -36,46 +38,62 @@ class Options:
     options(digits=2, stars=False)
     """
 
-    def __init__(self) -> None:
-        self._digits: int | None = None
-        self._stars: bool | tuple[float, ...] = True
-
     def __repr__(self) -> str:
-        return f"options(digits={self._digits}, stars={self._stars})"
+        return f"options(digits={self.digits}, stars={self.stars})"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("digits", "stars", "_digits", "_stars"):
+        if name not in ("digits", "stars"):
             raise ArgumentError(f"there is no option {name!r}; there are digits and stars.")
-        super().__setattr__(name, value)
+        _change(name, value)
 
     @property
     def digits(self) -> int | None:
         """Significant digits, or None."""
-        return self._digits
-
-    @digits.setter
-    def digits(self, value: int | None) -> None:
-        self._digits = check_digits(value)
+        return _now().digits
 
     @property
     def stars(self) -> bool | tuple[float, ...]:
         """Whether there are stars, or their levels."""
-        return self._stars
-
-    @stars.setter
-    def stars(self, value: bool | Sequence[float]) -> None:
-        self._stars = check_stars(value)
+        return _now().stars
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Options]:
-        """The options changed for a while: ``with dpstats.options(digits=3): ...``."""
-        before = self._digits, self._stars
+        """The options changed for a while, here alone: ``with dpstats.options(digits=3): ...``."""
+        token = _LOCAL.set(_now())
         try:
             for name, value in changes.items():
                 setattr(self, name, value)
             yield self
         finally:
-            self._digits, self._stars = before
+            _LOCAL.reset(token)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    digits: int | None = None
+    stars: bool | tuple[float, ...] = True
+
+
+_session = _Choice()
+_LOCAL: ContextVar[_Choice | None] = ContextVar("dpstats options of a with block", default=None)
+
+
+def _now() -> _Choice:
+    """What holds: in a with block, for its thread or task alone, its own choice."""
+    return _LOCAL.get() or _session
+
+
+def _change(name: str, value: Any) -> None:
+    global _session
+    now = _now()
+    if name == "digits":
+        found = _Choice(check_digits(value), now.stars)
+    else:
+        found = _Choice(now.digits, check_stars(value))
+    if _LOCAL.get() is None:
+        _session = found
+    else:
+        _LOCAL.set(found)
 
 
 def check_digits(value: Any) -> int | None:

@@ -44,6 +44,8 @@ class PlanPage:
     relative_error : (d,) array
         Of the predictions, from so many public rows; NaN where that is not known.
     std_errors : tuple of (d,) arrays
+    silent : tuple of float
+        Share of fits that would give no standard errors.
     bounds : tuple of tuple of Bound
         For every budget.
     target : mapping or None
@@ -65,6 +67,7 @@ class PlanPage:
     nonprivate: Floats
     relative_error: Floats
     std_errors: tuple[Floats, ...]
+    silent: tuple[float, ...]
     bounds: tuple[tuple[Bound, ...], ...]
     target: Mapping[str, float] | None
     smallest_mu: float | None
@@ -91,23 +94,29 @@ def _errors(page: PlanPage, part: slice) -> Table:
     labels, errors = page.labels[part], page.std_errors[part]
     ratios = [_typical_ratio(e, page.nonprivate) for e in errors]
     below = ["over no privacy", f"epsilon at delta = {format_scalar(page.delta, 3)}"]
+    silent = page.silent[part]
+    if any(page.silent):
+        below.append("fits without errors")
     columns = [
         Column("", [*page.terms, *below], align="l", csv_name="term"),
         Column(
             "no privacy",
-            [*_numbers(page.nonprivate), "1.00", ""],
-            [*gaps(page.nonprivate), 1.0, None],
+            [*_numbers(page.nonprivate), "1.00", "", ""][: len(page.terms) + len(below)],
+            [*gaps(page.nonprivate), 1.0, None, None][: len(page.terms) + len(below)],
         ),
     ]
-    for label, found, ratio, epsilon in zip(
-        labels, errors, ratios, page.epsilons[part], strict=True
+    for label, found, ratio, epsilon, without in zip(
+        labels, errors, ratios, page.epsilons[part], silent, strict=True
     ):
         last = [or_na(ratio) if ratio >= 10 else _two_places(ratio), format_scalar(epsilon, 3)]
         raw = [*gaps(found), *gaps([ratio]), epsilon]
+        if any(page.silent):
+            last.append(f"{100 * without:.0f} %")
+            raw.append(without)
         columns.append(Column(label, [*_numbers(found), *last], raw))
     if not np.isnan(page.relative_error).any():
         rough = [f"{min(100 * v, 999):.0f} %" for v in page.relative_error]
-        columns.append(Column("known to", [*rough, "", ""], in_csv=False))
+        columns.append(Column("known to", [*rough, *[""] * len(below)], in_csv=False))
     return Table.from_columns(columns, main=part.start == 0)
 
 
@@ -135,7 +144,7 @@ def _target(page: PlanPage) -> list[Part]:
     )
     if page.smallest_mu is not None:
         mu = f"mu = {format_scalar(page.smallest_mu, 3)} for {page.n} rows"
-    elif page.rows_nonprivate is not None and page.rows_nonprivate > page.n:
+    elif page.rows_nonprivate is None or page.rows_nonprivate > page.n:
         mu = f"none: {page.n} rows are too few without privacy as well"
     else:
         mu = f"none up to mu = 100 for {page.n} rows"
@@ -144,7 +153,7 @@ def _target(page: PlanPage) -> list[Part]:
     table = Table.from_columns(
         [
             Column("Budget", ["no privacy", *page.labels], align="l", csv_name="budget"),
-            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
+            Column("rows needed", ["more than 1e+09" if r is None else str(r) for r in rows], rows),
         ]
     )
     return [said, table]
@@ -184,7 +193,7 @@ def _notes(page: PlanPage) -> list[str]:
             "expected among the private ones."
         )
     if any(np.isnan(e).any() for e in page.std_errors):
-        notes.append("NA: noise would drown the design, and the fit would give no standard errors.")
+        notes.append("NA: in most fits noise would drown the design, and no errors would be given.")
     return notes
 
 

@@ -124,6 +124,8 @@ class Released:
             "rho": [self.privacy.rho],
             "epsilon": [self.privacy.epsilon(self.privacy.shown_delta)],
             "delta": [self.privacy.shown_delta],
+            "slack": [self.privacy.slack],
+            "unit": [self.privacy.unit],
             "method": [self.method],
             "seeded": [self.privacy.seeded],
         }

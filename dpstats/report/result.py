@@ -130,6 +130,8 @@ class Result(Released):
                 "sampling": _json_numbers(c.sampling),
                 "privacy": _json_numbers(c.privacy),
                 "mu": self.privacy.mu,
+                "slack": self.privacy.slack,
+                "unit": self.privacy.unit,
                 "seeded": self.privacy.seeded,
                 "mechanisms": self.privacy.mechanisms.to_dict(orient="records"),
                 "glance": {k: _plain(v) for k, v in self.glance().iloc[0].to_dict().items()},

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import PublicMoments, public_moments
+from dpstats.frame import PublicMoments, SpentOn, public_moments
 
 
 def test_moments_are_the_means_of_products(clean):
@@ -146,14 +146,14 @@ def test_what_was_spent_on_moments_travels_with_them(clean):
     found = public_moments("y ~ x + g", clean)
     assert found.spent is None
     assert json.loads(found.to_json())["spent"] is None
-    paid = replace(found, spent=0.7)
-    assert "a private release, mu = 0.7" in repr(paid)
+    paid = replace(found, spent=SpentOn(0.7, 3, None, True))
+    assert "a private release, mu = 0.7; seeded: not for release" in repr(paid)
     assert "private release" not in repr(found)
     for again in (PublicMoments.from_json(paid.to_json()), pickle.loads(pickle.dumps(paid))):
-        assert again.spent == 0.7
+        assert again.spent == paid.spent
         assert again.gram.tobytes() == found.gram.tobytes()
     assert PublicMoments.from_json(found.to_json()).spent is None
-    assert paid.with_ridge(0.01).spent == 0.7
+    assert paid.with_ridge(0.01).spent == paid.spent
 
 
 def test_moments_written_before_spending_was_noted_are_read(clean):
