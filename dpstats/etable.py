@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpstats.errors import ArgumentError, number, shown, unheard
 from dpstats.family import resolve_family
@@ -55,9 +56,10 @@ def etable(
     interval : bool
         Intervals of this ``level`` below the estimates, rather than standard errors.
     level : float
+        Of the intervals.
     public : bool
         Also the fits of the public rows alone (one column where several fits share it).
-    nonprivate : statsmodels result, or list of them, optional
+    nonprivate : statsmodels result, list of them, or mapping from names, optional
         For teaching: columns without privacy, and the note that such a table is not for release.
 
     Returns
@@ -96,6 +98,12 @@ def etable(
     (1), (2) are computed from one release, which was paid for once.
     (1), (2): seeded: not for release.
     """
+    if not isinstance(public, bool):
+        raise ArgumentError(
+            "public=True adds the fits of public rows, which the fits hold; no table is needed."
+        )
+    if number(level) != 0.95 and not interval:
+        raise ArgumentError("level= goes with interval=True.")
     given = _named(fits, names)
     style = Style.of(
         check_digits(digits if digits is not None else options.digits),
@@ -109,14 +117,21 @@ def etable(
         alone, said = _public_columns(models)
         entries += alone
         notes += said
-    others = _list(nonprivate) if nonprivate is not None else []
-    entries += [
-        _open_entry(_OPEN if len(others) == 1 else f"{_OPEN} {k}", fit)
-        for k, fit in enumerate(others, 1)
-    ]
+    others = [] if nonprivate is None else _open_fits(nonprivate)
+    entries += [_open_entry(name, fit) for name, fit in others]
     if len(models) < len(given) or others:
         notes.append("A column that is not private is for teaching: do not release this table.")
     return fits_page(entries, style, notes)
+
+
+def _open_fits(fits: Any) -> list[tuple[str, Any]]:
+    """Fits without privacy with their names, however they are given."""
+    if isinstance(fits, Mapping):
+        return [(f"{name} ({_OPEN})", fit) for name, fit in fits.items()]
+    found = _list(fits)
+    if len(found) == 1:
+        return [(_OPEN, found[0])]
+    return [(f"{_OPEN} {k}", fit) for k, fit in enumerate(found, 1)]
 
 
 def _list(fits: Any) -> list[Any]:
@@ -172,13 +187,15 @@ def _open_entry(name: str, fit: Any) -> Entry:
     if rows is not None:
         facts["Rows"] = round(rows)
     r_squared = number(getattr(fit, "rsquared", None))
-    if r_squared is not None:
+    if r_squared is not None and not math.isnan(r_squared):
         if sigma2 is not None and sigma2 > 0:
             facts["Residual std. error"] = math.sqrt(sigma2)
         facts["R-squared"] = format_c(r_squared, 3)
     family = unheard(lambda: _family(fit))
     if family is not None and r_squared is None:
         facts["Family"] = family
+        if sigma2 is not None and sigma2 != 1:
+            facts["Dispersion"] = sigma2
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
     facts["Method"] = _OPEN
     return Entry(name, response, Coefficients(terms, coef, np.diag(errors**2), zero), facts)
@@ -193,9 +210,10 @@ def _family(fit: Any) -> str:
 def _read(fit: Any) -> tuple[tuple[str, ...], Any, Any]:
     """Names, estimates and standard errors; raises for what has none."""
     coef, errors = fit.params, fit.bse
-    terms = tuple("Intercept" if name == "const" else str(name) for name in coef.index)
-    found = coef.to_numpy(dtype=np.float64), errors.to_numpy(dtype=np.float64)
-    assert len(terms) == len(found[0]) == len(found[1])
+    names = coef.index if isinstance(coef, pd.Series) else fit.model.exog_names
+    terms = tuple("Intercept" if name == "const" else str(name) for name in names)
+    found = np.asarray(coef, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    assert (len(terms),) == found[0].shape == found[1].shape
     return terms, *found
 
 

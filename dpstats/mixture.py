@@ -90,7 +90,7 @@ def dp_mixture(
         "public": components are found on public rows alone, about 1.5 d / w_min of them; the whole
         budget goes to the estimates. "private": with public rows in the order of log(k) / w_min,
         whatever the number of columns; up to 30 % of the budget finds the components.
-        "auto": "public" if there are enough rows for it.
+        "auto": "public" if k is given and there are enough rows for it.
     w_min : float, optional
         Least weight of a component that must be found; default half of 1/k, and 0.05 where k is not
         given. A smaller one finds lighter components, and needs more public rows.
@@ -221,6 +221,10 @@ def _check(
 def _choose_regime(points: PublicPoints, regime: str, k: int | None, w_min: float) -> str:
     if regime != "auto":
         return regime
+    if (
+        k is None
+    ):  # valleys are told apart by thousands of private rows, hardly by hundreds of public ones
+        return "private"
     d = len(points.terms)
     enough = _ENOUGH_PUBLIC * d / w_min
     return "public" if points.m >= max(enough, 4 * (k or 1)) else "private"

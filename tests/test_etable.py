@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import dpstats
@@ -107,6 +108,14 @@ def test_a_fit_without_privacy_stands_beside_with_a_warning() -> None:
     assert "do not release this table" in str(among)
     arrays = cells(etable(fits()[0], nonprivate=[theirs, theirs]))
     assert arrays["term"][1:] == ["not private 1", "not private 2"]
+    robust = theirs.get_robustcov_results("HC1")
+    named = cells(etable(fits()[0], nonprivate={"OLS": theirs, "robust": robust}))
+    assert named["term"][1:] == ["OLS (not private)", "robust (not private)"]
+    assert float(named["age (std. error)"][2]) == robust.bse[1]
+    counts = smf.glm("children ~ age", private, family=sm.families.Poisson()).fit(scale="X2")
+    loose = cells(etable(fits()[2], nonprivate=counts))
+    assert loose["Family"][1] == "poisson, log"
+    assert float(loose["Dispersion"][1]) == counts.scale
     logit = smf.logit("affair ~ age", private.assign(affair=(private.affairs > 0).astype(float)))
     assert "not private" in str(etable(fits()[2], nonprivate=logit.fit(disp=0)))
 
@@ -184,6 +193,15 @@ def test_options_are_the_defaults_and_come_back() -> None:
         dpstats.options.digits = None
     with dpstats.options(stars=(0.01,)):
         assert "\n* p < 0.01" in str(etable(fit))
+        with dpstats.options(digits=5):
+            assert dpstats.options.stars == (0.01,)
+        assert dpstats.options.digits is None
+    dpstats.options(digits=5)  # as in R, without a with block
+    assert dpstats.options.digits == 5
+    with pytest.raises(ArgumentError, match="stars"):
+        dpstats.options(digits=3, stars="many")
+    assert dpstats.options.digits == 5
+    dpstats.options(digits=None)
     for name, value in [("digits", 0), ("digits", "3"), ("stars", (2,)), ("stars", "yes")]:
         with pytest.raises(ArgumentError, match=name):
             setattr(dpstats.options, name, value)
@@ -203,6 +221,8 @@ def test_options_are_the_defaults_and_come_back() -> None:
         ({"stars": 0.05}, "stars"),
         ({"interval": True, "level": 95}, "level"),
         ({"nonprivate": "ols"}, "takes fits"),
+        ({"level": 0.9}, "goes with interval"),
+        ({"public": fair()[0]}, "public=True adds"),
     ],
 )
 def test_errors_say_what_to_do(arguments: dict[str, Any], said: str) -> None:

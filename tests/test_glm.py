@@ -443,7 +443,7 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
     found = fit(data, "count ~ x1 + x2 + g", family="poisson")
     share = found.diagnostics().loc["empty rows"]
     assert share.value == pytest.approx(0.25, abs=6 * share.noise_sd)
-    assert "not used: missing or impossible values" in str(found.summary())
+    assert "not used: missing, infinite or impossible" in str(found.summary())
     kept = smf.glm("count ~ x1 + x2 + g", data[data["count"] >= 0], family=_F.Poisson()).fit()
     assert found.se().to_numpy() == pytest.approx(kept.bse[TERMS].to_numpy(), rel=0.25)
 

@@ -129,7 +129,7 @@ def test_public_data() -> None:
     assert "The released second moments are NOT positive definite" in page
     assert "column `age` holds categories" in page
     assert "'group[T.D]' are zero in every public row" in page
-    assert "180 public (and 20 left out: missing values)" in page
+    assert "180 public (and 20 left out: missing or not finite)" in page
     assert "The public sample is the private table itself" in page
 
 

@@ -116,8 +116,9 @@ print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).su
 # **Diagnostics.** Released numbers have a noise sd; the others are public.
 #
 # - *truncated rows*: the share of rows that were too long for the cut which makes noise finite.
-#   A few per cent are usual, and accounted for; many, with skewed errors, move estimates, and a
-#   note then says so.
+#   A per cent or two is usual. Cut rows can move a coefficient by up to half a standard error, and
+#   by more where errors are very skewed: that is in neither the standard error nor the privacy
+#   share. Where a long tail is seen, a note says so.
 # - *empty rows*: missing values, or a level that the public rows do not have. They do not count.
 # - *condition before, after*: how unequal the directions of the design are (mean eigenvalue of the
 #   second moments over the smallest), in your units and after the public sample has made them

@@ -206,8 +206,8 @@ for gamma in (0.0, 0.99):
 #   principal axes show where to look, and private counts between two proposed centres decide: a
 #   valley means two components. Up to 30 % of the budget.
 #
-# `regime="auto"` counts public rows, and takes the first that it can. `k` may be left out: valleys
-# decide then, up to ten components.
+# `regime="auto"` counts public rows, and takes the first that it can. `k` may be left out: then
+# valleys between private rows decide, up to ten components, in the regime "private".
 
 # %%
 CENTRES = np.array([[0.0, 0.0], [6.0, 1.2], [2.1, 6.6]])
@@ -241,9 +241,8 @@ for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
     panel.legend(frameon=False, fontsize="small")
 
 # %% [markdown]
-# Where k is not known, public rows alone must show valleys in the regime "public", and eighty may
-# not: private rows, of which there are many more, show them better. Say `k=`, or
-# `regime="private"`.
+# Where k is not known, private rows are asked for valleys, of which there are many more: a dozen public
+# rows may still hide a group.
 
 # %% [markdown]
 # Both regimes on fifty public rows, with what each has spent on what:

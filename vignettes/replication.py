@@ -22,7 +22,7 @@
 #
 #     python -m tests.benchmarks.replication --data ../shared/data
 #
-# in the project's folder (its seconds are at the end of this page; `pip install ".[test,bench]"`).
+# in the project's folder (an hour on two processors; `pip install ".[test,bench]"`).
 # Repetitions are as in the papers: 300 for ridge and least squares, 100 for logistic regression, 500
 # and 50 for Propose-Test-Release. Real data are not in the package: `--data` is a folder with the
 # files of [UCI](https://archive.ics.uci.edu) (white wine 186, power plant 294, bank marketing 222,
@@ -59,6 +59,7 @@ tables = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 def show(figure: str) -> None:
     """What became of the claims about a figure."""
+    assert figure in set(claims.figure), f"no table of {figure}: run the command above"
     for row in claims[claims.figure == figure].itertuples():
         print(textwrap.fill(f"Claim: {row.claim}", 100))
         print(textwrap.fill(f"Found ({row.agrees}): {row.measured}", 100))
@@ -344,7 +345,7 @@ with tempfile.TemporaryDirectory() as place:
         [*command, "--out", place, "--data", str(Path(place) / "none")],
         cwd=root,
         stdout=subprocess.DEVNULL,
-        check=True,
+        check=True,  # what goes wrong is printed there
     )
     made = sorted(path.stem for path in Path(place).glob("*.svg"))
 print(f"{len(made)} figures: {', '.join(made)}")

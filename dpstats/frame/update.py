@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from dpstats.errors import FormulaError, PublicDataError
@@ -27,6 +28,7 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
         for piece in term:
             if piece.kind != "literal" and piece.text not in design.factors:
                 raise _another_call(design, change, f"`{piece.text}`")
+    _require_known(design, change)
     fields = {text: factor.fields for text, factor in design.factors.items()}
     program = engine.structure(parsed.terms, fields)
     position = {_what(column): j for j, column in enumerate(design.program)}
@@ -37,6 +39,23 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
         raise FormulaError(f"'{change}' leaves no column.")
     text = formula_text(_code(design.response_piece), parsed.terms, parsed.offsets)
     return text, [position[_what(column)] for column in program]
+
+
+def _require_known(design: Design, change: str) -> None:
+    """Raise where a term is left out that was never there: most often its name is mistyped."""
+    right = split_sides(change)[1]
+    depth, signs = 0, []
+    for sign in right:
+        depth += (sign in "([") - (sign in ")]")
+        signs.append("+" if sign == "-" and not depth else sign)
+    named = parse("~ " + expand_dot("".join(signs), "1")).terms
+    for text in (piece.text for term in named for piece in term if piece.kind != "literal"):
+        if text not in design.factors:
+            near = get_close_matches(text, design.factors, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else "."
+            raise FormulaError(
+                f"'{change}' leaves out `{text}`, which is not in '{design.formula}'{hint}"
+            )
 
 
 def subset(design: Design, formula: str, kept: Sequence[int]) -> Design:

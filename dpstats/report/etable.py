@@ -120,16 +120,26 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
             continue
         marks = "*" * sum(float(c.p_value[j]) <= level for level in style.stars)
         if style.level is None:
-            text = format_coefficients([value], [error], digits=style.digits)
-            cells += [text.estimate[0].strip() + marks, f"({text.std_error[0].strip()})"]
+            middle, below = _alike([value, error], error, style.digits)
+            cells += [middle + marks, f"({below})"]
             raw += [value, error]
         else:
             ends = float(low[j]), float(high[j])
-            shown = format_coefficients([value, *ends], [error] * 3, digits=style.digits).estimate
-            middle, left, right = (t.strip() for t in shown)
+            middle, left, right = _alike([value, *ends], error, style.digits)
             cells += [middle + marks, f"[{left}, {right}]"]
             raw += [value, f"[{ends[0]!r}, {ends[1]!r}]"]
     return cells, raw
+
+
+def _alike(values: Sequence[float], error: float, digits: int) -> list[str]:
+    """Numbers with the decimals at which their standard error has so many digits; as R where large."""
+    largest = max(map(abs, values))
+    if error > 0 and largest < 1e7:
+        places = digits - 1 - math.floor(math.log10(error))
+        if places <= 8:
+            return [f"{value:.{max(places, 0)}f}" for value in values]
+    shown = format_coefficients(values, [error] * len(values), digits=digits).estimate
+    return [text.strip() for text in shown]
 
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:

@@ -63,7 +63,7 @@ def print_gaussian(page: GaussianPage) -> Page:
 
 def summary_gaussian(page: GaussianPage) -> Page:
     """The print with standard errors, the privacy spent, bounds and diagnostics."""
-    left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
+    left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
     said = [
         ("Method", (MVNORM_METHODS if page.matrix_se is not None else MEAN_METHODS)[page.method]),
         ("Covariance", page.covariance),

@@ -75,7 +75,7 @@ def _dispersion_line(page: GlmPage) -> str:
 
 def _fit_lines(page: GlmPage) -> list[str]:
     lines = [] if page.response is None else [page.response]
-    lines += row_lines(page, "missing or impossible values")
+    lines += row_lines(page, "missing, infinite or impossible")
     if page.dispersion_source == "fixed" and page.pearson is not None:
         noise = "" if page.pearson_sd is None else f"noise sd {format_scalar(page.pearson_sd, 2)}, "
         lines.append(f"Pearson dispersion: {format_scalar(page.pearson, 4)} ({noise}private)")

@@ -80,7 +80,7 @@ def print_mixture(page: MixturePage) -> Page:
 
 def summary_mixture(page: MixturePage) -> Page:
     """The print with standard errors, covariances, the privacy spent, bounds and diagnostics."""
-    left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
+    left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
     asked = "the partition decided" if page.asked is None else f"{page.asked} asked for"
     shapes = Table.from_columns(
         [

@@ -171,10 +171,12 @@ def closing_blocks(
     return [*parts, Heading("Diagnostics"), diagnostics_table(diagnostics)]
 
 
-def row_lines(page: ModelPage, why: str = "missing values or unknown levels") -> list[str]:
+def row_lines(
+    page: ModelPage, why: str = "missing or not finite values, or unknown levels"
+) -> list[str]:
     """How many rows there were, and which share of them was not used and why."""
     d = len(page.coefficients.coef)
-    left_out = f" (and {page.dropped} left out: missing values)" if page.dropped else ""
+    left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
     public = "" if page.m is None else f", {page.m} public{left_out}"
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
     if page.filled < page.n:

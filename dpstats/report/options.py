@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -56,16 +55,31 @@ class Options:
         """Whether there are stars, or their levels."""
         return _now().stars
 
-    @contextmanager
-    def __call__(self, **changes: Any) -> Iterator[Options]:
-        """The options changed for a while, here alone: ``with dpstats.options(digits=3): ...``."""
-        token = _LOCAL.set(_now())
+    def __call__(self, **changes: Any) -> _Changed:
+        """Change options, as R's options(digits = 5); in a ``with`` they come back at its end."""
+        before = _now()
         try:
             for name, value in changes.items():
                 setattr(self, name, value)
-            yield self
-        finally:
-            _LOCAL.reset(token)
+        except ArgumentError:
+            _set(before)
+            raise
+        return _Changed(before, _now())
+
+
+class _Changed:
+    """Options that were changed: by a ``with``, for its block and thread alone."""
+
+    def __init__(self, before: _Choice, now: _Choice) -> None:
+        self._before, self._now = before, now
+
+    def __enter__(self) -> Options:
+        _set(self._before)
+        self._token = _LOCAL.set(self._now)
+        return options
+
+    def __exit__(self, *error: object) -> None:
+        _LOCAL.reset(self._token)
 
 
 @dataclass(frozen=True)
@@ -84,12 +98,15 @@ def _now() -> _Choice:
 
 
 def _change(name: str, value: Any) -> None:
-    global _session
     now = _now()
     if name == "digits":
-        found = _Choice(check_digits(value), now.stars)
+        _set(_Choice(check_digits(value), now.stars))
     else:
-        found = _Choice(now.digits, check_stars(value))
+        _set(_Choice(now.digits, check_stars(value)))
+
+
+def _set(found: _Choice) -> None:
+    global _session
     if _LOCAL.get() is None:
         _session = found
     else:

@@ -219,7 +219,7 @@ Text = Paragraph | Preformatted | Heading | KeyValues
 def _latex_row(cells: Sequence[str]) -> str:
     """One row of a tabular, safe after the row or rule before it."""
     escaped = [escape_latex(cell.strip()) for cell in cells]
-    row = " & ".join(re.sub(r"^-(?=[\d.]|Inf)", "$-$", cell) for cell in escaped)
+    row = " & ".join(re.sub(r"(?:^|(?<=[\[( ]))-(?=[\d.]|Inf)", "$-$", cell) for cell in escaped)
     # A bracket or an asterisk here would be read as an option of the line end before it.
     return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 

@@ -105,11 +105,5 @@ def plot_tradeoff(
     ]
     shape: dict[str, Any] = {"handlelength": 1.4, "labelspacing": 0.35, "borderpad": 0.2}
     if middle > 0.3:  # there is more room below the curve, and most of it at the bottom
-        handles, names = ax.get_legend_handles_labels()
-        widest_last = np.argsort([len(name) for name in names], kind="stable")
-        shape |= {
-            "loc": "lower left",
-            "frameon": False,
-            "handles": [handles[j] for j in widest_last],
-        }
+        shape |= {"loc": "lower left", "frameon": False}
     return finish_errors(ax, "\n".join(lines), **shape)

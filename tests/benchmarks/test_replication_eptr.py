@@ -16,7 +16,6 @@ from .replication.figure import Figure, Sizes, gathered
 
 FAST = Sizes(fast=True)
 MODULES = (eptr, gaussian)
-NEEDS_LEARN = "gaussian-5", "gaussian-6"
 
 
 def simulated() -> list[object]:
@@ -31,8 +30,8 @@ def simulated() -> list[object]:
 
 @pytest.mark.parametrize(("module", "figure"), simulated())
 def test_a_figure_has_its_panels_and_its_claims_are_checked(module: object, figure: Figure) -> None:
-    if figure.name in NEEDS_LEARN:
-        pytest.importorskip("sklearn")
+    if figure.needs:
+        pytest.importorskip(figure.needs)
     found = [point for seed in range(2) for point in figure.points(seed, FAST)]
     table = gathered(figure.name, found, 2)
     assert tuple(dict.fromkeys(table["panel"])) == figure.panels

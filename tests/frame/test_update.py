@@ -98,3 +98,15 @@ def test_a_response_on_both_sides_is_refused(clean):
 def test_the_order_of_an_interaction_does_not_matter(clean):
     design = Design.learn("y ~ x * z", clean)
     assert design.columns_of("~ z + z:x")[1] == [0, 2, 3]
+
+
+def test_leaving_out_what_is_not_there_is_an_error_that_knows_the_name(clean):
+    design = Design.learn("y ~ x + z + g", clean)
+    for change in ("~ . - gg", "~ . - x - zz", "~ . - x:q"):
+        with pytest.raises(FormulaError, match="which is not in 'y ~ x"):
+            design.columns_of(change)
+    with pytest.raises(FormulaError, match="did you mean"):
+        Design.learn("y ~ log(x) + z", clean.assign(x=1.0 + clean.x.abs())).columns_of(
+            "~ . - log(xx)"
+        )
+    assert design.columns_of("~ . - x - g")[0] == "y ~ z"

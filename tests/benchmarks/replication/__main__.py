@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -87,6 +88,9 @@ def main() -> None:
         if not asked.claims_only:
             if figure.real and sizes.data is None:
                 print(f"{figure.name}: skipped, no folder {asked.data}; originals: {ORIGINALS}")
+                continue
+            if figure.needs and find_spec(figure.needs) is None:
+                print(f"{figure.name}: skipped, needs {figure.needs} (pip install '.[bench]')")
                 continue
             start = time.perf_counter()
             write_table(run(figure, sizes, asked.repeats or figure.repeats, asked.workers), path)

@@ -63,6 +63,8 @@ class Figure:
     log_x, log_y : bool
     real : bool
         Whether it needs the real data.
+    needs : str
+        A module that must be installed for it; empty for none.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Figure:
     log_x: bool = False
     log_y: bool = True
     real: bool = False
+    needs: str = ""
 
 
 @dataclass(frozen=True)

@@ -292,6 +292,7 @@ FIGURES: tuple[Figure, ...] = (
         panels=("d = 5", "d = 20"),
         log_x=True,
         log_y=False,
+        needs="sklearn",
     ),
     Figure(
         "gaussian-6",
@@ -302,6 +303,7 @@ FIGURES: tuple[Figure, ...] = (
         30,
         panels=(_FOUND, _WORST),
         log_y=False,
+        needs="sklearn",
     ),
 )
 
