@@ -230,10 +230,10 @@ def private_rows(
         return design.rows(data, Reading(function, executor, progress), first)
 
 
-def check_size(rows: Rows) -> None:
-    if rows.n < rows.d + 1:
+def check_size(n: int, d: int) -> None:
+    if n < d + 1:
         raise ArgumentError(
-            f"{rows.n} private rows cannot carry {rows.d} columns: give at least {rows.d + 1} rows "
+            f"{n} private rows cannot carry {d} columns: give at least {d + 1} rows "
             "(for privacy to leave anything, a few hundred per column), or drop terms."
         )
 

@@ -176,7 +176,7 @@ def eptr_lm(
         rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
         if moments is not None:
             geometry = public_geometry(moments, public, method, spend.mu, rows.n)
-        check_size(rows)
+        check_size(rows.n, rows.d)
         test = make_test(
             method, geometry, rows.n, rows.d, spend, calibration, allow_unproved, target
         )

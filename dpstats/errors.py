@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -143,6 +144,23 @@ def numbers(values: Any) -> npt.NDArray[np.float64] | None:
             return np.array(values, dtype=np.float64)
 
     return unheard(read)
+
+
+def items(values: Any, most: int) -> list[Any] | None:
+    """What a list, an array or the like holds; None for texts, mappings, and more than ``most`` items.
+
+    No more than these are looked at, however long or wild the argument is.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        return None
+    found = unheard(lambda: list(islice(values, most + 1)))
+    return None if found is None or len(found) > most else found
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Raise for an argument that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} must be True or False, not {shown(value)}.")
 
 
 def mapping(name: str, value: Any, such_as: str = "{'x1': (0, 1)}") -> Mapping[str, Any]:

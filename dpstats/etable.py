@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, number, shown, unheard
+from dpstats.errors import ArgumentError, check_switch, items, number, numbers, shown, unheard
 from dpstats.family import resolve_family
 from dpstats.frame import SpentOn
 from dpstats.mechanism.privacy import Privacy
@@ -98,10 +98,8 @@ def etable(
     (1), (2) are computed from one release, which was paid for once.
     (1), (2): seeded: not for release.
     """
-    if not isinstance(public, bool):
-        raise ArgumentError(
-            "public=True adds the fits of public rows, which the fits hold; no table is needed."
-        )
+    check_switch("interval", interval)
+    check_switch("public", public)
     if number(level) != 0.95 and not interval:
         raise ArgumentError("level= goes with interval=True.")
     given = _named(fits, names)
@@ -142,17 +140,19 @@ def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
     if isinstance(fits, Mapping):
         if names is not None:
             raise ArgumentError("the mapping of fits has the names already; leave names= out.")
-        names, fits = [str(k) for k in fits], list(fits.values())
+        names = [k if isinstance(k, str) else shown(k) for k in fits]
+        fits = list(fits.values())
     found = _list(fits)
     if not found:
         raise ArgumentError("etable needs at least one fit: etable([fit1, fit2]).")
     if names is None:
         names = [f"({k})" for k in range(1, len(found) + 1)]
-    if isinstance(names, str) or len(list(names)) != len(found):
+    headings = items(names, len(found))
+    if headings is None or len(headings) != len(found):
         raise ArgumentError(f"names must be a list of {len(found)} headings, one for each fit.")
-    if not all(isinstance(n, str) for n in names):
+    if not all(isinstance(n, str) for n in headings):
         raise ArgumentError("names must be texts.")
-    return list(zip(names, found, strict=True))
+    return list(zip(headings, found, strict=True))
 
 
 def _entry(name: str, fit: Any) -> Entry:
@@ -174,17 +174,27 @@ def _entry(name: str, fit: Any) -> Entry:
 
 def _open_entry(name: str, fit: Any) -> Entry:
     """A fit of statsmodels, or of a package that names things alike."""
-    found = unheard(lambda: _read(fit))
-    if found is None:
+    entry = unheard(lambda: _read(name, fit))
+    if entry is None:
         raise ArgumentError(
             "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
             f"{shown(fit)}."
         )
-    terms, coef, errors = found
-    zero = np.zeros((len(terms), len(terms)))
+    return entry
+
+
+def _read(name: str, fit: Any) -> Entry:
+    """Estimates, standard errors and facts; raises for what has none."""
+    coef, errors = numbers(fit.params), numbers(fit.bse)
+    names = fit.params.index if isinstance(fit.params, pd.Series) else fit.model.exog_names
+    terms = tuple("Intercept" if term == "const" else str(term) for term in names)
+    if coef is None or errors is None or not coef.shape == errors.shape == (len(set(terms)),):
+        raise ValueError("names, estimates and standard errors are not as many")
+    with np.errstate(over="ignore"):
+        variance = np.diag(errors**2)
     facts: dict[str, Any] = {}
     rows, sigma2 = number(getattr(fit, "nobs", None)), number(getattr(fit, "scale", None))
-    if rows is not None:
+    if rows is not None and math.isfinite(rows):
         facts["Rows"] = round(rows)
     r_squared = number(getattr(fit, "rsquared", None))
     if r_squared is not None and not math.isnan(r_squared):
@@ -198,23 +208,15 @@ def _open_entry(name: str, fit: Any) -> Entry:
             facts["Dispersion"] = sigma2
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
     facts["Method"] = _OPEN
-    return Entry(name, response, Coefficients(terms, coef, np.diag(errors**2), zero), facts)
+    return Entry(
+        name, response, Coefficients(terms, coef, variance, np.zeros_like(variance)), facts
+    )
 
 
 def _family(fit: Any) -> str:
     """As `GlmModel.table_facts` says it, of a fit of statsmodels' GLM."""
     found = resolve_family(fit.family)
     return f"{found}, {found.link}"
-
-
-def _read(fit: Any) -> tuple[tuple[str, ...], Any, Any]:
-    """Names, estimates and standard errors; raises for what has none."""
-    coef, errors = fit.params, fit.bse
-    names = coef.index if isinstance(coef, pd.Series) else fit.model.exog_names
-    terms = tuple("Intercept" if name == "const" else str(name) for name in names)
-    found = np.asarray(coef, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    assert (len(terms),) == found[0].shape == found[1].shape
-    return terms, *found
 
 
 def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], list[str]]:

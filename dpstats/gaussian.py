@@ -16,7 +16,7 @@ from typing import Any
 from dpstats.budget import Budget
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
 from dpstats.charge import charged, label_of
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, shown
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, check_switch, shown
 from dpstats.fit_report import of_persons
 from dpstats.gaussian_fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.gaussian_model import GaussianModel
@@ -272,8 +272,7 @@ def _check_points(
             f"method='paper' (Algorithm 1) needs {d + 1} public rows for {d} columns; there are "
             f"{points.m}."
         )
-    if not isinstance(pool, bool):
-        raise ArgumentError(f"pool must be True or False, not {shown(pool)}.")
+    check_switch("pool", pool)
     if pool and gamma > 0:
         raise ArgumentError(
             "pool=True averages with public moments, which gamma > 0 says are of another population."

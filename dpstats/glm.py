@@ -155,7 +155,7 @@ def dp_glm(
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)
-        check_size(rows)
+        check_size(rows.n, rows.d)
         ready = task.prepared(rows.n)
     fit, session = ready.fit_rows(rows, total, make_noise(seed))
     said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)

@@ -171,7 +171,7 @@ def dp_lm(
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_lm", unit, executor, progress)
-        check_size(rows)
+        check_size(rows.n, rows.d)
     task = LinearTask(method, design, moments, extent, ridge, eta)
     fit, session = fit_rows(task, rows, total, make_noise(seed))
     said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)

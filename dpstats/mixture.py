@@ -21,6 +21,7 @@ from dpstats.errors import (
     ArgumentError,
     PlanWarning,
     PublicDataError,
+    check_switch,
     number,
     one_of,
     shown,
@@ -198,8 +199,7 @@ def _check(
         )
     if not one_of(regime, ("auto", "public", "private")):
         raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {shown(regime)}.")
-    if not isinstance(pool, bool):
-        raise ArgumentError(f"pool must be True or False, not {shown(pool)}.")
+    check_switch("pool", pool)
     most = k or _MOST
     if w_min is None:
         w_min = 0.5 / most

@@ -9,13 +9,13 @@ the prediction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dpstats.call import call_text, check_numbers, choose_method, public_rows
-from dpstats.errors import ArgumentError, number, one_of, shown, whole
+from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
+from dpstats.errors import ArgumentError, PublicDataError, items, number, one_of, shown, whole
 from dpstats.estimate.glm import PublicRows, unbiased_fit
 from dpstats.estimate.matrices import Floats, equilibrated_whitening
 from dpstats.estimate.population import (
@@ -24,6 +24,7 @@ from dpstats.estimate.population import (
     LinearKnowledge,
     NormalRows,
     Population,
+    anchor_error,
     bernoulli_law,
     linear_knowledge,
     normal_law,
@@ -47,6 +48,7 @@ from dpstats.model import Model
 from dpstats.plan_rehearsal import ExpectedRows, Rehearsal
 from dpstats.plan_result import Plan, Reached
 from dpstats.plan_search import (
+    MOST_ROWS,
     Wanted,
     rows_by_budget,
     rows_without_privacy,
@@ -127,8 +129,8 @@ def plan_lm(
         return linear_model(call, task, fit, session, (), unit, delta)
 
     population = _linear_population(moments, public, known, size)
-    rehearsal = _rehearsal(population, fitting, moments, 1.0)
-    nonprivate = _without_privacy(moments.gram, size**2, rehearsal, rows)
+    rehearsal = _rehearsal(population, fitting, moments, method, 1.0)
+    nonprivate = _without_privacy(moments.gram, ridge, size**2, rehearsal, rows)
     sure = None
     if isinstance(population, DrawnRows):
         drawn, given = population.known, sigma is not None or known.sigma is None
@@ -204,19 +206,27 @@ def plan_glm(
     _, curvature, residual = expected.working(model, coef)
     squares = residual**2 if model.dispersed else None
     free = 1.0
+    if squares is not None and not squares.any():
+        raise PublicDataError(
+            "the public rows leave no residuals: nothing tells how large errors are."
+        )
     if squares is not None:  # residuals of their own fit are too small
         free = len(squares) / max(len(squares) - len(coef), 1)
-    rehearsal = _rehearsal(population, fitting, moments, free)
+    rehearsal = _rehearsal(population, fitting, moments, method, free)
     information = expected.information(model, coef)
     size = 1.0 if squares is None else float(squares.mean())
-    nonprivate = _without_privacy(information, size, rehearsal, rows)
+    nonprivate = _without_privacy(information, ridge, size, rehearsal, rows)
     sure = None if known is None else relative_error(known, np.sqrt(curvature), squares)
     return _plan(task.method, call, rehearsal, rows, totals, nonprivate, sure, moments, aim, delta)
 
 
-def _without_privacy(matrix: Floats, scale: float, rehearsal: Rehearsal, n: int) -> Floats:
-    """Standard errors sqrt(scale (matrix^-1)_jj / n) of a fit without privacy."""
-    variance = scale * np.diag(np.linalg.pinv(matrix)) * rehearsal.undone
+def _without_privacy(
+    matrix: Floats, ridge: float, scale: float, rehearsal: Rehearsal, n: int
+) -> Floats:
+    """Standard errors sqrt(scale (H^-1 matrix H^-1)_jj / n) without privacy, H = matrix + ridge."""
+    inverse = np.linalg.pinv(matrix + ridge * np.eye(len(matrix)))
+    spread = inverse @ matrix @ inverse if ridge else inverse
+    variance = scale * np.diag(spread) * rehearsal.undone
     return np.asarray(np.sqrt(variance / (n * rehearsal.share)))
 
 
@@ -234,6 +244,7 @@ def _plan(
 ) -> Plan:
     """Rehearse every budget, and search for the target."""
     d, m = len(moments.terms), moments.m
+    check_size(n, d)
     if sure is None:
         sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
     found = tuple(rehearsal.at(n, total) for _, total in totals)
@@ -265,28 +276,32 @@ def _plan(
 
 
 def _rehearsal(
-    population: Population, fitting: Any, moments: PublicMoments, free: float
+    population: Population, fitting: Any, moments: PublicMoments, method: str, free: float
 ) -> Rehearsal:
     m, d = moments.m, len(moments.terms)
     share = 1.0 if m is None else m / (m + moments.dropped)
-    return Rehearsal(population, fitting, share, undone(m, d) * free, d)
+    inverse = undone(m, d)
+    noise = inverse if method == "pmt" else 1.0
+    return Rehearsal(population, fitting, share, inverse * free, noise, d)
 
 
 def _linear_population(
     moments: PublicMoments, public: Any, known: LinearKnowledge, sigma: float
 ) -> Population:
-    coef = known.coef
+    coef, unsure = known.coef, None
+    if moments.cross is not None:
+        unsure = anchor_error(moments.gram, sigma, moments.m)
     if isinstance(public, PublicMoments):
         if moments.cross is None:  # as much is explained as is not
             root = np.linalg.cholesky(moments.gram)
             coef = np.linalg.solve(root.T, np.full(len(root), sigma / math.sqrt(len(root))))
-        return NormalRows(moments.gram, _constant(moments), coef, normal_law(sigma))
+        return NormalRows(moments.gram, _constant(moments), coef, normal_law(sigma), unsure)
     rows = public_rows(moments.design, public)
     law: Law | None = normal_law(sigma)
     if known.sigma is not None:
         rows, law = with_full_residuals(rows, coef, sigma), None
     design = moments.design
-    return DrawnRows(rows, coef, law, design.weights is not None, bool(design.offsets))
+    return DrawnRows(rows, coef, law, design.weights is not None, bool(design.offsets), unsure)
 
 
 def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | None) -> Floats:
@@ -307,8 +322,12 @@ def _family_population(
     design = moments.design
     laws = {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
     if known is not None:
-        law = laws["binomial"] if family.name == "binomial" else None
-        return DrawnRows(known, coef, law, design.weights is not None, bool(design.offsets))
+        law, unsure = None, None
+        if family.name == "binomial":
+            law = laws["binomial"]
+            unsure = anchor_error(known.information(family, coef), 1.0, moments.m)
+        weighted, offset = design.weights is not None, bool(design.offsets)
+        return DrawnRows(known, coef, law, weighted, offset, unsure)
     if moments.cross is None or family.name not in laws:
         raise ArgumentError(
             f"plan_glm needs public rows for the {family} family, with the response: public=frame."
@@ -341,7 +360,7 @@ def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) 
         why = (
             "the public data have no response"
             if moments.cross is None
-            else f"{moments.m} public rows leave no residuals for {len(moments.terms)} columns"
+            else f"the {moments.m} public rows leave no residuals to {len(moments.terms)} columns"
         )
         raise ArgumentError(
             f"{why}: say how large residuals are, sigma=..., in units of the response."
@@ -359,8 +378,9 @@ def _budgets(
     if len(given) != 1:
         raise ArgumentError(f"give budgets in one unit, not in {' and '.join(given)}.")
     name, values = next(iter(given.items()))
-    several = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
-    if isinstance(values, str) or not 1 <= len(several) <= _MOST_BUDGETS:
+    listed = isinstance(values, Iterable) and not isinstance(values, str | bytes)
+    several = items(values, _MOST_BUDGETS) if listed else [values]
+    if not several:
         raise ArgumentError(
             f"{name} must be a number or a list of 1 to {_MOST_BUDGETS}, such as [0.25, 0.5, 1]."
         )
@@ -381,9 +401,10 @@ def _short(value: Any) -> str:
 def _check_rows(n: Any) -> int:
     size = number(n)
     rows = whole(int(size) if size is not None and size.is_integer() else n, 1)
-    if rows is None or rows > 10**12:
+    if rows is None or rows > MOST_ROWS:
         raise ArgumentError(
-            f"n must be the number of private rows, a whole number from 1 to 10^12, not {shown(n)}."
+            f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e}, "
+            f"not {shown(n)}."
         )
     return rows
 

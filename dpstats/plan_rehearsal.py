@@ -26,7 +26,7 @@ from dpstats.model import Model
 from dpstats.report.privacy import PrivacyStatement
 
 _T = TypeVar("_T")
-_LARGEST = 400_000
+_LARGEST = 100_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
 
@@ -110,7 +110,11 @@ class Rehearsal:
     share : float
         Share of the rows that count: those without missing values, as far as the public rows tell.
     undone : float
-        See `population.undone`.
+        For the sampling part, see `population.undone`.
+    noise_undone : float
+        For the privacy part: the same where cuts of rows are known beforehand; 1 where they are taken
+        from the private rows, which are longer in coordinates that whiten public ones, by as much as
+        the inverse overstates.
     d : int
     """
 
@@ -118,6 +122,7 @@ class Rehearsal:
     fitting: Fitting
     share: float
     undone: float
+    noise_undone: float
     d: int
 
     def at(self, n: int, total: Privacy) -> Predicted:
@@ -146,7 +151,7 @@ class Rehearsal:
             n,
             total,
             self.undone * back * sampling,
-            self.undone * privacy,
+            self.noise_undone * privacy,
             silent,
             _scaled(models[0], total, counting, back)._bounds(),
         )

@@ -29,7 +29,7 @@ class Reached:
         The smallest for the rows of the plan; None where no budget does.
     rows : tuple of int or None
         For every budget of the plan, the smallest number of rows.
-    rows_nonprivate : int
+    rows_nonprivate : int or None
         The same without privacy.
     """
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, mapping, number, shown
+from dpstats.errors import ArgumentError, PrivacyError, mapping, number, shown
 from dpstats.estimate.matrices import Floats
 from dpstats.mechanism.privacy import Privacy
 from dpstats.plan_rehearsal import Predicted, Rehearsal
 
 _MOST_MU, _LEAST_MU = 100.0, 1e-4
-_MOST_ROWS = 1e9
+MOST_ROWS = 10**12
+"""Of a plan, and of what it looks for."""
 _NEAR = 1.03
+_STEPS = 40
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ def smallest_mu(rehearsal: Rehearsal, n: int, aim: Wanted) -> float | None:
     """
 
     def attempt(mu: float) -> tuple[bool, float | None]:
-        found = rehearsal.at(n, Privacy(mu))
-        if not aim.met(found.std_error):
+        found = _tried(rehearsal, n, Privacy(mu))
+        if found is None or not aim.met(found.std_error):
             return False, None
         left = aim.values**2 - found.sampling
         return True, math.sqrt(float((found.privacy / left).max()))
@@ -85,18 +87,26 @@ def smallest_mu(rehearsal: Rehearsal, n: int, aim: Wanted) -> float | None:
 def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Wanted) -> int | None:
     """The smallest number of rows from which on this total is expected to reach the aim.
 
-    A variance is about s/n + p/n^2, sampling and privacy: each rehearsal gives both. None beyond a
-    thousand million.
+    A variance is about s/n + p/n^2, sampling and privacy: each rehearsal gives both. None beyond
+    `MOST_ROWS`.
     """
 
     def attempt(rows: float) -> tuple[bool, float | None]:
-        found = rehearsal.at(math.ceil(rows), total)
-        if not np.isfinite(found.std_error).all():
+        found = _tried(rehearsal, math.ceil(rows), total)
+        if found is None or not np.isfinite(found.std_error).all():
             return False, None
         return aim.met(found.std_error), 1 / float(_fraction(found, aim).min())
 
-    rows = _smallest(attempt, float(n), rehearsal.d + 2.0, _MOST_ROWS)
+    rows = _smallest(attempt, float(n), rehearsal.d + 2.0, float(MOST_ROWS))
     return None if rows is None else round(_rounded_up(rows, 3))
+
+
+def _tried(rehearsal: Rehearsal, n: int, total: Privacy) -> Predicted | None:
+    """None where the total asks for more noise than can be drawn."""
+    try:
+        return rehearsal.at(n, total)
+    except PrivacyError:
+        return None
 
 
 def _smallest(
@@ -106,15 +116,17 @@ def _smallest(
 
     ``attempt`` says whether a value succeeds, and by which factor it should change for it to do so just.
     """
-    lower, value = None, start
+    lower, value = None, min(max(start, least), most)
     done, factor = attempt(value)
     while not done:
         if value >= most:
             return None
         lower = value
-        value = min(value * min(max(1.01 * (factor or 2.0), 1.05), 16.0), most)
+        value = min(value * min(max(1.01 * (factor or 2.0), 1.1), 1e4), most)
         done, factor = attempt(value)
-    while value > least and (lower is None or value / lower > _NEAR):
+    for _ in range(_STEPS):
+        if value <= least or (lower is not None and value / lower <= _NEAR):
+            break
         guess = value * max(1.01 * (factor or 0.5), 1 / 16)
         if lower is None:
             guess = min(guess, value / _NEAR)
@@ -134,15 +146,14 @@ def _fraction(found: Predicted, aim: Wanted) -> Floats:
     s, p, target = found.sampling, found.privacy, aim.values**2
     finite = np.isfinite(target)
     goal = np.where(finite, target, 1.0)
-    u = 2 * goal / (s + np.sqrt(s**2 + 4 * p * goal))
+    u = 2 * goal / (s + np.hypot(s, 2 * np.sqrt(p) * np.sqrt(goal)))
     return np.where(finite, u, np.inf)
 
 
 def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int | None:
-    """Rows at which a fit without privacy would reach the aim; None beyond a thousand million."""
-    factor = float(((nonprivate / aim.values) ** 2).max())
-    rows = max(n * factor, len(nonprivate) + 2.0)
-    return None if rows > _MOST_ROWS else round(_rounded_up(rows, 3))
+    """Rows at which a fit without privacy would reach the aim; None beyond `MOST_ROWS`."""
+    rows = max(n * float((nonprivate / aim.values).max()) ** 2, len(nonprivate) + 2.0)
+    return None if rows > MOST_ROWS else round(_rounded_up(rows, 3))
 
 
 def rows_by_budget(

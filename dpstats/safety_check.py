@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, numbers, shown, unheard, whole
+from dpstats.errors import ArgumentError, check_switch, numbers, shown, unheard, whole
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.own_estimate import level_of
 from dpstats.ptr_call import positive
@@ -187,8 +187,7 @@ def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
         )
     if rows is None and not isinstance(public, pd.DataFrame):
         raise ArgumentError("the rows of public must be of one length.")
-    if not isinstance(hostile, bool):
-        raise ArgumentError(f"hostile must be True or False, not {shown(hostile)}.")
+    check_switch("hostile", hostile)
     for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
         if whole(value, least) is None:
             raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")

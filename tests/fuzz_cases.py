@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,32 @@ _NAMESPACE: dict[str, Any] = {
     "Rude": Rude,
     "Thing": Thing,
 }
+
+
+@cache
+def fitted(kind: str = "dp_lm") -> Any:
+    """A fit of plain tables, or one of statsmodels: what may stand in a table of fits."""
+    public, data = Table(n=60).build("public"), Table(n=60).build("other")
+    if kind == "open":
+        import statsmodels.formula.api as smf
+
+        return smf.ols("y ~ x + z", public).fit()
+    if kind == "dp_glm":
+        return dpstats.dp_glm("b ~ x", data, public, mu=1, seed=1)
+    if kind == "eptr_lm":
+        return dpstats.eptr_lm("y ~ x", data, public, epsilon=1, delta=0.01, seed=1)
+    if kind == "moments":
+        moments = dpstats.public_moments("~ x + g", public)
+        return dpstats.dp_lm("y ~ x + g", data, moments, mu=1, seed=1)
+    return dpstats.dp_lm("y ~ x + g", data, public, mu=1, seed=1)
+
+
+def alike(params: Any, bse: Any, **more: Any) -> Any:
+    """What looks like a fit of statsmodels."""
+    return types.SimpleNamespace(params=params, bse=bse, **more)
+
+
+_NAMESPACE |= {"fitted": fitted, "alike": alike}
 
 
 def codes(*texts: str) -> st.SearchStrategy[Any]:
@@ -1321,6 +1348,242 @@ CROSSES = codes(
     "{}",
     "[None, None]",
 )
+TABLE_SIZES = codes(
+    "10**12",
+    "10**12 + 1",
+    "10**7",
+    "10**5",
+    "1",
+    "2",
+    "3",
+    "4",
+    "30",
+    "0",
+    "-1",
+    "2.5",
+    "10**400",
+    "'a'",
+    "None",
+    "True",
+    "nan",
+    "np.int64(70)",
+    "np.uint8(255)",
+    "[500]",
+)
+SEVERAL_BUDGETS = (
+    codes(
+        "[0.5, 1.0]",
+        "[1.0, 1.0]",
+        "list(np.geomspace(0.01, 100, 20))",
+        "list(range(1, 22))",
+        "range(1, 4)",
+        "np.array([0.1, 2.0])",
+        "np.array([[0.1, 2.0]])",
+        "np.arange(10**6)",
+        "[1e-9, 1e9]",
+        "1e-8",
+        "1e8",
+        "1e-9",
+        "(1e-3, None)",
+        "[nan]",
+        "['a']",
+        "[[1.0]]",
+        "[]",
+        "'12'",
+        "b'12'",
+        "{0.5, 1.0}",
+        "{0.5: 1}",
+        "(v for v in [0.5])",
+        "pd.Series([0.5, 1.0])",
+        "range(10**12)",
+        "[Rude()]",
+    )
+    | ODD_NUMBERS
+)
+TARGETS = (
+    codes(
+        *(f"{{'x': {v}}}" for v in ("0.1", "1e-9", "1e9", "0", "nan", "'a'", "None", "[0.1]")),
+        "0.1",
+        "0.01",
+        "1e-6",
+        "1e-50",
+        "1e50",
+        "1e99",
+        "{'x': 0.1, 'Intercept': 1e-8}",
+        "{'Intercept': 0.1}",
+        "{'nowhere': 0.1}",
+        "{3: 0.1}",
+        "{}",
+        "pd.Series({'x': 0.1})",
+        "types.MappingProxyType({'x': 0.1})",
+    )
+    | ODD_NUMBERS
+)
+_FITS = ("fitted()", "fitted('dp_glm')", "fitted('eptr_lm')", "fitted('moments')", "fitted('open')")
+_ALIKE = (
+    "fitted().update('~ . - x')",
+    "alike(1.0, 2.0)",
+    "alike(pd.Series([1.0]), pd.Series([2.0]))",
+    "alike(pd.Series([1.0], ['x']), pd.Series([nan], ['x']))",
+    "alike(pd.Series([nan, inf], ['x', 'z']), pd.Series([1.0, 2.0]))",
+    "alike(pd.Series([1e308, -1e308], ['x', 'z']), pd.Series([1e308, 1e-308]), nobs=1e308)",
+    "alike(pd.Series([0.0, 1.0], ['x', 'z']), pd.Series([0.0, inf]), nobs=inf, scale=nan)",
+    "alike(pd.Series([0.0, 5e-324], ['x', 'z']), pd.Series([5e-324, 5e-324]), rsquared=nan)",
+    "alike(pd.Series([1.0], ['x']), pd.Series([-1.0], ['x']), nobs=-3, rsquared=inf, scale=inf)",
+    "alike(pd.Series([1.0, 2.0], ['x', 'x']), pd.Series([1.0, 2.0]))",
+    "alike(pd.Series([1.0, 2.0], ['x', 'z']), pd.Series([1.0]))",
+    "alike(pd.Series([], dtype=float), pd.Series([], dtype=float))",
+    "alike(pd.Series(['a'], ['x']), pd.Series([1.0]))",
+    "alike(pd.Series([1j], ['x']), pd.Series([1.0]))",
+    "alike(pd.DataFrame({'a': [1.0]}), pd.DataFrame({'a': [1.0]}))",
+    "alike(pd.Series([1.0], [Rude()]), pd.Series([1.0]))",
+    "alike(pd.Series([1.0], pd.Index(['\\ud800\\n|&'], dtype=object)), pd.Series([1.0]), nobs=nan)",
+    "alike(pd.Series([1.0], ['x']), pd.Series([1.0]), model=types.SimpleNamespace(endog_names=Rude()))",
+    "alike(pd.Series([1.0], ['x']), pd.Series([1.0]), model=3, nobs='a', rsquared=[], scale={})",
+    "alike(pd.Series(np.ones(3000), range(3000)), pd.Series(np.ones(3000)))",
+    "fitted().summary()",
+    "dpstats.dp_lm",
+)
+_FIT_LISTS = tuple(f"[{fit}, {other}]" for fit in _FITS for other in (*_FITS[::-1], *_ALIKE))
+FIT_LISTS = codes(
+    *_FITS,
+    *_ALIKE,
+    *_FIT_LISTS,
+    "{'a': fitted(), 'b': fitted('open')}",
+    "{1: fitted(), '1': fitted()}",
+    "{Rude: fitted()}",
+    "{'\\ud800': fitted()}",
+    "{'': fitted(), 'x' * 5000: fitted()}",
+    "{}",
+    "[]",
+    "[fitted()] * 60",
+    "[[fitted()]]",
+    "(fitted(), None)",
+    "(v for v in [fitted()])",
+    "pd.Series([fitted()])",
+    "np.array([fitted(), fitted()])",
+    "{'a': None}",
+    "None",
+    "3",
+    "'fit'",
+    "Rude()",
+    "Thing()",
+    "pd.DataFrame({'a': [1.0]})",
+)
+HEADINGS = codes(
+    "['A']",
+    "['A', 'B']",
+    "('A', 'A')",
+    "np.array(['A', 'B'])",
+    "pd.Index(['A'])",
+    "['x' * 5000, '\\ud800\\n|&<b>']",
+    "['']",
+    "['A', 3]",
+    "[None]",
+    "[]",
+    "'A'",
+    "'AB'",
+    "b'A'",
+    "3",
+    "True",
+    "{'A': 1}",
+    "{'A'}",
+    "(v for v in ['A'])",
+    "[Rude()]",
+    "Rude()",
+    "Thing()",
+    "str",
+)
+STARS = (
+    codes(
+        "(0.1, 0.05)",
+        "[0.05, 0.05]",
+        "[]",
+        "()",
+        "(0.1, 0.05, 0.01, 1e-3, 1e-4, 1e-5)",
+        "(0, 1)",
+        "[nan]",
+        "[0.05, 'a']",
+        "'*'",
+        "b'*'",
+        "range(3)",
+        "[1e-300]",
+        "np.array([0.1, 0.05])",
+        "pd.Series([0.1])",
+        "{0.05}",
+        "(v for v in [0.1])",
+        "range(10**12)",
+    )
+    | ODD_NUMBERS
+)
+FEW_DIGITS = codes("1", "3", "15", "16", "0", "-1", "2.5", "'3'", "True", "nan", "[3]", "10**400")
+SWITCHES = codes(
+    "True", "False", "None", "1", "'a'", "np.bool_(True)", "np.array([1, 2])", "Rude()"
+)
+SOME_TERMS = codes(
+    "'x'",
+    "['x']",
+    "['x', 'x']",
+    "('Intercept', 'x')",
+    "'nowhere'",
+    "['x', 3]",
+    "[]",
+    "3",
+    "b'x'",
+    "nan",
+    "{'x'}",
+    "{'x': 1}",
+    "pd.Index(['x'])",
+    "(v for v in ['x'])",
+    "[None]",
+    "[['x']]",
+    "[Rude()]",
+    "Rude()",
+    "Thing()",
+    "shout",
+    "np.array('x')",
+    "str",
+)
+AXES = codes(
+    "dpstats.report.plot.axes(None)",
+    "dpstats.report.plot.axes(None, 1.5)",
+    "dpstats.report.plot.axes(None).figure",
+    "dpstats.report.plot.axes(None).figure.subplots(2)",
+    "dpstats.report.plot.axes(None).figure.add_subplot(projection='polar')",
+    "dpstats.report.plot.axes(None).figure.add_subplot(projection='3d')",
+    "dpstats.report.plot.axes(None).inset_axes([0, 0, 1e-3, 1e-3])",
+    "3",
+    "'ax'",
+    "[]",
+    "True",
+    "Thing()",
+    "Rude()",
+    "types.SimpleNamespace(set_xlabel=1)",
+    "__import__('matplotlib.pyplot').pyplot",
+)
+DELTAS = (
+    codes(
+        "[1e-3, 1e-6]",
+        "1e-9",
+        "[1e-300]",
+        "[0.999999]",
+        "[]",
+        "[0]",
+        "[1]",
+        "'a'",
+        "b'ab'",
+        "np.array([0.1, 0.01])",
+        "np.array(0.1)",
+        "{0.1: 1}",
+        "(v for v in [0.1])",
+        "[[0.1]]",
+        "np.full(1000, 0.1)",
+        "list(np.geomspace(1e-9, 0.1, 300))",
+        "[Rude()]",
+        "Rude()",
+    )
+    | ODD_NUMBERS
+)
 ATTRIBUTES = st.sampled_from(
     ["resid", "fitted", "aic", "params", "nowhere", "data", "rsquared", "augment", "terms", "scale"]
 )
@@ -1478,6 +1741,9 @@ _BUDGETS = st.sampled_from(
 )
 _COMMON = {"limits": None, "eta": 0.05, "seed": 1, "executor": None, "progress": False}
 _COMMON |= {"budget": None, "rows_per_person": 1, "person": None}
+_SEVERAL = {**_BUDGET, "target_se": None, "rows_per_person": 1}
+_PLANNED = {"method": "anchored", "ridge": 0.0, "eta": 0.05, "limits": None}
+_PLANNED |= {"weights": None, "offset": None}
 PLAIN_CALLS: dict[str, dict[str, Any]] = {
     "dp_lm": {"formula": "y ~ x + g", **_BUDGET, **_COMMON, "method": None, "ridge": 0.0}
     | {"weights": None, "offset": None},
@@ -1536,11 +1802,20 @@ PLAIN_CALLS: dict[str, dict[str, Any]] = {
     | {"slack": None, "rows_per_person": 1},
     "audit": {"neighbours": Code("([0.0], [1.0])"), "mu": None, "epsilon": None, "delta": None}
     | {"claim": None, "trials": 40, "confidence": 0.99},
+    "plan_lm": {"formula": "y ~ z + g", "n": 500, **_SEVERAL, **_PLANNED, "sigma": 0.5},
+    "plan_glm": {"formula": "y ~ x + g", "n": 500, **_SEVERAL, **_PLANNED, "iterations": None}
+    | {"family": "binomial"},
+    "etable": {"fits": Code("[fitted(), fitted('dp_glm')]"), "names": None, "digits": None}
+    | {"stars": None, "interval": False, "level": 0.95, "with_public": False, "nonprivate": None},
+    "options": {"digits": None, "stars": True, "option": "digits"},
+    "plot": {"model": "dp_lm", "formula": None, "level": 0.95, "wanted": None, "intercept": False}
+    | {"ax": None, "deltas": None, "penalty": "lasso", "lambdas": None, "family": "binomial"},
 }
 FUNCTIONS = tuple(PLAIN_CALLS)
 _MODELS = FUNCTIONS[:8]
 _PUBLIC = ("check_safety", "public_moments", "PublicMoments.declare", "PublicMoments.from_json")
-_PUBLIC += ("Budget", "audit")
+_PLANS = ("plan_lm", "plan_glm")
+_PUBLIC += ("Budget", "audit", "etable", "options", *_PLANS)
 _POOLS: dict[str, st.SearchStrategy[Any]] = {
     "formula": FORMULAS,
     **dict.fromkeys(
@@ -1589,6 +1864,25 @@ _POOLS: dict[str, st.SearchStrategy[Any]] = {
     "text": _json_texts(),
     "update": UPDATES,
     "other": codes("3", "'a'", "dpstats", "Rude()", "np.zeros(2)"),
+    "n": TABLE_SIZES,
+    "target_se": TARGETS,
+    "sigma": ODD_NUMBERS | codes("None"),
+    "fits": FIT_LISTS,
+    "nonprivate": FIT_LISTS,
+    "names": HEADINGS,
+    "digits": FEW_DIGITS,
+    "stars": STARS,
+    "interval": SWITCHES,
+    "with_public": SWITCHES,
+    "option": codes("'stars'", "'nowhere'", "''", "'_digits'", "'\\ud800'"),
+    "level": ODD_NUMBERS,
+    "model": st.sampled_from([*_MODELS, "plan_lm", "plan_glm", "audit"]),
+    "wanted": SOME_TERMS,
+    "intercept": SWITCHES,
+    "ax": AXES,
+    "deltas": DELTAS,
+    "penalty": names("lasso", "ridge", "elasticnet"),
+    "lambdas": LAMBDAS,
 }
 _METHODS = {
     "dp_lm": ("anchored", "pmt", "ssp"),
@@ -1598,6 +1892,8 @@ _METHODS = {
     "eptr_nw": ("gp", "adaptive", "ptr", "paper"),
     "dp_mean": ("refined", "paper"),
     "dp_mvnorm": ("refined", "paper"),
+    "plan_lm": ("anchored", "pmt"),
+    "plan_glm": ("anchored", "pmt"),
 }
 _AFTER: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "level": (0.95, ODD_NUMBERS),
@@ -1646,9 +1942,9 @@ class Case:
     def arguments(self) -> dict[str, Any]:
         """All arguments, tables as recipes."""
         given: dict[str, Any] = dict(PLAIN_CALLS[self.function])
-        given |= {name: default for name, (default, _) in _AFTER.items()}
+        given = {name: default for name, (default, _) in _AFTER.items()} | given
         tables = {"data": Table(), "public": Table(n=_PUBLIC_ROWS), "newdata": Table(n=4)}
-        if self.function == "dp_glm":
+        if self.function in ("dp_glm", "plan_glm"):
             kinds = tuple({**PLAIN, "y": "zero_one"}.items())
             tables = {role: Table(kinds, table.n) for role, table in tables.items()}
         given |= tables
@@ -1677,10 +1973,17 @@ def changes_to(function: str) -> st.SearchStrategy[Change]:
     if function in _METHODS:
         pools["method"] = names(*_METHODS[function])
         pools["total"] = _BUDGETS
+    if function in _PLANS:
+        pools |= dict.fromkeys(("mu", "rho", "epsilon"), SEVERAL_BUDGETS)
     if function == "eptr_bayes":
         pools["covariance"] = names("diagonal", "full", "identity")
     tables = []
-    if function in _MODELS or function == "anova":
+    if function == "plot":
+        tables = ["data", "public"]
+        pools["formula"] = FORMULAS
+    elif function in _PLANS:
+        tables = ["public"]
+    elif function in _MODELS or function == "anova":
         tables = ["data", "public", "newdata"]
         pools |= {name: pool for name, (_, pool) in _AFTER.items()}
     elif function == "public_moments":
@@ -1695,8 +1998,12 @@ def changes_to(function: str) -> st.SearchStrategy[Change]:
         pools[f"{role}.library"] = st.sampled_from(["polars", "pyarrow", "function", "list"])
         for name in PLAIN if role != "newdata" else ("x", "z", "g"):
             pools[f"{role}.{name}"] = _KINDS
-    if function in _MODELS:  # as often as all others together: they decide what comes after
-        ways = [name for name in ("method", "total", "family", "regime", "limits") if name in pools]
+    if function in (
+        *_MODELS,
+        *_PLANS,
+    ):  # as often as all others together: they decide what comes after
+        ways = ("method", "total", "family", "regime", "limits", "n", "target_se")
+        ways = [name for name in ways if name in pools]
         first = st.one_of([st.builds(Change, st.just(n), pools[n]) for n in ways])
         rest = st.one_of([st.builds(Change, st.just(n), pool) for n, pool in pools.items()])
         return st.one_of(rest, first, rest)
@@ -1841,9 +2148,82 @@ def _called(function: str, values: Mapping[str, Any], data: Any, public: Any) ->
     if function == "audit":
         turns = iter(range(10**9))
         return dpstats.audit(lambda rows: next(turns) % 7, **given())
+    if function in _PLANS:
+        return getattr(dpstats, function)(
+            values["formula"], public, values["n"], **given("formula", "n")
+        )
+    if function == "etable":
+        rest = given("fits", "with_public")
+        return dpstats.etable(values["fits"], public=values["with_public"], **rest)
+    if function == "options":
+        return _with_options(values)
+    if function == "plot":
+        return _drawable(values["model"], values, data, public)
     fit = dpstats.dp_lm(values["formula"], data, public, mu=1, seed=1)
     other = values["other"]
     return dpstats.anova(fit, fit.update(values["update"]) if other is None else other)
+
+
+def _with_options(values: Mapping[str, Any]) -> list[str]:
+    """What pages say under these options."""
+    with dpstats.options(digits=values["digits"], stars=values["stars"]):
+        said = [repr(dpstats.options), repr(fitted().summary()), repr(dpstats.etable(fitted()))]
+    with dpstats.options(**{values["option"]: values.get(values["option"], 3)}):  # may be no option
+        return [*said, repr(fitted("dp_glm").summary())]
+
+
+def _drawable(model: str, values: Mapping[str, Any], data: Any, public: Any) -> Any:
+    """What is to be drawn: a plain call of these tables."""
+    if model == "audit":
+        turns = iter(range(10**9))
+        return dpstats.audit(lambda rows: next(turns) % 7, ([0.0], [1.0]), mu=1, trials=40)
+    plain = dict(PLAIN_CALLS[model])
+    formula = plain.pop("formula") if values["formula"] is None else values["formula"]
+    plain |= {"formula": formula, "public": public}
+    plain |= {"family": values["family"]} if "family" in plain else {}
+    plain |= {} if model in _PLANS else {"data": data}
+    return getattr(dpstats, model)(**plain)
+
+
+def _drawn(plot: Callable[[], Any]) -> str:
+    """What a plot says when it is put on paper."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.text import Text
+
+    try:
+        figure = plot().figure
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            figure.canvas.draw()
+        for warning in said:  # which letters there are is for the user's font to say
+            if not str(warning.message).startswith("Glyph"):
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
+        return repr([text.get_text() for text in figure.findobj(Text)])
+    finally:
+        pyplot.close("all")
+
+
+def _plots(result: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every plot that a result has, with arguments of its own."""
+    has, ax, model = _knows(result), values["ax"], values["model"]
+    if has("plot"):
+        own = {"terms": values["wanted"], "intercept": values["intercept"]}
+        if model not in (*_PLANS, "dp_lm", "dp_glm", "eptr_lm"):
+            own = {"x": values["wanted"]} if model in ("dp_mvnorm", "dp_mixture") else {}
+        if model not in (*_PLANS, "audit"):
+            own["level"] = values["level"]
+        yield "plot", lambda: _drawn(lambda: result.plot(**own, ax=ax))
+    if has("plot_privacy"):
+        yield "plot_privacy", lambda: _drawn(lambda: result.plot_privacy(ax, values["deltas"]))
+    if has("path"):
+        own = {"terms": values["wanted"], "intercept": values["intercept"], "ax": ax}
+        way = values["penalty"], values["lambdas"]
+        yield "path.plot", lambda: _drawn(lambda: result.path(*way).plot(**own))
 
 
 def _questions(
@@ -1851,6 +2231,9 @@ def _questions(
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What is asked of a result."""
     has = _knows(result)
+    if function == "plot":
+        yield from _plots(result, values)
+        return
     yield "repr", lambda: repr(result)
     yield "html", lambda: result._repr_html_() if hasattr(type(result), "_repr_html_") else ""
     if isinstance(result, PublicMoments):
@@ -1878,6 +2261,12 @@ def _questions(
         for form in ("to_text", "to_markdown", "to_latex", "to_html", "to_csv"):
             yield f"table {form}", lambda form=form: getattr(result.table(), form)()
         return
+    for form in ("to_text", "to_markdown", "to_latex", "to_html", "to_csv"):
+        if has(form):
+            yield form, lambda form=form: getattr(result, form)()
+    if has("smallest_n"):
+        yield "smallest", lambda: repr((result.smallest_mu, result.smallest_n()))
+        yield "std_error", lambda: repr(result.std_error())
     if has("summary"):
         for form in ("to_text", "to_markdown", "to_latex", "to_html", "to_csv", "__repr__"):
             yield f"summary {form}", lambda form=form: getattr(result.summary(), form)()

@@ -2,8 +2,10 @@
 
 import csv
 import io
+import math
 import shutil
 import subprocess
+import types
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -222,7 +224,7 @@ def test_options_are_the_defaults_and_come_back() -> None:
         ({"interval": True, "level": 95}, "level"),
         ({"nonprivate": "ols"}, "takes fits"),
         ({"level": 0.9}, "goes with interval"),
-        ({"public": fair()[0]}, "public=True adds"),
+        ({"public": fair()[0]}, "public must be True or False"),
     ],
 )
 def test_errors_say_what_to_do(arguments: dict[str, Any], said: str) -> None:
@@ -296,3 +298,45 @@ def test_maketables_finds_what_it_asks_for() -> None:
     assert "r2" not in keys
     assert all(fits()[2].__maketables_stat__(k) is not None for k in keys)
     assert "seeded" in keys  # these fits are
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"interval": np.array([1, 2])}, "interval must be True or False"),
+        ({"public": "yes"}, "public must be True or False"),
+        ({"stars": range(10**12)}, "up to five levels"),
+        ({"names": 3}, "a list of 1 headings"),
+        ({"names": iter(int, 1)}, "a list of 1 headings"),
+    ],
+)
+def test_odd_arguments_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        etable(fits()[0], **given)
+
+
+def _alike(params: Any, bse: Any, **more: Any) -> Any:
+    return types.SimpleNamespace(params=pd.Series(params), bse=pd.Series(bse), **more)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        _alike({"x": 1j}, {"x": 1.0}),
+        _alike({"x": 1.0, "z": 1.0}, {"x": 1.0}),
+        types.SimpleNamespace(params=pd.DataFrame({"a": [1.0]}), bse=pd.DataFrame({"a": [1.0]})),
+        _alike([1.0, 2.0], [1.0, 1.0]).params,
+    ],
+)
+def test_what_only_looks_like_a_fit_is_refused(odd: Any) -> None:
+    with pytest.raises(ArgumentError, match="etable takes fits"):
+        etable([fits()[0], odd])
+
+
+def test_sizes_that_floats_hardly_hold_are_printed() -> None:
+    odd = _alike({"x": 5e-324, "z": 1e308}, {"x": 5e-324, "z": 1e308}, nobs=math.inf, scale=1.0)
+    text = str(etable(odd))
+    assert "4.94e-324" in text
+    assert "1e+308" in text
+    many = _alike(np.ones(1000), np.ones(1000))
+    assert len(str(etable(many)).splitlines()) > 2000

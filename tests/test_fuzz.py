@@ -19,7 +19,7 @@ from dpstats.errors import ArgumentError, PlanWarning
 
 from .fuzz_cases import FUNCTIONS, Case, Change, cases, run, smaller
 
-_FEW = {"eptr_bayes": 20, "eptr_nw": 20, "dp_mixture": 20}
+_FEW = {"eptr_bayes": 20, "eptr_nw": 20, "dp_mixture": 20, "plot": 8, "plan_glm": 30}
 """Fewer cases of those whose plans take long."""
 _SETTINGS = settings(
     derandomize=True,

@@ -13,6 +13,7 @@ from dpstats.datasets import fair, randhie
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 from dpstats.mechanism.privacy import resolve_privacy
 from dpstats.plan_result import Plan
+from dpstats.plan_search import _smallest
 
 MUS = [0.5, 1, 4]
 LINEAR = "rate_marriage ~ age + yrs_married + children + religious + educ"
@@ -93,8 +94,9 @@ def test_without_privacy_it_is_least_squares() -> None:
 
 def test_large_tables_are_scaled_down_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     public = simulated(1, 300)
+    monkeypatch.setattr(dpstats.plan_rehearsal, "_LARGEST", 300_000)
     small = plan_lm("y ~ a + b + c + d", public, 60_000, MUS)
-    monkeypatch.setattr(dpstats.plan_rehearsal, "_LARGEST", 100_000)
+    monkeypatch.setattr(dpstats.plan_rehearsal, "_LARGEST", 20_000)
     scaled = plan_lm("y ~ a + b + c + d", public, 60_000, MUS)
     ratio = scaled.std_error() / small.std_error()
     assert ratio.to_numpy().min() > 0.93
@@ -134,6 +136,69 @@ def test_targets_out_of_reach_are_said_to_be() -> None:
     assert plan.smallest_mu is None
     assert "none: 6048 rows are too few without privacy as well" in repr(plan)
     assert plan.smallest_n().iloc[0] > 10**5
+
+
+def test_what_is_looked_for_ends_where_budgets_and_tables_do() -> None:
+    public = simulated(1, 300)
+    formula = "y ~ a + b + c + d"
+    nothing = plan_lm(formula, public, 8000, 1, target_se=1e-50)
+    assert nothing.smallest_mu is None
+    assert nothing.smallest_n().isna().all()
+    assert repr(nothing).count("not reached") == 2
+    least = plan_lm(formula, public, 10**12, [1, 1e-6], target_se=1e3)
+    assert least.smallest_mu == 1e-4
+    assert least.smallest_n().iloc[0] < least.smallest_n().iloc[1]
+
+
+@pytest.mark.parametrize("root", [1e-6, 0.02, 0.9, 1.0, 37.0, 99.5, 100.5, 1e9])
+@pytest.mark.parametrize("power", [0.4, 1.0, 2.5])
+def test_a_search_ends_at_the_smallest_that_is_enough(root: float, power: float) -> None:
+    """However the factor bends, and where nothing is known below a half of the root."""
+    for floor in (0.0, root / 2, root):
+        asked: list[float] = []
+
+        def attempt(
+            size: float, floor: float = floor, asked: list[float] = asked
+        ) -> tuple[bool, float | None]:
+            asked.append(size)
+            times = (root / size) ** power
+            return (times <= 1, times) if size > floor else (False, None)
+
+        found = _smallest(attempt, 1.0, 1e-4, 100.0)
+        assert len(asked) <= 25
+        if root > 100:
+            assert found is None
+        else:
+            assert found is not None
+            assert max(root, 1e-4) <= found <= max(root, 1e-4) * 1.06
+
+
+def test_sorted_public_rows_are_not_taken_from_one_end() -> None:
+    public = simulated(1, 300)
+    ordered = public.sort_values("a")
+    few = [plan_lm("y ~ a", table, 100, 10).std_errors[0] for table in (public, ordered)]
+    assert np.allclose(few[0], few[1], rtol=0.15)
+
+
+def test_a_ridge_is_in_what_no_privacy_gives() -> None:
+    plan = plan_lm("y ~ a + c", simulated(1, 300), 8000, 50, ridge=0.5)
+    assert np.allclose(plan.std_errors[0], plan.nonprivate, rtol=0.15)
+
+
+@pytest.mark.parametrize(("method", "mu", "least"), [("anchored", 0.3, 0.6), ("pmt", 4, 0.8)])
+def test_few_public_rows_do_not_make_private_noise_small(
+    method: str, mu: float, least: float
+) -> None:
+    """Private rows are longer than 20 public ones in the coordinates of these."""
+    ratios = []
+    for seed in range(4):
+        public, private = simulated(10 + seed, 20), simulated(20 + seed, 20_000)
+        given = {"mu": mu, "method": method}
+        plan = plan_lm("y ~ a + b + c + d", public, 20_000, **given)
+        fit = dp_lm("y ~ a + b + c + d", private, public=public, seed=seed, **given)
+        noise = np.sqrt(plan.std_errors[0] ** 2 - plan.nonprivate**2)
+        ratios.append(noise / np.sqrt(np.diag(fit.coefficients.privacy)))
+    assert least < np.median(ratios) < 1.3
 
 
 def test_budgets_in_every_unit_and_persons() -> None:
@@ -203,6 +268,9 @@ def test_plot_shows_the_ratios() -> None:
         ({"n": 6048.5}, "number of private rows"),
         ({"mu": 1, "rho": 1}, "in one unit"),
         ({"mu": []}, "a list of 1 to"),
+        ({"mu": range(10**12)}, "a list of 1 to"),
+        ({"n": 10**12 + 1}, "number of private rows"),
+        ({"n": 2}, "cannot carry 2 columns"),
         ({"mu": "1"}, "mu must be"),
         ({"mu": [1, 1.0]}, "one budget twice"),
         ({"mu": -1}, "mu must be"),
@@ -222,6 +290,12 @@ def test_errors_say_what_to_do(arguments: dict, said: str) -> None:
     given = {"formula": "rate_marriage ~ age", "public": fair()[0], "n": 6048} | arguments
     with pytest.raises((ArgumentError, PrivacyError, DPStatsError), match=said):
         plan_lm(**given)
+
+
+def test_public_rows_without_residuals_tell_nothing_of_errors() -> None:
+    flat = simulated(1, 30).assign(y=0.0)
+    with pytest.raises(DPStatsError, match="no residuals"):
+        plan_glm("y ~ a", flat, 1000, family="gaussian")
 
 
 def test_a_family_without_a_law_needs_rows() -> None:

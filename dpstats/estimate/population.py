@@ -56,6 +56,19 @@ def undone(m: int | None, d: int) -> float:
     return 1.0 if m is None else max(m - d - 1, 1) / m
 
 
+def anchor_error(moment: Floats, scale: float, m: int | None) -> Floats | None:
+    """A root of the variance of coefficients that m public rows gave, scale^2 moment^-1 / (m - d - 1).
+
+    A move by it lengthens residuals of the private rows as the real error does: those are longer than
+    public rows in coordinates that whiten the public ones, by a mean of m/(m - d - 1) in squares. From
+    very few rows it may be larger still; here it is at most as long as the residuals.
+    """
+    if m is None:
+        return None
+    d, back = len(moment), equilibrated_whitening(moment).back
+    return np.asarray(scale / math.sqrt(max(m - d - 1, d)) * back)
+
+
 def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> Floats:
     """How well each standard error is known from public rows: the relative error of its prediction.
 
@@ -98,6 +111,9 @@ class DrawnRows:
         Of the linear predictor, for ``law``.
     weighted, offset : bool
         Whether rows have weights and offsets at all.
+    unsure : (d, d) array or None
+        Times d standard normal numbers: how far private coefficients may be from ``coef``, where a fit
+        begins. None: as far as nothing.
     """
 
     known: PublicRows
@@ -105,15 +121,20 @@ class DrawnRows:
     law: Law | None
     weighted: bool
     offset: bool
+    unsure: Floats | None = None
 
     def rows(self, n: int, generator: np.random.Generator) -> Simulated:
         """n rows."""
-        which = generator.permutation(np.arange(n) % len(self.known.y))
+        move = _move(self.unsure, len(self.coef), generator)
+        some = generator.permutation(len(self.known.y))  # public rows may be sorted
+        which = generator.permutation(np.resize(some, n))
         x = np.asfortranarray(self.known.x[which])
         offset, weight = self.known.offset[which], self.known.weight[which]
-        y = self.known.y[which]
+        y = self.known.y[which] + x @ move
         if self.law is not None:
-            y = self.law(x @ self.coef + offset, weight if self.weighted else None, generator)
+            y = self.law(
+                x @ (self.coef + move) + offset, weight if self.weighted else None, generator
+            )
         return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
 
 
@@ -128,16 +149,20 @@ class NormalRows:
         Position of the constant.
     coef : (d,) array
     law : Law
+    unsure : (d, d) array or None
+        As for `DrawnRows`.
     """
 
     moment: Floats
     constant: int | None
     coef: Floats
     law: Law
+    unsure: Floats | None = None
 
     def rows(self, n: int, generator: np.random.Generator) -> Simulated:
         """n rows."""
         k, d = self.constant, len(self.moment)
+        coef = self.coef + _move(self.unsure, d, generator)
         rest = [j for j in range(d) if j != k]
         mean = np.zeros(d) if k is None else self.moment[k] / self.moment[k, k]
         spread = (self.moment - np.outer(mean, mean) * (0 if k is None else self.moment[k, k]))[
@@ -147,7 +172,11 @@ class NormalRows:
         x[:, rest] = mean[rest] + generator.normal(size=(n, len(rest))) @ _root(spread)
         if k is not None:
             x[:, k] = math.sqrt(self.moment[k, k])
-        return Simulated(x, self.law(x @ self.coef, None, generator), None, None)
+        return Simulated(x, self.law(x @ coef, None, generator), None, None)
+
+
+def _move(unsure: Floats | None, d: int, generator: np.random.Generator) -> Floats:
+    return np.zeros(d) if unsure is None else unsure @ generator.normal(size=d)
 
 
 def _root(spread: Floats) -> Floats:
@@ -207,10 +236,11 @@ def with_full_residuals(known: PublicRows, coef: Floats, sigma: float) -> Public
 
 
 def normal_law(sigma: float) -> Law:
-    """Normal errors."""
+    """Normal errors, of variance sigma^2 over the weight."""
 
     def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
-        return predictor + sigma * generator.normal(size=len(predictor))
+        errors = sigma * generator.normal(size=len(predictor))
+        return predictor + (errors if weight is None else errors / np.sqrt(weight))
 
     return draw
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-from dpstats.errors import ArgumentError, listed, one_of, shown
+from dpstats.errors import ArgumentError, check_switch, items, listed, one_of, shown
 from dpstats.report.plot import (
     COLOURS,
     GREY,
@@ -25,7 +25,9 @@ from dpstats.report.plot import (
 from dpstats.report.result import Coefficients, Floats, z_quantile
 
 _LINE = 26  # letters of a name in one line of the axis
+_LINES = 5  # of a name
 _LABEL = 30  # letters of a name beside a path
+_MOST_NAMES = 10_000
 _TALLEST = 300.0  # inches of a figure, within what can be drawn
 
 
@@ -39,15 +41,13 @@ def chosen(terms: Sequence[str], wanted: Any, intercept: bool) -> list[int]:
     >>> chosen(["Intercept", "age", "educ"], None, False), chosen(["Intercept", "age"], "age", False)
     ([1, 2], [1])
     """
-    if not isinstance(intercept, bool | np.bool_):
-        raise ArgumentError(f"intercept must be True or False, not {shown(intercept)}.")
+    check_switch("intercept", intercept)
     if wanted is None:
         kept = [j for j, term in enumerate(terms) if intercept or term != "Intercept"]
         return kept or list(range(len(terms)))
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(names, Iterable):
+    names = [wanted] if isinstance(wanted, str) else items(wanted, _MOST_NAMES)
+    if names is None:
         raise ArgumentError(f"terms must be a list of names, not {shown(wanted)}.")
-    names = list(names)
     for name in names:
         if not one_of(name, terms):
             raise ArgumentError(f"no term {shown(name)}; the terms are {listed(terms)}.")
@@ -107,7 +107,7 @@ def folded(name: str, width: int = _LINE) -> str:
     ['C(occupation)[T.5.0]:', 'religious:yrs_married']
     """
     lines = [""]
-    for part in re.split(r"(?<=[:,\s_*/+])|(?=[\[(])", name):
+    for part in re.split(r"(?<=[:,\s_*/+])|(?=[\[(])", shortened(name, _LINES * width)):
         if lines[-1] and len(lines[-1]) + len(part) > width:
             lines.append("")
         lines[-1] += part
@@ -151,7 +151,7 @@ def _name_ends(ax: Any, names: Sequence[str], grid: Floats, ends: Floats) -> Non
     """Names to the left of the lines' ends, moved apart where these lie close."""
     width, height = size_in_inches(ax)
     size = letters(ax)[1]
-    short = [_shortened(name) for name in names]
+    short = [shortened(name) for name in names]
     gap = 1.45 * letter_height(size) / height
     share = min(letter_width(size) * max(map(len, short)) / width + 0.06, 0.6)
     span = math.log(grid[-1] / grid[0]) or math.log(10)
@@ -181,9 +181,16 @@ def _name_ends(ax: Any, names: Sequence[str], grid: Floats, ends: Floats) -> Non
         )
 
 
-def _shortened(name: str) -> str:
-    half = (_LABEL - 1) // 2
-    return name if len(name) <= _LABEL else f"{name[:half]}…{name[-half:]}"
+def shortened(name: str, most: int = _LABEL) -> str:
+    """A name of at most so many letters: its beginning and its end.
+
+    Examples
+    --------
+    >>> shortened("C(occupation)[T.5.0]", 11)
+    'C(occ….5.0]'
+    """
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
 def apart(places: Floats, gap: float) -> Floats:

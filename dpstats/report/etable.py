@@ -107,18 +107,19 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
     cells: list[str] = []
     raw: list[object] = []
     low, high = c.interval(0.95 if style.level is None else style.level)
+    errors, p_values, places = c.std_error, c.p_value, {t: j for j, t in enumerate(c.terms)}
     for term in terms:
-        if term not in c.terms:
+        if term not in places:
             cells += ["", ""]
             raw += [None, None]
             continue
-        j = c.terms.index(term)
-        value, error = float(c.coef[j]), float(c.std_error[j])
+        j = places[term]
+        value, error = float(c.coef[j]), float(errors[j])
         if math.isnan(error):
             cells += [format_scalar(value, style.digits), "(NA)" if style.level is None else "[NA]"]
             raw += [value, None]
             continue
-        marks = "*" * sum(float(c.p_value[j]) <= level for level in style.stars)
+        marks = "*" * sum(float(p_values[j]) <= level for level in style.stars)
         if style.level is None:
             middle, below = _alike([value, error], error, style.digits)
             cells += [middle + marks, f"({below})"]

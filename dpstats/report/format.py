@@ -120,6 +120,8 @@ def _round(x: float, places: int) -> float:
     size = abs(x)
     if places + math.log10(2) * (math.frexp(size)[1] - 0.5) > _DOUBLE_DIGITS:
         return x  # as precise as a double is already: scaling would only add noise
+    if places > 300:  # the power of ten would overflow: let the decimal conversion round
+        return float(f"{x:.{places}f}")
     power = 10.0**places
     scaled = math.floor(size * power)
     down, up = scaled / power, math.ceil(size * power) / power

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from dpstats.errors import ArgumentError, number, shown, whole
+from dpstats.errors import ArgumentError, items, number, shown, whole
 
 STARS = (0.05, 0.01, 0.001)
 """What one, two and three stars stand for, in R and here."""
 _MOST_DIGITS = 15
+_MOST_STARS = 5
 
 
 class Options:
@@ -129,9 +129,9 @@ def check_stars(value: Any) -> bool | tuple[float, ...]:
     """True, False, or the levels of one, two, ... stars, from weak to strong."""
     if isinstance(value, bool):
         return value
-    levels = [number(v) for v in value] if isinstance(value, Sequence) else []
+    levels = [number(v) for v in items(value, _MOST_STARS) or []]
     sizes = [v for v in levels if v is not None and 0 < v < 1]
-    if isinstance(value, str) or not sizes or len(sizes) < len(levels) or len(set(sizes)) > 5:
+    if not sizes or len(sizes) < len(levels):
         raise ArgumentError(
             f"stars must be True, False, or up to five levels such as {STARS}, not {shown(value)}."
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.bounds.bound import Bound
-from dpstats.report.coefficients import chosen
+from dpstats.report.coefficients import chosen, shortened
 from dpstats.report.format import format_scalar
 from dpstats.report.model import gaps, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
@@ -153,7 +153,7 @@ def _target(page: PlanPage) -> list[Part]:
     table = Table.from_columns(
         [
             Column("Budget", ["no privacy", *page.labels], align="l", csv_name="budget"),
-            Column("rows needed", ["more than 1e+09" if r is None else str(r) for r in rows], rows),
+            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
         ]
     )
     return [said, table]
@@ -211,7 +211,14 @@ def plot_plan(page: PlanPage, mus: Floats, wanted: Any, intercept: bool, ax: Any
     if len(kept) > 1 and (known.max(axis=1) <= _ALIKE * known.min(axis=1)).all():
         table, names = np.median(table, axis=1)[:, None], [f"all {len(kept)} coefficients"]
     for j, name in enumerate(names):
-        ax.plot(mus[order], table[:, j], marker="o", markersize=4, label=name, **line_style(j))
+        ax.plot(
+            mus[order],
+            table[:, j],
+            marker="o",
+            markersize=4,
+            label=shortened(name),
+            **line_style(j),
+        )
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_xscale("log")
     epsilons = np.array(page.epsilons)[order]

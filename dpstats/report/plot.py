@@ -22,14 +22,16 @@ _HANDLE = 0.31  # inches of a column of a legend that are not its text
 
 def axes(ax: Any, height: float = _HEIGHT) -> Any:
     """The axes to draw on, new ones of this height in inches unless given."""
-    if ax is not None:
-        if not hasattr(ax, "set_xlabel"):
-            raise ArgumentError(f"ax must be one matplotlib Axes, not {shown(ax)}.")
-        return ax
     try:
         from matplotlib import pyplot
+        from matplotlib.axes import Axes
     except ImportError:
         raise DPStatsError('plot() needs matplotlib: pip install "dpstats[plot]".') from None
+    if ax is not None:
+        plain = isinstance(ax, Axes) and ax.name == "rectilinear"
+        if not plain:  # polar ones have no left and no top
+            raise ArgumentError(f"ax must be one matplotlib Axes, not {shown(ax)}.")
+        return ax
     return pyplot.subplots(figsize=(_WIDTH, height), layout="constrained")[1]
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, number, shown
+from dpstats.errors import ArgumentError, items, number, shown
 from dpstats.mechanism.privacy import Total
 from dpstats.mechanism.tradeoff import Floats, smallest_type_two
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, GREY, axes, finish, letter_width, letters, size_in_inches
 
 _DELTAS = (1e-3, 1e-5, 1e-7)
+_MOST_DELTAS = 20
 _MARKED = 0.05  # the type I error that readers know best
 
 
@@ -61,8 +62,8 @@ def deltas_of(at: Any, shown_delta: float) -> tuple[float, ...]:
     """The deltas that were asked for, in falling order; by default three and the one that pages show."""
     if at is None:  # a pure total is shown at 0, where it is one epsilon and nothing else
         return tuple(sorted({*_DELTAS, shown_delta}, reverse=True)) if shown_delta else (0.0,)
-    given = [at] if number(at) is not None else at
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    given = [at] if number(at) is not None else items(at, _MOST_DELTAS)
+    if given is None:
         raise ArgumentError(
             f"at must be a delta, or several as in at=[1e-3, 1e-6], not {shown(at)}."
         )

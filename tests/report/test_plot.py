@@ -381,3 +381,26 @@ def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.Monke
     for draw in (fit.plot, fit.plot_privacy, fit.privacy.plot, path.plot):
         with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):
             draw()
+
+
+@pytest.mark.parametrize("projection", ["polar", "3d"])
+def test_odd_axes_are_refused(projection: str) -> None:
+    ax = pyplot.figure().add_subplot(projection=projection)
+    for plot in (_fit("dp_lm").plot, _fit("dp_lm").plot_privacy, _fit("dp_lm").path().plot):
+        with pytest.raises(ArgumentError, match="one matplotlib Axes"):
+            plot(ax=ax)
+
+
+def test_names_of_any_length_leave_room_for_the_picture() -> None:
+    name = "level " + "x" * 100_000
+    assert len(folded(name)) < 150
+    estimates = Coefficients((name, "b"), np.ones(2), np.eye(2), np.eye(2))
+    plot_coefficients(estimates, None, 0.95, False, None).figure.canvas.draw()
+
+
+def test_lists_without_an_end_are_refused() -> None:
+    for given in ({"terms": iter(str, "a")}, {"terms": {"age": 1}}):
+        with pytest.raises(ArgumentError, match="list of names"):
+            _fit("dp_lm").plot(**given)
+    with pytest.raises(ArgumentError, match="at must be"):
+        _fit("dp_lm").plot_privacy(at=[0.1] * 1000)
