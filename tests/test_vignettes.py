@@ -1,9 +1,8 @@
 """The vignettes run as scripts, with few rows, and say what their pages say."""
 
 import importlib.util
-import os
-import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 
@@ -48,21 +47,11 @@ PAGES = {
 }
 
 
-def run(name: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(VIGNETTES / name), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env=os.environ | {"MPLBACKEND": "Agg"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+Pages = dict[str, Future[str]]
 
 
-def test_large_data() -> None:
-    page = run("large_data.py", "--rows", "200000")
+def test_large_data(pages: Pages) -> None:
+    page = pages["large_data.py"].result()
     assert "200,000 rows" in page
     assert "Rows: 200000 private, 200 public; columns: 13" in page
     same = [
@@ -73,8 +62,8 @@ def test_large_data() -> None:
     assert "can be read once only" in page
 
 
-def test_guarantee() -> None:
-    page = run("guarantee.py", "--trials", "600")
+def test_guarantee(pages: Pages) -> None:
+    page = pages["guarantee.py"].result()
     assert "Unit of privacy: one person replaced by another" in page
     assert "Spent (2 calls)" in page
     assert "The call asks for mu = 0.8" in page
@@ -91,8 +80,8 @@ def test_the_table_of_audits_has_every_case_at_full_size() -> None:
     assert not table.refuted.any()
 
 
-def test_getting_started() -> None:
-    page = run("getting_started.py")
+def test_getting_started(pages: Pages) -> None:
+    page = pages["getting_started.py"].result()
     assert "318 public rows, 6048 private rows" in page
     assert "root of the sum of squares: 1.0\n" in page
     assert "epsilon = 4.38 at delta = 1e-05" in page
@@ -106,8 +95,8 @@ def test_getting_started() -> None:
     assert "\\toprule" in page
 
 
-def test_public_data() -> None:
-    page = run("public_data.py")
+def test_public_data(pages: Pages) -> None:
+    page = pages["public_data.py"].result()
     assert "same coefficients: True" in page
     errors = {
         name: float(line.removeprefix(name).split()[0])
@@ -133,8 +122,8 @@ def test_public_data() -> None:
     assert "The public sample is the private table itself" in page
 
 
-def test_glm() -> None:
-    page = run("glm.py")
+def test_glm(pages: Pages) -> None:
+    page = pages["glm.py"].result()
     assert "Response: affair is True, rather than False" in page
     assert "Odds ratio" in page
     assert "Rate ratio" in page
@@ -152,8 +141,8 @@ def test_glm() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str) -> None:
-    page = run(name)
+def test_page(name: str, pages: Pages) -> None:
+    page = pages[name].result()
     for sentence in PAGES[name]:
         assert sentence in page
 
@@ -223,8 +212,8 @@ def test_a_missing_extra_is_named(build: ModuleType, monkeypatch: pytest.MonkeyP
         build.require_extra()
 
 
-def test_replication() -> None:
-    page = run("replication.py", "--figures", "ridge-1a")
+def test_replication(pages: Pages) -> None:
+    page = pages["replication.py"].result()
     assert "1 figures: ridge-1a" in page
     assert page.count("\nClaim: ") > 60
     assert page.count("\nFound (") == page.count("\nWhy: ")

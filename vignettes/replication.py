@@ -22,7 +22,8 @@
 #
 #     python -m tests.benchmarks.replication --data ../shared/data
 #
-# in the project's folder (an hour on two processors; `pip install ".[test,bench]"`).
+# in the project's folder (79 minutes on two processors that were busy with other things as well;
+# `pip install ".[test,bench]"`).
 # Repetitions are as in the papers: 300 for ridge and least squares, 100 for logistic regression, 500
 # and 50 for Propose-Test-Release. Real data are not in the package: `--data` is a folder with the
 # files of [UCI](https://archive.ics.uci.edu) (white wine 186, power plant 294, bank marketing 222,

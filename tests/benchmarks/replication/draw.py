@@ -45,7 +45,7 @@ def draw(figure: Figure, table: pd.DataFrame) -> Picture:
     """Panels side by side, their parameters above and the methods below.
 
     A colour and a marker for each method, a dash for each of its parameters. Functions of this package
-    (``dp_...``) are blue and thick, fits without noise black, of public rows alone grey. Bands reach
+    (``dp_...``, ``eptr_...``) are blue and thick, fits without noise black, of public rows alone grey. Bands reach
     up to one standard deviation; on a logarithmic axis their lower half mirrors the upper one, because
     the mean less a standard deviation is often below 0.
     """
@@ -76,13 +76,13 @@ def save(picture: Picture, path: Path) -> None:
 
 def _looks(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Colour, marker and width of every method."""
-    own = [BLUE, SKY, *OTHERS]
+    own = [BLUE, SKY]
     others, markers = list(OTHERS), list(MARKERS)
     methods: dict[str, dict[str, Any]] = {}
     for method in dict.fromkeys(split_name(s)[0] for s in table.series):
-        if method.startswith("dp_"):
-            look = {"color": own.pop(0), "marker": "o", "linewidth": 2.2, "zorder": 3.0}
-        elif "without" in method:
+        if method.startswith(("dp_", "eptr_")):
+            look = {"color": (own or others).pop(0), "marker": "o", "linewidth": 2.2, "zorder": 3.0}
+        elif "without" in method or method.startswith("non-private"):
             look = {"color": BLACK, "marker": "", "linewidth": 1.2, "zorder": 4.0}
         elif "public" in method:
             look = {"color": GREY, "marker": "", "linewidth": 1.2}
