@@ -78,8 +78,8 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept                4.35***     3.933***
-                              (0.06)      (0.037)
+    Intercept               4.348***     3.933***
+                             (0.060)      (0.037)
     age                   -0.0159***
                             (0.0018)
     religious               0.097***     0.077***

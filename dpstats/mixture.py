@@ -135,7 +135,7 @@ def dp_mixture(
     ...     return pd.DataFrame(x, columns=["x1", "x2"])
     >>> fit = dp_mixture("~ x1 + x2", rows(5000), public=rows(100), rho=0.5, seed=1)
     >>> fit.k, fit.regime
-    (2, 'public')
+    (2, 'private')
     """
     asked = resolve_privacy(mu, rho, epsilon, delta)
     unit = Unit.of(rows_per_person, person)

@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # The papers' figures again
+# # The figures of the papers again
 #
 # The figures of the papers that this package implements, run anew: the papers' own algorithms, their
 # competitors, this package's defaults, and fits without privacy, on the same rows. Then every claim

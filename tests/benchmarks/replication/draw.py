@@ -45,9 +45,9 @@ def draw(figure: Figure, table: pd.DataFrame) -> Picture:
     """Panels side by side, their parameters above and the methods below.
 
     A colour and a marker for each method, a dash for each of its parameters. Functions of this package
-    (``dp_...``, ``eptr_...``) are blue and thick, fits without noise black, of public rows alone grey. Bands reach
-    up to one standard deviation; on a logarithmic axis their lower half mirrors the upper one, because
-    the mean less a standard deviation is often below 0.
+    (``dp_...``, ``eptr_...``) are blue and thick, fits without noise black, of public rows alone grey.
+    Bands reach up to one standard deviation; on a logarithmic axis their lower half mirrors the upper
+    one, because the mean less a standard deviation is often below 0.
     """
     looks = _looks(table)
     width = PANEL_WIDTH * max(len(figure.panels), 1.5)
