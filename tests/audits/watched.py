@@ -137,8 +137,8 @@ class Place:
 
 
 PLACES = {
-    "dp_lm": Place("dpstats.lm", "LinearSession", ("anchored", "pmt", "ssp")),
-    "dp_glm": Place("dpstats.glm", "FamilySession", ("anchored", "pmt", "declared_start")),
+    "dp_lm": Place("dpstats.linear_fit", "LinearSession", ("anchored", "pmt", "ssp")),
+    "dp_glm": Place("dpstats.glm_task", "FamilySession", ("anchored", "pmt", "declared_start")),
     "eptr_lm": Place(
         "dpstats.eptr_linear", "LeastSquaresSession", ("adaptive", "adassp", "tested")
     ),
