@@ -26,7 +26,7 @@ from dpstats.model import Model
 from dpstats.report.privacy import PrivacyStatement
 
 _T = TypeVar("_T")
-_LARGEST = 100_000
+_LARGEST = 60_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
 

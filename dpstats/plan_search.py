@@ -18,6 +18,7 @@ _MOST_MU, _LEAST_MU = 100.0, 1e-4
 MOST_ROWS = 10**12
 """Of a plan, and of what it looks for."""
 _NEAR = 1.03
+_JUST = 0.985
 _STEPS = 40
 
 
@@ -126,6 +127,8 @@ def _smallest(
         done, factor = attempt(value)
     for _ in range(_STEPS):
         if value <= least or (lower is not None and value / lower <= _NEAR):
+            break
+        if factor is not None and factor > _JUST:
             break
         guess = value * max(1.01 * (factor or 0.5), 1 / 16)
         if lower is None:
