@@ -53,6 +53,7 @@ def test_every_panel_has_our_estimate_and_one_without_noise(figure: Figure) -> N
         assert any(" without " in m for m in methods)
 
 
+@pytest.mark.slow
 def test_a_repetition_is_a_function_of_its_seed(figure: Figure) -> None:
     first = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
     again = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])

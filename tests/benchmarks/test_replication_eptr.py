@@ -16,12 +16,18 @@ from .replication.figure import Figure, Sizes, gathered
 
 FAST = Sizes(fast=True)
 MODULES = (eptr, gaussian)
+SLOW = ("gaussian-1", "gaussian-5", "gaussian-6", "eptr-3-simulated")
 
 
 def simulated() -> list[object]:
     """Figures that need no real data."""
     return [
-        pytest.param(module, figure, id=figure.name)
+        pytest.param(
+            module,
+            figure,
+            id=figure.name,
+            marks=[pytest.mark.slow] if figure.name in SLOW else [],
+        )
         for module in MODULES
         for figure in module.FIGURES
         if not figure.real

@@ -366,8 +366,8 @@ def _places(world: _World, table: Floats) -> Any:
     return found
 
 
-@pytest.mark.parametrize("d", [2, 5, 8])
-@pytest.mark.parametrize("size", [1.0, 0.2, 1e-3, 1e-30])
+@pytest.mark.parametrize("d", [2, pytest.param(5, marks=pytest.mark.slow), 8])
+@pytest.mark.parametrize("size", [1.0, pytest.param(0.2, marks=pytest.mark.slow), 1e-3, 1e-30])
 @pytest.mark.parametrize("largest", [2.0**300, 1.7e308])
 def test_cells_and_zones_of_the_largest_rows_are_their_own(
     d: int, size: float, largest: float
