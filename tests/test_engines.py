@@ -236,8 +236,14 @@ def expected(name: str) -> Any:
     return content(FITS[name](DATA))
 
 
+_LONG = ("processes, polars", "processes, list", "cluster, folder")
+"""Places whose parts others have as well."""
+
+
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place", [pytest.param(p, marks=[pytest.mark.slow] if p in _LONG else []) for p in PLACES]
+)
 def test_the_same_seed_gives_the_same_bits_everywhere(
     place: str, name: str, request: pytest.FixtureRequest
 ) -> None:
