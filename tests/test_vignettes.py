@@ -233,3 +233,9 @@ def test_every_figure_has_its_table_its_picture_and_its_claims() -> None:
         assert table.repeats.min() == figure.repeats
         picture = (folder / f"{figure.name}.svg").stat().st_size
         assert picture < 120_000
+
+
+def test_pictures_stand_beside_the_pages(build: ModuleType, tmp_path: Path) -> None:
+    build.pictures(tmp_path)
+    for name in ("ridge-1a", "gaussian-6"):
+        assert (tmp_path / "replication" / f"{name}.svg").read_text().startswith("<?xml")

@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shutil
 import sys
 import time
 import typing
@@ -277,6 +278,14 @@ def require_extra() -> None:
         )
 
 
+def pictures(out: Path) -> None:
+    """Copy the pictures that pages refer to beside them."""
+    for path in HERE.glob("*/*.svg"):
+        place = out / path.parent.name
+        place.mkdir(exist_ok=True)
+        shutil.copy(path, place)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     pages = vignettes()
     names = [path.stem for path in pages]
@@ -294,6 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for path in pages:
         if not given.names or path.stem in given.names:
             print(f"{path.stem}: {run(path, given.out):.0f} s", flush=True)
+    pictures(given.out)
     reference(given.out)
     (given.out / "index.html").write_text(index(given.out, pages), encoding="utf-8")
     print(f"{given.out / 'index.html'} links all of it")
