@@ -5,13 +5,14 @@ import argparse
 from dpstats import dp_lm, etable
 from dpstats.datasets import fair
 
-CODE = """\
+FORMULA = "rate_marriage ~ age + yrs_married + children + religious + educ"
+CODE = f"""\
 from dpstats import dp_lm
 from dpstats.datasets import fair
 
 public, private = fair()
 fit = dp_lm(
-    "rate_marriage ~ age + yrs_married + children + religious + educ",
+    "{FORMULA}",
     private,
     public=public,
     mu=1,
@@ -36,13 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     given = parser.parse_args(arguments)
     public, private = fair()
-    fit = dp_lm(
-        "rate_marriage ~ age + yrs_married + children + religious + educ",
-        private,
-        public=public,
-        mu=1,
-        seed=given.seed,
-    )
+    fit = dp_lm(FORMULA, private, public=public, mu=1, seed=given.seed)
     if given.to != "text":
         print(getattr(etable(fit, public=True), f"to_{given.to}")())
         return

@@ -263,11 +263,12 @@ def _check_size_of(largest: float) -> None:
 
 def _check_public_mean(moments: PublicMoments, family: Family) -> None:
     """A public mean response that the family does not know is found before a budget is spent."""
-    if moments.cross is None or "Intercept" not in moments.terms:
+    constant = moments.design.constant
+    if moments.cross is None or constant is None:
         return
     if moments.design.weights is not None or moments.design.offsets:
         return
-    mean = float(moments.cross[moments.terms.index("Intercept")])
+    mean = float(moments.cross[constant])
     _check_size_of(abs(mean))
     if not family.possible(np.array([mean]))[0]:
         raise PublicDataError(

@@ -106,7 +106,7 @@ class GlmModel(Model):
     def _wald(self) -> tuple[float, int] | None:
         """Chi-square of all terms but the intercept, and their number."""
         c = self.coefficients
-        where = [k for k in range(len(c.terms)) if k != self._intercept()]
+        where = [k for k in range(len(c.terms)) if k != self.design.constant]
         if not where or not np.isfinite(c.vcov).all():
             return None
         return wald(c.coef, c.vcov, where), len(where)

@@ -89,8 +89,7 @@ def _level_at_zero(family: Family) -> float:
 
 
 def _constant(moments: PublicMoments) -> int | None:
-    named = "Intercept" in moments.terms and moments.design.weights is None
-    return moments.terms.index("Intercept") if named else None
+    return moments.design.constant if moments.design.weights is None else None
 
 
 def _null_model(family: Family, moments: PublicMoments) -> tuple[Floats, float] | None:

@@ -479,9 +479,9 @@ def ssp(
 
 def _filled_by_constant(moments: Floats, whitening: Whitening, sd: float, design: Design) -> float:
     """Share of rows that are not empty, read off the mean square of the constant where there is one."""
-    if "Intercept" not in design.terms or design.weights is not None:
+    if design.constant is None or design.weights is not None:
         return 1.0
-    constant = whitening.root[:, design.terms.index("Intercept")]
+    constant = whitening.root[:, design.constant]
     share = float(constant @ moments @ constant)
     return filled_share(1.0 - share, sd * float(constant @ constant))
 

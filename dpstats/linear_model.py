@@ -70,7 +70,7 @@ class LinearModel(Model):
         return math.nan if self.estimate.dispersion is None else math.sqrt(self.estimate.dispersion)
 
     def _r_squared(self) -> tuple[float, float] | None:
-        return r_squared(self.estimate, self._intercept())
+        return r_squared(self.estimate, self.design.constant)
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""

@@ -174,10 +174,6 @@ class Model(Result):
         """The formula that was fitted."""
         return self.design.formula
 
-    def _intercept(self) -> int | None:
-        terms = self.coefficients.terms
-        return terms.index("Intercept") if "Intercept" in terms else None
-
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
         df = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
@@ -289,7 +285,7 @@ class Model(Result):
         second moments or information: for a linear model that is the penalised least-squares loss,
         for others its quadratic approximation at the fit. The intercept is not penalised.
         """
-        grid, coef = penalised_path(self.estimate, self._intercept(), penalty, lambdas, alpha)
+        grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
         return Path(penalty, frame)

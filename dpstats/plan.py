@@ -295,7 +295,7 @@ def _linear_population(
         if moments.cross is None:  # as much is explained as is not
             root = np.linalg.cholesky(moments.gram)
             coef = np.linalg.solve(root.T, np.full(len(root), sigma / math.sqrt(len(root))))
-        return NormalRows(moments.gram, _constant(moments), coef, normal_law(sigma), unsure)
+        return NormalRows(moments.gram, moments.design.constant, coef, normal_law(sigma), unsure)
     rows = public_rows(moments.design, public)
     law: Law | None = normal_law(sigma)
     if known.sigma is not None:
@@ -334,18 +334,13 @@ def _family_population(
             if family.name not in laws
             else "plan_glm needs public data with the response: rows, or public_moments('y ~ x', frame)."
         )
-    return NormalRows(moments.gram, _constant(moments), coef, laws[family.name])
+    return NormalRows(moments.gram, moments.design.constant, coef, laws[family.name])
 
 
 def _expected_rows(population: Population) -> PublicRows:
     drawn = population.rows(20_000, np.random.default_rng(1))
     zero, one = np.zeros(len(drawn.y)), np.ones(len(drawn.y))
     return PublicRows(drawn.x, drawn.y, zero, one)
-
-
-def _constant(moments: PublicMoments) -> int | None:
-    terms = moments.terms
-    return terms.index("Intercept") if "Intercept" in terms else None
 
 
 def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) -> float:

@@ -67,6 +67,11 @@ class Design:
     def __repr__(self) -> str:
         return f"<Design: {self.formula}; {len(self.terms)} columns>"
 
+    @property
+    def constant(self) -> int | None:
+        """Position of the constant's column; None where the formula has none."""
+        return self.terms.index("Intercept") if "Intercept" in self.terms else None
+
     @classmethod
     def learn(
         cls,

@@ -420,9 +420,9 @@ def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
 
 def _check_constant(design: Design, gram: Array) -> None:
     """The mean square of the constant is 1: a sum of squares would read as another population."""
-    if "Intercept" not in design.terms or design.weights is not None:
+    k = design.constant
+    if k is None or design.weights is not None:
         return
-    k = design.terms.index("Intercept")
     if not np.isclose(gram[k, k], 1.0, rtol=1e-6):
         raise PublicDataError(
             f"the entry of gram for the intercept must be 1, not {gram[k, k]:.6g}: gram is the mean "

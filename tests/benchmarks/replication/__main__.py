@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.replication                             # everything, at full size
     python -m tests.benchmarks.replication --figures ridge ols-1       # a paper, a figure
-    python -m tests.benchmarks.replication --fast --repeats 2 --out /tmp/look
+    python -m tests.benchmarks.replication --fast --repeats 2 --out coarse
     python -m tests.benchmarks.replication --claims-only               # from the tables that are there
 
 Writes ``<name>.csv`` and ``<name>.svg`` for each figure and ``claims.csv`` for all whose table is in
