@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ from dpstats.plan_result import Plan, Reached
 from dpstats.plan_search import (
     MOST_ROWS,
     Wanted,
+    computable,
     rows_by_budget,
     rows_without_privacy,
     smallest_mu,
@@ -194,8 +196,10 @@ def plan_glm(
     options = {"family": family_shown(model), **said, "delta": delta, "method": method}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
+    prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
+
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-        ready = task.prepared(expected.n)
+        ready = prepared(expected.n)
         noise = make_noise(seed)
         fit, session = ready.fit_rows(expected, total.per_row(unit.rows), noise)
         return glm_model(call, ready, fit, session, (), unit, delta)
@@ -345,8 +349,8 @@ def _expected_rows(population: Population) -> PublicRows:
 
 def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) -> float:
     if sigma is not None:
-        size = number(sigma)
-        if size is None or not 1e-100 < size < 1e100:
+        size = computable(sigma)
+        if size is None:
             raise ArgumentError(
                 f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
             )

@@ -58,9 +58,15 @@ def _named(given: Mapping[str, Any], terms: Sequence[str]) -> Floats:
     return values
 
 
-def _target(value: Any) -> float:
+def computable(value: Any) -> float | None:
+    """A number above 0 of a size that can be computed with; None for all else."""
     size = number(value)
-    if size is None or not 1e-100 < size < 1e100:
+    return size if size is not None and 1e-100 < size < 1e100 else None
+
+
+def _target(value: Any) -> float:
+    size = computable(value)
+    if size is None:
         raise ArgumentError(
             f"target_se must be a standard error > 0, or {{'x1': 0.02}}, not {shown(value)}."
         )

@@ -107,18 +107,32 @@ class Estimate:
         return self.sampling + self.privacy
 
 
+def moments_least_squares(
+    moment: Floats, cross: Floats, square: float, m: int | None
+) -> tuple[Floats, float | None]:
+    """Least squares of public moments: coefficients, and the residual variance.
+
+    On m - d degrees of freedom, where there are any (else None); as it is, where m is not known.
+    """
+    d, back = len(moment), equilibrated_whitening(moment).back
+    coef = back @ (back.T @ cross)
+    rest = max(square - float(cross @ coef), 0.0)
+    if m is None:
+        return coef, rest
+    return coef, rest * m / (m - d) if m > d else None
+
+
 def public_least_squares(
     moment: Floats, cross: Floats | None, square: float | None, m: int | None
 ) -> Estimate | None:
-    """Least squares of the public rows by themselves; None where moments do not say that much."""
-    d = len(moment)
-    if cross is None or square is None or m is None or m <= d:
+    """The fit of the public rows by themselves; None where moments do not say that much."""
+    if cross is None or square is None or m is None:
         return None
-    whitening = equilibrated_whitening(moment)
-    inverse = whitening.back @ whitening.back.T
-    coef = inverse @ cross
-    variance = max(square - float(cross @ coef), 0.0) * m / (m - d)
-    return not_private(coef, variance / m * inverse, variance, moment, m)
+    coef, variance = moments_least_squares(moment, cross, square, m)
+    if variance is None:
+        return None
+    back = equilibrated_whitening(moment).back
+    return not_private(coef, variance / m * (back @ back.T), variance, moment, m)
 
 
 def not_private(

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstats.estimate.glm import PublicRows
+from dpstats.estimate.linear import moments_least_squares
 from dpstats.estimate.matrices import Floats, equilibrated_whitening
 
 
@@ -205,17 +206,10 @@ def linear_knowledge(
 
     Without a response the linear predictor is taken to be as large as the errors.
     """
-    d = len(moment)
     if cross is None or yy is None:
-        return LinearKnowledge(np.zeros(d), None)
-    back = equilibrated_whitening(moment).back
-    coef = back @ (back.T @ cross)
-    rest = max(yy - float(cross @ coef), 0.0)
-    if m is not None:
-        if m <= d:
-            return LinearKnowledge(coef, None)
-        rest *= m / (m - d)
-    return LinearKnowledge(coef, math.sqrt(rest) or None)
+        return LinearKnowledge(np.zeros(len(moment)), None)
+    coef, variance = moments_least_squares(moment, cross, yy, m)
+    return LinearKnowledge(coef, math.sqrt(variance) if variance else None)
 
 
 def with_full_residuals(known: PublicRows, coef: Floats, sigma: float) -> PublicRows:

@@ -44,11 +44,10 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
 def _require_known(design: Design, change: str) -> None:
     """Raise where a term is left out that was never there: most often its name is mistyped."""
     right = split_sides(change)[1]
-    depth, signs = 0, []
-    for sign in right:
-        depth += (sign in "([") - (sign in ")]")
-        signs.append("+" if sign == "-" and not depth else sign)
-    named = parse("~ " + expand_dot("".join(signs), "1")).terms
+    for text, kind, start in engine.tokens(right):
+        if kind == "operator" and "-" in text:  # what is left out is named as what is added
+            right = right[:start] + right[start:].replace("-", "+", text.count("-"))
+    named = parse("~ " + expand_dot(right, "1")).terms
     for text in (piece.text for term in named for piece in term if piece.kind != "literal"):
         if text not in design.factors:
             near = get_close_matches(text, design.factors, 1)
