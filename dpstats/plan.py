@@ -47,7 +47,7 @@ from dpstats.mechanism.privacy import Privacy, resolve_privacy
 from dpstats.mechanism.unit import Unit
 from dpstats.model import Model
 from dpstats.plan_rehearsal import ExpectedRows, Rehearsal
-from dpstats.plan_result import Plan, Reached
+from dpstats.plan_result import Plan
 from dpstats.plan_search import (
     MOST_ROWS,
     Wanted,
@@ -57,6 +57,7 @@ from dpstats.plan_search import (
     smallest_mu,
     wanted,
 )
+from dpstats.report.plan import Reached
 
 _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20

@@ -124,7 +124,8 @@ def or_na(value: float) -> str:
     return "NA" if math.isnan(value) else format_scalar(value, 3)
 
 
-def _bound(value: float) -> str:
+def bounded(value: float) -> str:
+    """A bound, three digits; infinite ones say nothing."""
     return "not bounded" if math.isinf(value) else or_na(value)
 
 
@@ -227,7 +228,7 @@ def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
     return Table.from_columns(
         [
             Column("Bound", [b.statement for b in shown], align="l"),
-            Column("value", [_bound(b.value) for b in shown]),
+            Column("value", [bounded(b.value) for b in shown]),
             Column(
                 "prob.",
                 ["" if b.probability is None else format_scalar(b.probability, 3) for b in shown],

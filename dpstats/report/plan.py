@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpstats.bounds.bound import Bound
+from dpstats.mechanism.privacy import Privacy
 from dpstats.report.coefficients import chosen, shortened
 from dpstats.report.format import format_scalar
-from dpstats.report.model import gaps, or_na, shown_bounds
+from dpstats.report.model import bounded, gaps, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.result import Floats
 from dpstats.report.table import (
@@ -33,27 +34,56 @@ _MOST_COLUMNS = 7
 
 
 @dataclass(frozen=True)
-class PlanPage:
-    """What the page of a plan shows; all of it public.
+class Reached:
+    """What it takes to reach wanted standard errors.
 
     Attributes
     ----------
-    labels, epsilons : tuple
-        The budgets as they were given, and each in epsilon at ``delta``.
-    nonprivate : (d,) array
-    relative_error : (d,) array
-        Of the predictions, from so many public rows; NaN where that is not known.
+    target : mapping from term to float
+        Infinite where nothing is asked for.
+    mu : float or None
+        The smallest for the rows of the plan; None where no budget does.
+    rows : tuple of int or None
+        For every budget of the plan, the smallest number of rows.
+    rows_nonprivate : int or None
+        The same without privacy.
+    """
+
+    target: Mapping[str, float]
+    mu: float | None
+    rows: tuple[int | None, ...]
+    rows_nonprivate: int | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Predictions:
+    """Expected standard errors of a fit at several budgets; all of it public.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    n : int
+        Private rows.
+    m : int or None
+        Public rows.
+    labels : tuple of str
+        The budgets as they were given.
+    totals : tuple of Privacy
     std_errors : tuple of (d,) arrays
+        NaN where most fits would give none.
     silent : tuple of float
-        Share of fits that would give no standard errors.
-    bounds : tuple of tuple of Bound
-        For every budget.
-    target : mapping or None
-        Standard errors that were asked for, infinite where none was.
-    smallest_mu, smallest_rows, rows_nonprivate
-        What it takes to reach them.
+        Share of the rehearsed fits that gave no standard errors, for every budget.
+    nonprivate : (d,) array
+        Standard errors without privacy.
+    relative_error : (d,) array
+        How well the standard errors of each coefficient are known from so many public rows; NaN where
+        that is not known.
+    bound_sets : tuple of tuple of Bound
+        For every budget, those that one rehearsed fit states.
+    reached : Reached or None
+    shown_delta : float
     share : float
-        Of the rows that is expected to count.
+        Of the rows, that is expected to count.
     """
 
     call: str
@@ -62,38 +92,40 @@ class PlanPage:
     n: int
     m: int | None
     labels: tuple[str, ...]
-    epsilons: tuple[float, ...]
-    delta: float
-    nonprivate: Floats
-    relative_error: Floats
+    totals: tuple[Privacy, ...]
     std_errors: tuple[Floats, ...]
     silent: tuple[float, ...]
-    bounds: tuple[tuple[Bound, ...], ...]
-    target: Mapping[str, float] | None
-    smallest_mu: float | None
-    smallest_rows: tuple[int | None, ...] | None
-    rows_nonprivate: int | None
+    nonprivate: Floats
+    relative_error: Floats
+    bound_sets: tuple[tuple[Bound, ...], ...]
+    reached: Reached | None
+    shown_delta: float
     share: float
 
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Every budget in epsilon at the delta that is shown."""
+        return tuple(t.epsilon(self.shown_delta) for t in self.totals)
 
-def plan_page(page: PlanPage) -> Page:
+
+def plan_page(page: Predictions) -> Page:
     """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
     parts: list[Part] = [Heading("Call"), Preformatted(page.call)]
     parts.append(Heading("Predicted standard errors"))
     starts = range(0, len(page.labels), _MOST_COLUMNS)
     parts += [_errors(page, slice(k, k + _MOST_COLUMNS)) for k in starts]
-    if page.target is not None:
-        parts += [Heading("Target"), *_target(page)]
-    if any(page.bounds):
+    if page.reached is not None:
+        parts += [Heading("Target"), *_target(page, page.reached)]
+    if any(page.bound_sets):
         parts += [Heading("Error bounds"), *_bounds(page)]
     return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(page)]))
 
 
-def _errors(page: PlanPage, part: slice) -> Table:
+def _errors(page: Predictions, part: slice) -> Table:
     """One row per coefficient; below, what they are over those without privacy, and epsilon."""
     labels, errors = page.labels[part], page.std_errors[part]
     ratios = [_typical_ratio(e, page.nonprivate) for e in errors]
-    below = ["over no privacy", f"epsilon at delta = {format_scalar(page.delta, 3)}"]
+    below = ["over no privacy", f"epsilon at delta = {format_scalar(page.shown_delta, 3)}"]
     silent = page.silent[part]
     if any(page.silent):
         below.append("fits without errors")
@@ -132,24 +164,22 @@ def _typical_ratio(found: Floats, nonprivate: Floats) -> float:
     return float(np.median(found / nonprivate))
 
 
-def _target(page: PlanPage) -> list[Part]:
-    assert page.target is not None
-    assert page.smallest_rows is not None
-    asked = {t: v for t, v in page.target.items() if math.isfinite(v)}
+def _target(page: Predictions, reached: Reached) -> list[Part]:
+    asked = {t: v for t, v in reached.target.items() if math.isfinite(v)}
     sizes = set(asked.values())
     what = (
         f"{format_scalar(sizes.pop(), 4)} for {', '.join(asked)}"
         if len(sizes) == 1
         else ", ".join(f"{t}: {format_scalar(v, 4)}" for t, v in asked.items())
     )
-    if page.smallest_mu is not None:
-        mu = f"mu = {format_scalar(page.smallest_mu, 3)} for {page.n} rows"
-    elif page.rows_nonprivate is None or page.rows_nonprivate > page.n:
+    if reached.mu is not None:
+        mu = f"mu = {format_scalar(reached.mu, 3)} for {page.n} rows"
+    elif reached.rows_nonprivate is None or reached.rows_nonprivate > page.n:
         mu = f"none: {page.n} rows are too few without privacy as well"
     else:
         mu = f"none up to mu = 100 for {page.n} rows"
     said = KeyValues((("Standard error", what), ("Smallest budget", mu)))
-    rows = [page.rows_nonprivate, *page.smallest_rows]
+    rows = [reached.rows_nonprivate, *reached.rows]
     table = Table.from_columns(
         [
             Column("Budget", ["no privacy", *page.labels], align="l", csv_name="budget"),
@@ -159,15 +189,15 @@ def _target(page: PlanPage) -> list[Part]:
     return [said, table]
 
 
-def _bounds(page: PlanPage) -> list[Part]:
+def _bounds(page: Predictions) -> list[Part]:
     """The bounds that a fit would show, by budget, and which of their premises fail where."""
-    sets = [shown_bounds(bounds, page.method == "pmt") for bounds in page.bounds]
+    sets = [shown_bounds(bounds, page.method == "pmt") for bounds in page.bound_sets]
     names = list(dict.fromkeys((b.statement, b.kind) for bs in sets for b in bs))
     values = [{(b.statement, b.kind): b for b in bs} for bs in sets]
     columns = [Column("Bound", [statement for statement, _ in names], align="l")]
     for label, found in list(zip(page.labels, values, strict=True))[:_MOST_COLUMNS]:
         row = [found[name].value if name in found else math.nan for name in names]
-        columns.append(Column(label, ["not bounded" if math.isinf(v) else or_na(v) for v in row]))
+        columns.append(Column(label, [bounded(v) for v in row]))
     columns.append(Column("kind", [kind for _, kind in names], align="l"))
     failed: dict[str, list[str]] = {}
     for label, bs in zip(page.labels, sets, strict=True):
@@ -179,7 +209,7 @@ def _bounds(page: PlanPage) -> list[Part]:
     return [Table.from_columns(columns, notes=lines or [met])]
 
 
-def _notes(page: PlanPage) -> list[str]:
+def _notes(page: Predictions) -> list[str]:
     notes = []
     if page.m is not None:
         notes.append(
@@ -197,13 +227,14 @@ def _notes(page: PlanPage) -> list[str]:
     return notes
 
 
-def plot_plan(page: PlanPage, mus: Floats, wanted: Any, intercept: bool, ax: Any) -> Any:
+def plot_plan(page: Predictions, wanted: Any, intercept: bool, ax: Any) -> Any:
     """Standard errors over those without privacy, against the budget.
 
     Where all coefficients pay alike, as they do when the public rows whiten well, they are one line.
     """
     kept = chosen(page.terms, wanted, intercept)
     ax = axes(ax)
+    mus = np.array([total.mu for total in page.totals])
     order = np.argsort(mus)
     table = (np.array(page.std_errors)[order] / page.nonprivate)[:, kept]
     names = [page.terms[k] for k in kept]
@@ -225,5 +256,5 @@ def plot_plan(page: PlanPage, mus: Floats, wanted: Any, intercept: bool, ax: Any
     ticks = [f"{mu:.3g}\n{e:.3g}" for mu, e in zip(mus[order], epsilons, strict=True)]
     ax.set_xticks(mus[order], ticks)
     ax.minorticks_off()
-    x = f"budget: mu, and epsilon at delta = {format_scalar(page.delta, 3)}"
+    x = f"budget: mu, and epsilon at delta = {format_scalar(page.shown_delta, 3)}"
     return finish(ax, x, "standard error over\nthat without privacy")
