@@ -12,9 +12,9 @@ import pandas as pd
 
 from dpstats.errors import ArgumentError, check_switch, items, number, numbers, shown, unheard
 from dpstats.family import resolve_family
-from dpstats.frame import SpentOn
 from dpstats.mechanism.privacy import Privacy
 from dpstats.model import Model, coefficients_of
+from dpstats.report.budget import together
 from dpstats.report.etable import Entry, Style, check_level, fits_page
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.options import check_digits, check_stars, options
@@ -254,51 +254,29 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
 
 def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
     """Which columns come from one release, and what all releases cost together."""
-    releases: list[tuple[Any, list[str]]] = []
+    columns: dict[int, list[str]] = {}
     for name, fit in models:
-        for privacy, columns in releases:
-            if privacy is fit.privacy:
-                columns.append(name)
-                break
-        else:
-            releases.append((fit.privacy, [name]))
+        columns.setdefault(id(fit.privacy), []).append(name)
     notes = [
-        f"{', '.join(columns)} are computed from one release, which was paid for once."
-        for _, columns in releases
-        if len(columns) > 1
+        f"{', '.join(names)} are computed from one release, which was paid for once."
+        for names in columns.values()
+        if len(names) > 1
     ]
-    before: list[SpentOn] = []  # public moments that were private releases
-    for _, fit in models:
-        spent = fit.public_spent
-        if spent is not None and not any(spent is other for other in before):
-            before.append(spent)
+    releases = list({id(fit.privacy): fit.privacy for _, fit in models}.values())
+    moments = [fit.public_spent for _, fit in models if fit.public_spent is not None]
+    before = list({id(spent): spent for spent in moments}.values())
     if before:
         notes.append(
             "Public moments that are themselves private releases are counted with the others."
         )
-    units = {(u.rows, u.person, u.together) for u in (p.protected for p, _ in releases)}
+    units = {(u.rows, u.person, u.together) for u in (p.protected for p in releases)}
     units |= {(s.rows, s.person, 1) for s in before}
-    return notes + _together([privacy.total for privacy, _ in releases], before, len(units) == 1)
-
-
-def _together(totals: Sequence[Any], before: Sequence[SpentOn], one_unit: bool) -> list[str]:
-    """The cost of all releases, where it is one statement."""
-    count = len(totals) + len(before)
-    if count < 2:
-        return []
-    if not one_unit:
-        return ["Columns protect different units; what they cost together is not stated."]
-    if not all(isinstance(t, Privacy) for t in totals):
-        return ["What the columns cost together is not stated: they do not all add up in mu."]
-    slack = sum(t.slack for t in totals)
-    together = Privacy(math.hypot(*(t.mu for t in totals), *(s.mu for s in before)), slack)
-    upto = f" up to {format_scalar(slack, 3)}" if slack else ""
-    delta = max(1e-5, 10 * slack)
-    return [
-        f"If they describe the same rows, the {count} releases cost mu = "
-        f"{format_scalar(together.mu, 4)}{upto} together (epsilon = "
-        f"{format_scalar(together.epsilon(delta), 3)} at delta = {format_scalar(delta, 3)})."
-    ]
+    totals = [*(p.total for p in releases), *(Privacy(s.mu) for s in before)]
+    if len(totals) < 2:
+        return notes
+    if len(units) > 1:
+        return [*notes, "Columns protect different units; what they cost together is not stated."]
+    return [*notes, f"If they describe the same rows, {together(totals)}."]
 
 
 def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpstats.mechanism.composition import Allowance, Caps, Composed
@@ -74,6 +74,19 @@ def in_unit(cost: Total, allowance: Allowance) -> str:
 def as_stated(cost: ApproximatePrivacy) -> str:
     """Epsilon and delta as they were typed."""
     return f"epsilon = {_number(cost.at)} at delta = {_number(cost.slack)}"
+
+
+def together(costs: Sequence[Total]) -> str:
+    """What several releases cost, as part of a sentence."""
+    spent = Composed()
+    for cost in costs:
+        spent = spent.plus(cost)
+    upto = f" up to {format_scalar(spent.slack, 3)}" if spent.slack else ""
+    delta = delta_above(spent.slack)
+    return (
+        f"the {len(costs)} releases cost mu = {_number(spent.mu)}{upto} together (epsilon = "
+        f"{format_scalar(spent.epsilon(delta), 3)} at delta = {format_scalar(delta, 3)})"
+    )
 
 
 def statement_page(statement: Statement, whole: bool) -> Page:
@@ -155,11 +168,11 @@ def _of_sums(statement: Statement) -> list[tuple[str, ...]]:
             _number(delta),
         )
         for cost, delta0 in lines
-        for delta in [s.allowance.delta or _above(cost.slack)]
+        for delta in [s.allowance.delta or delta_above(cost.slack)]
     ]
 
 
-def _above(slack: float) -> float:
+def delta_above(slack: float) -> float:
     """A delta at which epsilon is told beside this slack: the usual one, if it is well above."""
     return _SHOWN_DELTA if slack <= _SHOWN_DELTA / 2 else min(10 * slack, 0.5)
 

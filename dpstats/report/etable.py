@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
 
 from dpstats.report.format import format_coefficients, format_scalar
 from dpstats.report.options import STARS
@@ -44,7 +46,7 @@ class Entry:
     name: str
     response: str
     coefficients: Coefficients
-    facts: Mapping[str, str | float | int] = field(default_factory=dict)
+    facts: Mapping[str, str | float | int]
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ class Style:
         Of intervals below the estimates; None for standard errors.
     """
 
-    digits: int = _DIGITS
-    stars: tuple[float, ...] = STARS
-    level: float | None = None
+    digits: int
+    stars: tuple[float, ...]
+    level: float | None
 
     @classmethod
     def of(cls, digits: int | None, stars: bool | tuple[float, ...], level: float | None) -> Style:
@@ -106,7 +108,7 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
     """Two cells for every term of the table: the estimate, and what says how sure it is."""
     cells: list[str] = []
     raw: list[object] = []
-    low, high = c.interval(0.95 if style.level is None else style.level)
+    ends = None if style.level is None else np.transpose(c.interval(style.level)).tolist()
     errors, p_values, places = c.std_error, c.p_value, {t: j for j, t in enumerate(c.terms)}
     for term in terms:
         if term not in places:
@@ -116,19 +118,18 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
         j = places[term]
         value, error = float(c.coef[j]), float(errors[j])
         if math.isnan(error):
-            cells += [format_scalar(value, style.digits), "(NA)" if style.level is None else "[NA]"]
+            cells += [format_scalar(value, style.digits), "(NA)" if ends is None else "[NA]"]
             raw += [value, None]
             continue
         marks = "*" * sum(float(p_values[j]) <= level for level in style.stars)
-        if style.level is None:
+        if ends is None:
             middle, below = _alike([value, error], error, style.digits)
             cells += [middle + marks, f"({below})"]
             raw += [value, error]
         else:
-            ends = float(low[j]), float(high[j])
-            middle, left, right = _alike([value, *ends], error, style.digits)
+            middle, left, right = _alike([value, *ends[j]], error, style.digits)
             cells += [middle + marks, f"[{left}, {right}]"]
-            raw += [value, f"[{ends[0]!r}, {ends[1]!r}]"]
+            raw += [value, str(ends[j])]
     return cells, raw
 
 

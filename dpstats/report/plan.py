@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,12 +112,12 @@ def plan_page(page: Predictions) -> Page:
     """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
     parts: list[Part] = [Heading("Call"), Preformatted(page.call)]
     parts.append(Heading("Predicted standard errors"))
-    starts = range(0, len(page.labels), _MOST_COLUMNS)
-    parts += [_errors(page, slice(k, k + _MOST_COLUMNS)) for k in starts]
+    groups = [slice(k, k + _MOST_COLUMNS) for k in range(0, len(page.labels), _MOST_COLUMNS)]
+    parts += [_errors(page, part) for part in groups]
     if page.reached is not None:
         parts += [Heading("Target"), *_target(page, page.reached)]
     if any(page.bound_sets):
-        parts += [Heading("Error bounds"), *_bounds(page)]
+        parts += [Heading("Error bounds"), *_bounds(page, groups)]
     return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(page)]))
 
 
@@ -189,24 +189,35 @@ def _target(page: Predictions, reached: Reached) -> list[Part]:
     return [said, table]
 
 
-def _bounds(page: Predictions) -> list[Part]:
+def _bounds(page: Predictions, groups: Sequence[slice]) -> list[Part]:
     """The bounds that a fit would show, by budget, and which of their premises fail where."""
     sets = [shown_bounds(bounds, page.method == "pmt") for bounds in page.bound_sets]
     names = list(dict.fromkeys((b.statement, b.kind) for bs in sets for b in bs))
-    values = [{(b.statement, b.kind): b for b in bs} for bs in sets]
-    columns = [Column("Bound", [statement for statement, _ in names], align="l")]
-    for label, found in list(zip(page.labels, values, strict=True))[:_MOST_COLUMNS]:
-        row = [found[name].value if name in found else math.nan for name in names]
-        columns.append(Column(label, [bounded(v) for v in row]))
-    columns.append(Column("kind", [kind for _, kind in names], align="l"))
+    cells = [_bound_cells(bounds, names) for bounds in sets]
     failed: dict[str, list[str]] = {}
     for label, bs in zip(page.labels, sets, strict=True):
         said = (f"{b.source}: {p.condition}" for b in bs for p in b.premises if p.met is False)
         for text in dict.fromkeys(said):
             failed.setdefault(text, []).append(label)
     lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
-    met = "Their premises, as far as public data can tell, are met at every budget."
-    return [Table.from_columns(columns, notes=lines or [met])]
+    notes = lines or ["Their premises, as far as public data can tell, are met at every budget."]
+    return [
+        Table.from_columns(
+            [
+                Column("Bound", [statement for statement, _ in names], align="l"),
+                *map(Column, page.labels[part], cells[part]),
+                Column("kind", [kind for _, kind in names], align="l"),
+            ],
+            notes=notes if part is groups[-1] else [],
+        )
+        for part in groups
+    ]
+
+
+def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> list[str]:
+    """The values of these bounds, in the order of their names."""
+    values = {(b.statement, b.kind): b.value for b in bounds}
+    return [bounded(values.get(name, math.nan)) for name in names]
 
 
 def _notes(page: Predictions) -> list[str]:
