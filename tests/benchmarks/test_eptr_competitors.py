@@ -334,3 +334,20 @@ def test_ridge_pulls_to_zero_where_there_are_no_rows() -> None:
     many = np.full(5000, 1e7)
     found = ec.sums_nw_ridge_marginals(0.4 * many, many, 1.5, 0.0, 1.0, 0.01, rng)
     np.testing.assert_allclose(found, 0.4, atol=1e-5)
+
+
+def test_baselines_are_the_fit_without_privacy_at_a_huge_budget() -> None:
+    s = es.simulated_ols(0, 2000)
+    rng = np.random.default_rng(0)
+    limits = ec.OlsLimits(100.0, 1.2, 0.1)
+    base = competitors.ols(s.x, s.y)
+    found = ec.functional_mechanism(s.x, s.y, 100.0, 120.0, 1e12, rng)
+    np.testing.assert_allclose(found, base, atol=1e-4)
+    found = ec.noisy_descent(s.x, s.y, limits, 1e12, 0.01, rng)
+    np.testing.assert_allclose(found, base, atol=1e-3)
+    t = es.simulated_bayes(0, 2000, test=300)
+    classes = np.unique(t.private.y)
+    fit = ec.laplace_bayes(t.private.x, t.private.y, classes, 100.0, 1e12, rng)
+    base_fit = ec.nonprivate_bayes(t.private.x, t.private.y)
+    np.testing.assert_allclose(fit.centres, base_fit.centres, atol=1e-6)
+    np.testing.assert_allclose(fit.priors, base_fit.priors, atol=1e-6)

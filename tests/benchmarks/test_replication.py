@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -10,29 +12,42 @@ import pandas as pd
 import pytest
 
 from tests.benchmarks.replication import draw, logistic, ols, ridge
-from tests.benchmarks.replication.__main__ import FIGURES, chosen, read_table, write_table
+from tests.benchmarks.replication.__main__ import CLAIMS, FIGURES, chosen, read_table, write_table
 from tests.benchmarks.replication.checks import split_name
-from tests.benchmarks.replication.figure import Figure, Sizes, gathered
+from tests.benchmarks.replication.curves import at_most, below_one, curve, first, listed, reached
+from tests.benchmarks.replication.figure import Figure, Point, Sizes, gathered
 from tests.benchmarks.replication.noise import Noise
 from tests.benchmarks.replication.problem import standardised
 from tests.benchmarks.settings import simulated
 
-PAPERS = (ridge, logistic, ols)  # the others: test_replication_eptr
-SIMULATED = [f for paper in PAPERS for f in paper.FIGURES if not f.real]
-CLAIMS = [claim for paper in PAPERS for claim in paper.CLAIMS]
+SIMULATED = [f for f in FIGURES if not f.real]
+OF_MOMENTS = [f for paper in (ridge, logistic, ols) for f in paper.FIGURES if not f.real]
+SLOW = ("gaussian-1", "gaussian-5", "gaussian-6", "eptr-3-simulated")
 COLUMNS = ["figure", "panel", "series", "x", "repeats", "mean", "sd", "median", "missing"]
 FAST = Sizes(fast=True)
 
 
 @cache
+def points(figure: Figure, seed: int) -> list[Point]:
+    return list(figure.points(seed, FAST))
+
+
+@cache
 def table(figure: Figure) -> pd.DataFrame:
-    points = [p for seed in range(2) for p in figure.points(seed, FAST)]
-    return gathered(figure.name, points, 2)
+    return gathered(figure.name, points(figure, 0) + points(figure, 1), 2)
 
 
-@pytest.fixture(params=SIMULATED, ids=lambda f: f.name)
+def given(figures: Iterable[Figure]) -> list[object]:
+    """Figures as parameters; those that take long among the slow tests."""
+    slow = [pytest.mark.slow]
+    return [pytest.param(f, id=f.name, marks=slow if f.name in SLOW else []) for f in figures]
+
+
+@pytest.fixture(params=given(SIMULATED))
 def figure(request: pytest.FixtureRequest) -> Figure:
     found: Figure = request.param
+    if found.needs:
+        pytest.importorskip(found.needs)
     return found
 
 
@@ -46,6 +61,7 @@ def test_a_table_has_every_panel_and_no_series_without_answers(figure: Figure) -
     assert (found["mean"].dropna() > 0).all()
 
 
+@pytest.mark.parametrize("figure", given(OF_MOMENTS))
 def test_every_panel_has_our_estimate_and_one_without_noise(figure: Figure) -> None:
     for _, rows in table(figure).groupby("panel"):
         methods = {split_name(s)[0] for s in rows.series}
@@ -55,11 +71,10 @@ def test_every_panel_has_our_estimate_and_one_without_noise(figure: Figure) -> N
 
 @pytest.mark.slow
 def test_a_repetition_is_a_function_of_its_seed(figure: Figure) -> None:
-    first = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
+    first, other = (pd.DataFrame([vars(p) for p in points(figure, seed)]) for seed in range(2))
     again = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
     pd.testing.assert_frame_equal(first, again, check_exact=True)
     one = first[first.x == first.x.max()]
-    other = pd.DataFrame([vars(p) for p in figure.points(1, FAST)])
     assert (one.value != other[other.x == other.x.max()].value).all()
 
 
@@ -85,8 +100,10 @@ def test_claims_are_answered_alike_before_and_after_writing(figure: Figure, tmp_
 
 
 def test_claims_are_made_of_figures_that_exist_and_say_why() -> None:
-    assert {c.figure for c in CLAIMS} == {f.name for paper in PAPERS for f in paper.FIGURES}
-    assert all(c.why for c in CLAIMS)
+    names = [f.name for f in FIGURES]
+    assert len(set(names)) == len(names)
+    assert {c.figure for c in CLAIMS} == set(names)
+    assert all(c.why.endswith(".") for c in CLAIMS)
 
 
 def test_figures_are_chosen_by_what_their_names_begin_with() -> None:
@@ -111,3 +128,19 @@ def test_standardised_rows_have_mean_0_and_variance_1_together() -> None:
     np.testing.assert_allclose(rows.std(axis=0), 1)
     assert len(p.private) == 200
     assert p.rows(50, 12).setting.public_x.shape == (12, 10)
+
+
+def test_curves_are_read_as_they_are_written() -> None:
+    rows = [("f", "", "a", x, y) for x, y in ((1, 4.0), (100, 1.0), (10, 2.0))]
+    frame = pd.DataFrame(rows, columns=["figure", "panel", "series", "x", "mean"])
+    values = curve(frame, "a")
+    assert listed(values) == "4 at 1, 2 at 10, 1 at 100"
+    assert reached(values, 2.0) == pytest.approx(10)
+    assert reached(values, math.sqrt(8)) == pytest.approx(math.sqrt(10))
+    assert math.isnan(reached(values, 0.5))
+    assert first(1 / values, 0.5) == 10
+    assert math.isnan(first(values, 2.0))
+    assert below_one(values / 3) == "partly"
+    assert at_most(math.nan, 1, 2) == "no"
+    with pytest.raises(KeyError):
+        curve(frame, "b")

@@ -64,8 +64,7 @@ def write_claims(out: Path) -> None:
         path = out / f"{claim.figure}.csv"
         if path.exists():
             found = claim.check(read_table(path))
-            measured = found.measured.replace(" nan", " none")  # no answer there
-            rows.append((claim.figure, claim.claim, measured, found.agrees, claim.why))
+            rows.append((claim.figure, claim.claim, found.measured, found.agrees, claim.why))
     names = ["figure", "claim", "measured", "agrees", "why"]
     pd.DataFrame(rows, columns=names).to_csv(out / "claims.csv", index=False, lineterminator="\n")
 

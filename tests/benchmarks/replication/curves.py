@@ -28,7 +28,12 @@ def listed(values: pd.Series, digits: int = 3) -> str:
     """Numbers of a curve in a sentence: ``1.2 at 1, 1.1 at 2``; of a long one five, ends included."""
     if len(values) > 5:
         values = values.iloc[[round(i * (len(values) - 1) / 4) for i in range(5)]]
-    return ", ".join(f"{value:.{digits}g} at {x:g}" for x, value in values.items())
+    return ", ".join(f"{told(value, digits)} at {x:g}" for x, value in values.items())
+
+
+def told(value: float, digits: int = 3) -> str:
+    """A number in a sentence; "none" where there was no answer."""
+    return "none" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def reached(values: pd.Series, level: float) -> float:

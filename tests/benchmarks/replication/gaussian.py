@@ -39,7 +39,7 @@ from tests.benchmarks.gaussian_accuracy import (
 )
 from tests.benchmarks.gaussian_competitors import Components, Estimate
 from tests.benchmarks.gaussian_settings import Gaussian, Mixture, Sample
-from tests.benchmarks.replication.curves import at_most, curve, first, listed, ratio, reached
+from tests.benchmarks.replication.curves import at_most, curve, first, listed, ratio, reached, told
 from tests.benchmarks.replication.figure import Claim, Figure, Finding, Point, Sizes
 from tests.benchmarks.settings import Array
 
@@ -339,7 +339,7 @@ def _price_of_rho(table: pd.DataFrame) -> Finding:
         found[name] = strict / loose
     return Finding(
         "rows for 1.5 times the distance without privacy grow, from rho = 0.5 to 0.05, "
-        + " and ".join(f"by a factor {value:.3g} ({name})" for name, value in found.items())
+        + " and ".join(f"by a factor {told(value)} ({name})" for name, value in found.items())
         + "; 1 / sqrt(rho) grows by 3.16",
         at_most(abs(found[OURS] / math.sqrt(10) - 1), 0.4, 1.0),
     )
