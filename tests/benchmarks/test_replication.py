@@ -58,7 +58,7 @@ def test_a_table_has_every_panel_and_no_series_without_answers(figure: Figure) -
     assert not found.duplicated(["panel", "series", "x"]).any()
     answers = found.groupby(["panel", "series"])["missing"].min()
     assert (answers == 0).all()
-    assert (found["mean"].dropna() > 0).all()
+    assert (found["mean"].dropna() >= 0).all()
 
 
 @pytest.mark.parametrize("figure", given(OF_MOMENTS))
@@ -75,7 +75,9 @@ def test_a_repetition_is_a_function_of_its_seed(figure: Figure) -> None:
     again = pd.DataFrame([vars(p) for p in figure.points(0, FAST)])
     pd.testing.assert_frame_equal(first, again, check_exact=True)
     one = first[first.x == first.x.max()]
-    assert (one.value != other[other.x == other.x.max()].value).all()
+    differs = one.value != other[other.x == other.x.max()].value
+    # Shares and distances may be 0 or 1 under every seed, and an answer for no reply is always one.
+    assert differs.all() if figure in OF_MOMENTS else differs.any()
 
 
 def test_a_picture_has_every_series(figure: Figure, tmp_path: Path) -> None:

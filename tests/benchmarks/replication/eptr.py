@@ -40,7 +40,7 @@ import dpstats
 from tests.benchmarks import competitors, eptr_accuracy, eptr_settings, settings
 from tests.benchmarks import eptr_competitors as ec
 from tests.benchmarks.eptr_settings import Labels, Task
-from tests.benchmarks.replication.curves import at_most, below_one, curve, listed, ratio
+from tests.benchmarks.replication.curves import at_most, below_one, curve, listed, ratio, told
 from tests.benchmarks.replication.figure import Claim, Figure, Finding, Point, Sizes
 from tests.benchmarks.settings import Array, formula_of, frame
 
@@ -427,7 +427,7 @@ def _from(values: pd.Series, x: float) -> pd.Series:
 def _lowest_without_privacy(table: pd.DataFrame) -> Finding:
     others = [EPTR_BAYES, LAPLACE, SUMS, OURS_BAYES, OURS_IDENTITY]
     least = {name: float(ratio(table, name, BASE).min()) for name in others}
-    words = ", ".join(f"{value:.4g} ({name})" for name, value in least.items())
+    words = ", ".join(f"{told(value, 4)} ({name})" for name, value in least.items())
     worst = 2 - min(least.values())
     return Finding(
         f"smallest error over that without privacy: {words}", at_most(worst, 1.005, 1.02)

@@ -317,9 +317,7 @@ def _one_law_in_n(table: pd.DataFrame) -> Finding:
     for name in (OURS, PAPER):
         curves = [ratio(table, name, BASE, panel) for panel in panels]
         needed[name] = [reached(values, 1.5) for values in curves]
-    words = "; ".join(
-        f"{name}: {', '.join(f'{x:.3g}' for x in found)}" for name, found in needed.items()
-    )
+    words = "; ".join(f"{name}: {', '.join(map(told, found))}" for name, found in needed.items())
     spread = max(needed[PAPER]) / min(needed[PAPER])
     last = max(float(ratio(table, OURS, BASE, panel).iloc[-1]) for panel in panels)
     return Finding(
@@ -440,7 +438,7 @@ def _as_good_as_labels(table: pd.DataFrame) -> Finding:
     }
     return Finding(
         "worst component's distance at the widest separation over that with known labels: "
-        + ", ".join(f"{value:.3g} ({name})" for name, value in found.items()),
+        + ", ".join(f"{told(value)} ({name})" for name, value in found.items()),
         at_most(max(found[FEW_REGIME], found[MANY_REGIME]), 1.2, 1.5),
     )
 
