@@ -31,7 +31,8 @@ from dpstats.estimate.bayes import (
 from dpstats.estimate.matrices import Floats
 from dpstats.frame import Design, features_design
 from dpstats.mechanism.class_session import ClassSession, CountLevels, means_move
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_paper import PapersPlan, papers_plan
 from dpstats.ptr_call import NO_REPLY, Spend, plan_test, positive
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic

@@ -27,7 +27,9 @@ from dpstats.eptr_result import EptrResult
 from dpstats.errors import ArgumentError, shown, unheard
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.own_estimate import level_of, tested_estimate
-from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_curve import Levels
+from dpstats.mechanism.ptr_paper import papers_plan
 from dpstats.mechanism.unit import Unit
 from dpstats.ptr_call import Kind, plan_test, positive, resolve_spend
 from dpstats.report.eptr import Answers

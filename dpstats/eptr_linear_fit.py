@@ -38,7 +38,8 @@ from dpstats.mechanism.least_squares import (
     diameter_with_floats,
     lower_eigenvalue,
 )
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_paper import PapersPlan, papers_plan
 from dpstats.ptr_call import NO_REPLY, Spend, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic

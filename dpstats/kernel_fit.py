@@ -20,7 +20,8 @@ from dpstats.kernel_plan import CurveSetting
 from dpstats.mechanism.kernel_rows import kernel
 from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.mechanism.privacy import ApproximatePrivacy
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan, papers_plan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_paper import PapersPlan, papers_plan
 from dpstats.ptr_call import NO_REPLY, Spend, plan_test
 from dpstats.report.eptr import Answers
 from dpstats.report.released import Diagnostic

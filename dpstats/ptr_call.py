@@ -22,7 +22,9 @@ from dpstats.errors import (
     shown,
 )
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, resolve_privacy
-from dpstats.mechanism.ptr import Levels, ReleasePlan, gaussian_mu, gdp_split, plan_release
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import Levels, gdp_split
+from dpstats.mechanism.ptr_pair import gaussian_mu
 from dpstats.mechanism.unit import Unit
 
 CALIBRATIONS = ("gdp", "dp")

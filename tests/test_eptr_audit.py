@@ -41,16 +41,10 @@ from dpstats.mechanism.least_squares import (
 )
 from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import (
-    Levels,
-    ReleasePlan,
-    divergence,
-    gaussian_mu,
-    gdp_split,
-    papers_delta,
-    papers_plan,
-    plan_release,
-)
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import Levels, gdp_split
+from dpstats.mechanism.ptr_pair import divergence, gaussian_mu
+from dpstats.mechanism.ptr_paper import papers_delta, papers_plan
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 pytestmark = pytest.mark.slow

@@ -49,7 +49,7 @@ from dpstats.datasets import fair, randhie
 from dpstats.errors import PrivacyError
 from dpstats.estimate.mean_planning import papers_mean_cut
 from dpstats.estimate.public_range import papers_range, public_range, variance_ratio
-from dpstats.mechanism.ptr import papers_delta, papers_plan
+from dpstats.mechanism.ptr_paper import papers_delta, papers_plan
 
 
 def told(fit: Any, *sources: str) -> None:

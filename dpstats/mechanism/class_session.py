@@ -22,7 +22,9 @@ from dpstats.mechanism.conditional import (
 from dpstats.mechanism.gaussian import Floats, release_vector
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import Levels, PapersPlan, ReleasePlan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_curve import Levels
+from dpstats.mechanism.ptr_paper import PapersPlan
 from dpstats.mechanism.session import Session, sane
 from dpstats.mechanism.slabs import Integers, RowSource
 

@@ -20,7 +20,8 @@ from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, rele
 from dpstats.mechanism.gaussian import Floats
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import PapersPlan, ReleasePlan
+from dpstats.mechanism.ptr import ReleasePlan
+from dpstats.mechanism.ptr_paper import PapersPlan
 
 _SAFEST = 1e6
 

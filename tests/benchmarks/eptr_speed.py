@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.mechanism import ptr
+from dpstats.mechanism.ptr_curve import Calibration, Levels
 from tests.benchmarks import eptr_competitors as ec
 from tests.benchmarks import eptr_settings
 
@@ -79,8 +80,8 @@ def plans() -> None:
     flat = {(1.0, 0.01): 16, (1.0, 1e-5): 44, (4.0, 0.01): 6, (4.0, 1e-5): 14}
     falling = 1 / (20 + np.arange(401.0))
     falling[0] = 1.0
-    shapes = {"flat": ptr.Levels.flat(1.0), "falling": ptr.Levels(falling, falling)}
-    calibrations: tuple[ptr.Calibration, ...] = "gdp", "dp"
+    shapes = {"flat": Levels.flat(1.0), "falling": Levels(falling, falling)}
+    calibrations: tuple[Calibration, ...] = "gdp", "dp"
     for calibration in calibrations:
         for (epsilon, delta), least in flat.items():
             line = f"plan, {calibration}, epsilon = {epsilon:g}, delta = {delta:g}:"

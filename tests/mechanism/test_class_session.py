@@ -15,7 +15,9 @@ from dpstats.mechanism.class_session import ClassSession, CountLevels, means_mov
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import ReleasePlan, gdp_split, papers_plan, plan_release
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import gdp_split
+from dpstats.mechanism.ptr_paper import papers_plan
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2

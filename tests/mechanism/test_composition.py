@@ -23,7 +23,7 @@ from dpstats.mechanism.privacy import (
     Total,
     resolve_privacy,
 )
-from dpstats.mechanism.ptr import gdp_split
+from dpstats.mechanism.ptr_curve import gdp_split
 
 _STEP = 1e-3
 _CUT = 1e-14

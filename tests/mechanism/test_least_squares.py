@@ -20,7 +20,9 @@ from dpstats.mechanism.least_squares import (
 )
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import ReleasePlan, gdp_split, papers_plan, plan_release
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import gdp_split
+from dpstats.mechanism.ptr_paper import papers_plan
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2

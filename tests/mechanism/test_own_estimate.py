@@ -16,7 +16,9 @@ from dpstats.mechanism.conditional import lattice_unit
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.own_estimate import evaluated, level_of
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import Levels, PapersPlan, ReleasePlan, papers_plan, plan_release
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import Levels
+from dpstats.mechanism.ptr_paper import PapersPlan, papers_plan
 from tests.mechanism.sources import NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2

@@ -10,19 +10,10 @@ from scipy import integrate, optimize, special
 
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.ptr import (
-    Levels,
-    ReleasePlan,
-    check_curve,
-    divergence,
-    gaussian_mu,
-    gdp_split,
-    log_gaussian_delta,
-    papers_delta,
-    papers_plan,
-    plan_release,
-    release_curve,
-)
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import Levels, check_curve, gdp_split, release_curve
+from dpstats.mechanism.ptr_pair import divergence, gaussian_mu, log_gaussian_delta
+from dpstats.mechanism.ptr_paper import papers_delta, papers_plan
 
 _BUDGETS = [(0.5, 1e-2), (1.0, 1e-5), (4.0, 1e-2), (8.0, 1e-6), (20.0, 1e-12), (0.1, 1e-8)]
 

@@ -28,7 +28,9 @@ from dpstats.mechanism.least_squares import EigenvalueLevels, LeastSquaresSessio
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import Noise, SecureNoise, SeededNoise
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy
-from dpstats.mechanism.ptr import Levels, ReleasePlan, papers_plan, plan_release
+from dpstats.mechanism.ptr import ReleasePlan, plan_release
+from dpstats.mechanism.ptr_curve import Levels
+from dpstats.mechanism.ptr_paper import papers_plan
 from dpstats.mechanism.session import Session
 from tests.mechanism.laws import gamma_lengths, independent_signs, laplace_scale, normal_scale
 from tests.mechanism.sources import Arrays, NonPrivateSilence

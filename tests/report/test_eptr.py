@@ -14,7 +14,9 @@ from dpstats.bounds.eptr import (
     sampling_error,
 )
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy
-from dpstats.mechanism.ptr import Levels, papers_plan, plan_release
+from dpstats.mechanism.ptr import plan_release
+from dpstats.mechanism.ptr_curve import Levels
+from dpstats.mechanism.ptr_paper import papers_plan
 from dpstats.report.bayes import BayesPage, print_bayes, summary_bayes
 from dpstats.report.eptr import Answers, answers_table, eptr_page
 from dpstats.report.kernel import KernelPage, print_kernel, summary_kernel
