@@ -1,13 +1,25 @@
-"""Pages run beside the other tests: each is a process of its own, and there is a second processor."""
+"""What several modules of tests share.
+
+Pages run beside the other tests: each is a process of its own, and there is a second processor.
+"""
 
 import os
+import pickle
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+Silent = Callable[[Callable[[], Any]], Any]
+
+SECRETS = (918273.5, 1.0918273e308, 1.918273e-300)
+"""Private values that are looked for, as numbers and, beginning with the same digits, in texts."""
 
 VIGNETTES = Path(__file__).parents[1] / "vignettes"
 _ARGUMENTS = {
@@ -45,3 +57,27 @@ def _pages_start_first(request: pytest.FixtureRequest) -> None:
     """They begin with the session, where a test of them was collected."""
     if any("pages" in getattr(item, "fixturenames", ()) for item in request.session.items):
         request.getfixturevalue("pages")
+
+
+@pytest.fixture
+def silent(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Silent:
+    """Runs a release that gives no warning and holds no secret, in any form; its result."""
+
+    def run(release: Callable[[], Any]) -> Any:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            found = release()
+            page, kept = found.summary(), pickle.dumps(found)
+        printed = capsys.readouterr()
+        texts = [repr(found), found._repr_html_(), str(kept)]
+        texts += [found.to_json()] if hasattr(found, "to_json") else []
+        texts += [str(page), page.to_html(), page.to_latex(), page.to_markdown(), page.to_csv()]
+        texts += [printed.out, printed.err, caplog.text]
+        assert warned == []
+        assert not [text for text in texts if "918273" in text]
+        for secret in SECRETS:
+            assert struct.pack("<d", secret) not in kept
+            assert struct.pack(">d", secret) not in kept
+        return found
+
+    return run

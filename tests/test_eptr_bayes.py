@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import warnings
 from functools import cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from scipy import stats
 
 from dpstats import eptr_bayes, public_moments
 from dpstats.errors import DPStatsError, NotReleasedError, SchemaError
+from tests.conftest import Silent
 from tests.test_eptr_lm import values_read
 from tests.test_lm import found_rows
 
@@ -496,7 +496,7 @@ SECRETS: dict[str, Any] = {
     "class": ("g", "secretclass-918273"),
     "nan": ("x1", np.nan),
     "inf": ("x1", np.inf),
-    "huge": ("x2", 1.918273e308),
+    "huge": ("x2", 1.0918273e308),
     "odd": ("x1", 918273.5),
     "missing": ("g", None),
 }
@@ -504,21 +504,11 @@ SECRETS: dict[str, Any] = {
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("secret", SECRETS)
-def test_one_rows_value_is_nowhere(
-    secret: str, method: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
     column, value = SECRETS[secret]
     data = DATA.copy()
     data.loc[17, column] = value
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = fit(data, method=method)
-    page, printed = found.summary(), capsys.readouterr()
-    texts = [repr(found), str(page), page.to_html(), page.to_latex(), page.to_markdown()]
-    texts += [str(pickle.dumps(found)), printed.out, printed.err, caplog.text]
-    assert warned == []
-    for text in texts:
-        assert "918273" not in text
+    silent(lambda: fit(data, method=method))
 
 
 def test_a_bad_row_counts_nowhere() -> None:

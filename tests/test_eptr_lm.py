@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +18,7 @@ import statsmodels.formula.api as smf
 from dpstats import dp_lm, eptr_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
 from dpstats.frame.table import PandasTable
+from tests.conftest import Silent
 from tests.test_lm import found_rows
 
 FORMULA = "y ~ x1 + x2 + g"
@@ -545,7 +545,7 @@ SECRETS: dict[str, Any] = {
     "nan": ("x1", np.nan),
     "inf": ("x1", np.inf),
     "minus inf": ("y", -np.inf),
-    "huge": ("x2", 1.918273e308),
+    "huge": ("x2", 1.0918273e308),
     "odd": ("x1", 918273.5),
     "missing": ("g", None),
 }
@@ -553,22 +553,11 @@ SECRETS: dict[str, Any] = {
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("secret", SECRETS)
-def test_one_rows_value_is_nowhere(
-    secret: str, method: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
     column, value = SECRETS[secret]
     data = DATA.copy()
     data.loc[17, column] = value
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = fit(data, method=method)
-    page = found.summary()
-    printed = capsys.readouterr()
-    texts = [repr(found), str(page), page.to_html(), page.to_latex(), page.to_markdown()]
-    texts += [str(pickle.dumps(found)), printed.out, printed.err, caplog.text]
-    assert warned == []
-    for text in texts:
-        assert "918273" not in text
+    found = silent(lambda: fit(data, method=method))
     assert np.isfinite(found.coef()).all()
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from dpstats import eptr_nw, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError
+from tests.conftest import Silent
 from tests.test_eptr_lm import values_read
 from tests.test_lm import found_rows
 
@@ -553,28 +554,18 @@ SECRETS: dict[str, Any] = {
     "nan": ("x1", np.nan),
     "inf": ("x1", np.inf),
     "minus inf": ("y", -np.inf),
-    "huge": ("y", 1.918273e308),
+    "huge": ("y", 1.0918273e308),
     "odd": ("x1", 918273.5),
 }
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("secret", SECRETS)
-def test_one_rows_value_is_nowhere(
-    secret: str, method: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
     column, value = SECRETS[secret]
     data = DATA.copy()
     data.loc[17, column] = value
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = fit(data, method=method, bandwidth=0.1)
-    page, printed = found.summary(), capsys.readouterr()
-    texts = [repr(found), str(page), page.to_html(), page.to_latex(), page.to_markdown()]
-    texts += [str(pickle.dumps(found)), printed.out, printed.err, caplog.text]
-    assert warned == []
-    for text in texts:
-        assert "918273" not in text
+    silent(lambda: fit(data, method=method, bandwidth=0.1))
 
 
 def test_a_bad_row_counts_nowhere() -> None:

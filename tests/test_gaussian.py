@@ -24,6 +24,7 @@ from scipy import stats
 from dpstats import PublicMoments, dp_lm, dp_mean, dp_mvnorm, etable, public_moments
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
+from tests.conftest import Silent
 from tests.test_eptr_lm import values_read
 from tests.test_lm import found_rows
 
@@ -1107,29 +1108,19 @@ SECRETS: dict[str, Any] = {
     "nan": ("x1", np.nan),
     "inf": ("x1", np.inf),
     "minus inf": ("x2", -np.inf),
-    "huge": ("x2", 1.918273e308),
+    "huge": ("x2", 1.0918273e308),
     "odd": ("x1", 918273.5),
-    "small": ("x3", 9.18273e-300),
+    "small": ("x3", 1.918273e-300),
 }
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @ways
-def test_one_rows_value_is_nowhere(
-    way: str, secret: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_rows_value_is_nowhere(way: str, secret: str, silent: Silent) -> None:
     column, value = SECRETS[secret]
     data = DATA.copy()
     data.loc[17, column] = value
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = by(way, data)
-        page, printed = found.summary(), capsys.readouterr()
-    texts = [repr(found), str(page), page.to_html(), page.to_latex(), page.to_markdown()]
-    texts += [str(pickle.dumps(found)), found.to_json(), printed.out, printed.err, caplog.text]
-    assert warned == []
-    for text in texts:
-        assert "918273" not in text
+    silent(lambda: by(way, data))
 
 
 @ways

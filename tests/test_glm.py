@@ -17,6 +17,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, anova, dp_glm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from tests.conftest import Silent
 from tests.test_lm import found_rows
 
 _F, _L = sm.families, sm.families.links
@@ -446,6 +447,28 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
     assert "not used: missing, infinite or impossible" in str(found.summary())
     kept = smf.glm("count ~ x1 + x2 + g", data[data["count"] >= 0], family=_F.Poisson()).fit()
     assert found.se().to_numpy() == pytest.approx(kept.bse[TERMS].to_numpy(), rel=0.25)
+
+
+# -- what it never says -----------------------------------------------------------------------------
+
+SECRETS: dict[str, Any] = {
+    "level": ("g", "secretlevel-918273"),
+    "nan": ("x1", np.nan),
+    "minus inf": ("x2", -np.inf),
+    "huge": ("x2", 1.0918273e308),
+    "odd": ("x1", 918273.5),
+    "response": ("y", 918273.5),
+}
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
+    column, value = SECRETS[secret]
+    data = DATA.copy()
+    data.loc[17, column] = value
+    found = silent(lambda: fit(data, method=method, family="binomial"))
+    assert np.isfinite(found.coef()).all()
 
 
 # -- bad input --------------------------------------------------------------------------------------

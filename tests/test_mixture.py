@@ -22,6 +22,7 @@ from scipy import optimize, stats
 from dpstats import dp_mixture, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
 from tests.benchmarks.gaussian_settings import Mixture, frame, simulate_mixture
+from tests.conftest import Silent
 from tests.test_eptr_lm import values_read
 from tests.test_gaussian import quietly, warned
 from tests.test_lm import found_rows
@@ -755,31 +756,18 @@ def test_enough_rows_warn_of_nothing() -> None:
 SECRETS: dict[str, Any] = {
     "nan": np.nan,
     "inf": np.inf,
-    "huge": 1.918273e308,
+    "huge": 1.0918273e308,
     "odd": 918273.5,
-    "small": 9.18273e-300,
+    "small": 1.918273e-300,
 }
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @regimes
-def test_one_rows_value_is_nowhere(
-    secret: str,
-    regime: str,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_one_rows_value_is_nowhere(secret: str, regime: str, silent: Silent) -> None:
     data = DATA.copy()
     data.loc[17, "x1"] = SECRETS[secret]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = fit(data, regime=regime)
-        page, printed = found.summary(), capsys.readouterr()
-    texts = [repr(found), str(page), page.to_html(), page.to_latex(), page.to_markdown()]
-    texts += [str(pickle.dumps(found)), printed.out, printed.err, caplog.text]
-    assert caught == []
-    for text in texts:
-        assert "918273" not in text
+    silent(lambda: fit(data, regime=regime))
 
 
 @regimes
