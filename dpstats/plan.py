@@ -30,7 +30,9 @@ from dpstats.estimate.population import (
     linear_knowledge,
     normal_law,
     poisson_law,
+    ratio_law,
     relative_error,
+    relative_error_of_family,
     relative_error_of_normal,
     undone,
     with_full_residuals,
@@ -52,6 +54,7 @@ from dpstats.plan_search import (
     MOST_ROWS,
     Wanted,
     computable,
+    falling,
     rows_by_budget,
     rows_without_privacy,
     smallest_mu,
@@ -132,15 +135,15 @@ def plan_lm(
         return linear_model(call, task, fit, session, (), unit, delta)
 
     population = _linear_population(moments, public, known, size)
-    rehearsal = _rehearsal(population, fitting, moments, method, 1.0)
-    nonprivate = _without_privacy(moments.gram, ridge, size**2, rehearsal, rows)
+    least = _without_privacy(moments.gram, ridge, size**2)
+    rehearsal = _rehearsal(population, fitting, moments, method, least)
     sure = None
     if isinstance(population, DrawnRows):
         drawn, given = population.known, sigma is not None or known.sigma is None
         rest = drawn.y - drawn.x @ population.coef - drawn.offset
         squares = None if given else drawn.weight * rest**2
         sure = relative_error(drawn, np.sqrt(drawn.weight), squares)
-    return _plan(method, call, rehearsal, rows, totals, nonprivate, sure, moments, aim, delta)
+    return _plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
 def plan_glm(
@@ -206,33 +209,28 @@ def plan_glm(
         return glm_model(call, ready, fit, session, (), unit, delta)
 
     coef = _expected_coef(model, moments, known)
-    population = _family_population(model, moments, known, coef)
-    expected = known or _expected_rows(population)
-    _, curvature, residual = expected.working(model, coef)
-    squares = residual**2 if model.dispersed else None
-    free = 1.0
-    if squares is not None and not squares.any():
+    squares = None if known is None else known.working(model, coef)[2] ** 2
+    if model.dispersed and squares is not None and not squares.any():
         raise PublicDataError(
             "the public rows leave no residuals: nothing tells how large errors are."
         )
-    if squares is not None:  # residuals of their own fit are too small
-        free = len(squares) / max(len(squares) - len(coef), 1)
-    rehearsal = _rehearsal(population, fitting, moments, method, free)
-    information = expected.information(model, coef)
-    size = 1.0 if squares is None else float(squares.mean())
-    nonprivate = _without_privacy(information, ridge, size, rehearsal, rows)
-    sure = None if known is None else relative_error(known, np.sqrt(curvature), squares)
-    return _plan(task.method, call, rehearsal, rows, totals, nonprivate, sure, moments, aim, delta)
+    # residuals of their own fit are too small
+    free = 1.0 if squares is None else len(squares) / max(len(squares) - len(coef), 1)
+    pearson = 1.0 if squares is None else free * float(squares.mean())
+    population = _family_population(model, moments, known, coef, pearson)
+    expected = known or _expected_rows(population)
+    size, free = (pearson, free) if model.dispersed else (1.0, 1.0)
+    least = _without_privacy(expected.information(model, coef), ridge, size)
+    rehearsal = _rehearsal(population, fitting, moments, method, least, free)
+    sure = None if known is None else relative_error_of_family(known, model, coef)
+    return _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
-def _without_privacy(
-    matrix: Floats, ridge: float, scale: float, rehearsal: Rehearsal, n: int
-) -> Floats:
-    """Standard errors sqrt(scale (H^-1 matrix H^-1)_jj / n) without privacy, H = matrix + ridge."""
+def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:
+    """Variances scale (H^-1 matrix H^-1)_jj of one row without privacy, H = matrix + ridge."""
     inverse = np.linalg.pinv(matrix + ridge * np.eye(len(matrix)))
     spread = inverse @ matrix @ inverse if ridge else inverse
-    variance = scale * np.diag(spread) * rehearsal.undone
-    return np.asarray(np.sqrt(variance / (n * rehearsal.share)))
+    return scale * np.diag(spread)
 
 
 def _plan(
@@ -241,7 +239,6 @@ def _plan(
     rehearsal: Rehearsal,
     n: int,
     totals: Sequence[tuple[str, Privacy]],
-    nonprivate: Floats,
     sure: Floats | None,
     moments: PublicMoments,
     aim: Wanted | None,
@@ -253,12 +250,17 @@ def _plan(
     if sure is None:
         sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
     found = tuple(rehearsal.at(n, total) for _, total in totals)
+    budgets = [total for _, total in totals]
+    errors = falling([p.std_error for p in found], budgets)
+    nonprivate = rehearsal.nonprivate(n)
     reached = None
     if aim is not None:
+        enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
+        sought = smallest_mu(rehearsal, n, aim)
         reached = Reached(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
-            mu=smallest_mu(rehearsal, n, aim),
-            rows=rows_by_budget(rehearsal, n, [total for _, total in totals], aim),
+            mu=min([*enough, *([] if sought is None else [sought])], default=None),
+            rows=rows_by_budget(rehearsal, n, budgets, aim),
             rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
         )
     return Plan(
@@ -268,8 +270,8 @@ def _plan(
         n=n,
         m=moments.m,
         labels=tuple(label for label, _ in totals),
-        totals=tuple(total for _, total in totals),
-        std_errors=tuple(p.std_error for p in found),
+        totals=tuple(budgets),
+        std_errors=errors,
         silent=tuple(p.silent for p in found),
         nonprivate=nonprivate,
         relative_error=sure,
@@ -281,13 +283,19 @@ def _plan(
 
 
 def _rehearsal(
-    population: Population, fitting: Any, moments: PublicMoments, method: str, free: float
+    population: Population,
+    fitting: Any,
+    moments: PublicMoments,
+    method: str,
+    least: Floats,
+    free: float = 1.0,
 ) -> Rehearsal:
+    """``free``: what residuals of their own fit are too small by, in squares."""
     m, d = moments.m, len(moments.terms)
     share = 1.0 if m is None else m / (m + moments.dropped)
     inverse = undone(m, d)
     noise = inverse if method == "pmt" else 1.0
-    return Rehearsal(population, fitting, share, inverse * free, noise, d)
+    return Rehearsal(population, fitting, share, inverse * free, noise, inverse * least)
 
 
 def _linear_population(
@@ -303,10 +311,14 @@ def _linear_population(
         return NormalRows(moments.gram, moments.design.constant, coef, normal_law(sigma), unsure)
     rows = public_rows(moments.design, public)
     law: Law | None = normal_law(sigma)
+    centre = None
     if known.sigma is not None:
         rows, law = with_full_residuals(rows, coef, sigma), None
+        centre = rows.x @ coef + rows.offset
     design = moments.design
-    return DrawnRows(rows, coef, law, design.weights is not None, bool(design.offsets), unsure)
+    return DrawnRows(
+        rows, coef, law, design.weights is not None, bool(design.offsets), unsure, centre
+    )
 
 
 def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | None) -> Floats:
@@ -318,21 +330,31 @@ def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | N
 
 
 def _family_population(
-    family: Family, moments: PublicMoments, known: PublicRows | None, coef: Floats
+    family: Family,
+    moments: PublicMoments,
+    known: PublicRows | None,
+    coef: Floats,
+    pearson: float,
 ) -> Population:
     """Responses of a binomial family are drawn anew: public rows may be separated, private ones hardly.
 
-    Those of other families come with their rows, as long or short as their tails are.
+    Those of skewed families are drawn from the ratios to their means, as long as their tails are. Those
+    of weighted rows, whose ratios differ with the weight, and of other families come with their rows.
     """
     design = moments.design
     laws = {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
     if known is not None:
-        law, unsure = None, None
+        law, unsure, centre, weighted = None, None, None, design.weights is not None
+        fitted = known.x @ coef + known.offset
         if family.name == "binomial":
             law = laws["binomial"]
             unsure = anchor_error(known.information(family, coef), 1.0, moments.m)
-        weighted, offset = design.weights is not None, bool(design.offsets)
-        return DrawnRows(known, coef, law, weighted, offset, unsure)
+        elif family.skewed and not weighted:
+            law = ratio_law(family, known, coef)
+            unsure = anchor_error(known.information(family, coef), math.sqrt(pearson), moments.m)
+        elif not family.binary:
+            centre = np.zeros(len(known.y)) if family.skewed else fitted
+        return DrawnRows(known, coef, law, weighted, bool(design.offsets), unsure, centre)
     if moments.cross is None or family.name not in laws:
         raise ArgumentError(
             f"plan_glm needs public rows for the {family} family, with the response: public=frame."

@@ -115,7 +115,9 @@ class Rehearsal:
         For the privacy part: the same where cuts of rows are known beforehand; 1 where they are taken
         from the private rows, which are longer in coordinates that whiten public ones, by as much as
         the inverse overstates.
-    d : int
+    least : (d,) array
+        Variances of one row without privacy. No fit is expected to be surer: rows whose errors are cut
+        make its own estimate of them a little too small.
     """
 
     population: Population
@@ -123,7 +125,15 @@ class Rehearsal:
     share: float
     undone: float
     noise_undone: float
-    d: int
+    least: Floats
+
+    @property
+    def d(self) -> int:
+        return len(self.least)
+
+    def nonprivate(self, n: int) -> Floats:
+        """Standard errors without privacy."""
+        return np.asarray(np.sqrt(self.least / (n * self.share)))
 
     def at(self, n: int, total: Privacy) -> Predicted:
         """Medians of a few rehearsals with n rows; the same seeds whatever n and total.
@@ -150,7 +160,7 @@ class Rehearsal:
         return Predicted(
             n,
             total,
-            self.undone * back * sampling,
+            np.maximum(self.undone * back * sampling, self.nonprivate(n) ** 2),
             self.noise_undone * privacy,
             silent,
             _scaled(models[0], total, counting, back)._bounds(),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.report.plan import Predictions, plan_page, plot_plan
+from dpstats.report.plan import Predictions, plan_csv, plan_page, plot_plan
 from dpstats.report.released import bounds_frame
 from dpstats.report.table import Page
 
@@ -81,7 +81,7 @@ class Plan(Predictions):
 
     def to_csv(self) -> str:
         """The table of standard errors as CSV."""
-        return self._page().to_csv()
+        return plan_csv(self)
 
     def plot(self, terms: Any = None, intercept: bool = False, ax: Any = None) -> Any:
         """Standard errors against the budget, over those without privacy; returns the axes.

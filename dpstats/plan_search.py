@@ -165,18 +165,27 @@ def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int | None:
     return None if rows > MOST_ROWS else round(_rounded_up(rows, 3))
 
 
+def falling(errors: Sequence[Floats], totals: Sequence[Privacy]) -> tuple[Floats, ...]:
+    """Standard errors by budget, so that none is larger than that of a smaller budget.
+
+    A few rehearsals may miss by chance what a larger budget does as well.
+    """
+    order = np.argsort([total.mu for total in totals], kind="stable")
+    out = np.array(errors)
+    out[order] = np.fmin.accumulate(out[order])
+    return tuple(out)
+
+
 def rows_by_budget(
     rehearsal: Rehearsal, n: int, totals: Sequence[Privacy], aim: Wanted
 ) -> tuple[int | None, ...]:
     """`smallest_n` of every budget, so that no larger budget needs more rows."""
     out: list[int | None] = [None] * len(totals)
-    most: int | None = None
-    for k in sorted(range(len(totals)), key=lambda k: -totals[k].mu):
-        found = smallest_n(rehearsal, most or n, totals[k], aim)
-        if found is None:
-            break  # nor do smaller budgets reach it
-        most = found if most is None else max(most, found)
-        out[k] = most
+    least: int | None = None
+    for k in sorted(range(len(totals)), key=lambda k: totals[k].mu):
+        found = smallest_n(rehearsal, least or n, totals[k], aim)
+        least = min((rows for rows in (least, found) if rows is not None), default=None)
+        out[k] = least
     return tuple(out)
 
 

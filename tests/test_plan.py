@@ -6,6 +6,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
 
 import dpstats.plan_rehearsal
 from dpstats import dp_glm, dp_lm, plan_glm, plan_lm, public_moments
@@ -18,6 +20,11 @@ from dpstats.plan_search import _smallest
 MUS = [0.5, 1, 4]
 LINEAR = "rate_marriage ~ age + yrs_married + children + religious + educ"
 LOGISTIC = "I(affairs > 0) ~ age + religious + children"
+FAMILIES = {
+    "binomial": sm.families.Binomial,
+    "poisson": sm.families.Poisson,
+    "gamma": lambda: sm.families.Gamma(sm.families.links.Log()),
+}
 COUNTS = "mdvis ~ lncoins + idp + physlm + disea + hlthg"
 
 
@@ -145,9 +152,76 @@ def test_what_is_looked_for_ends_where_budgets_and_tables_do() -> None:
     assert nothing.smallest_mu is None
     assert nothing.smallest_n().isna().all()
     assert repr(nothing).count("not reached") == 2
-    least = plan_lm(formula, public, 10**12, [1, 1e-6], target_se=1e3)
+    least = plan_lm(formula, public, 10**12, 1, target_se=1e3)
     assert least.smallest_mu == 1e-4
+    least = plan_lm(formula, public, 10**12, [1, 1e-6], target_se=1e3)
+    assert least.smallest_mu == 1e-6
     assert least.smallest_n().iloc[0] < least.smallest_n().iloc[1]
+
+
+def waiting(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    x, z = rng.normal(size=n), rng.uniform(size=n)
+    return pd.DataFrame({"x": x, "z": z, "y": rng.gamma(1.5, np.exp(1 + 0.4 * x - 0.5 * z) / 1.5)})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_public_rows_make_no_bumps_and_no_contradictions(seed: int) -> None:
+    """Of 30 rows one that is far out is 3 % of a rehearsed table."""
+    public = waiting(np.random.default_rng([seed, 77]), 30)
+    budgets = [0.25, 0.35, 0.5, 0.7, 1]
+    plan = plan_glm("y ~ x + z", public, 5000, budgets, family="gamma", target_se={"x": 0.02})
+    table = np.array(plan.std_errors)
+    assert (np.diff(table, axis=0) <= 0).all()
+    assert (table >= plan.nonprivate).all()
+    assert (table < 2 * plan.nonprivate).all()
+    reached = plan.reached
+    assert reached is not None
+    enough = table[:, 1] <= 0.02
+    assert [r is not None and r <= 5000 for r in reached.rows] == enough.tolist()
+    assert all(r is None or r >= (reached.rows_nonprivate or 0) for r in reached.rows)
+    assert not enough.any() or (reached.mu or np.inf) <= budgets[int(enough.argmax())]
+
+
+def test_errors_that_rest_on_few_events_are_said_to_be_hardly_known() -> None:
+    public = fair()[0].assign(
+        often=lambda t: (t.affairs > 0) * 1.0,
+        never=lambda t: (t.affairs > 12) * 1.0,
+        apart=lambda t: (t.age > 30) * 1.0,
+    )
+    assert public.never.sum() == 0
+    plans = [plan_glm(f"{y} ~ age", public, 6048, 1) for y in ("often", "never", "apart")]
+    often, never, apart = (plan.relative_error.max() for plan in plans)
+    assert often < 0.15
+    assert min(never, apart) > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
+def test_known_to_is_how_far_errors_without_privacy_are_off(family: str) -> None:
+    """Over 200 public samples; the mean square of deviations over what is said has an error of 15 %.
+
+    False alarms: both limits are five standard errors or more away.
+    """
+    rng = np.random.default_rng(5)
+
+    def rows(n: int) -> pd.DataFrame:
+        x = rng.normal(size=n)
+        mean = np.exp(0.3 + 0.6 * x)
+        y = {
+            "binomial": lambda: (rng.uniform(size=n) < mean / (1 + mean)) * 1.0,
+            "poisson": lambda: rng.poisson(mean) * 1.0,
+            "gamma": lambda: rng.gamma(2.0, mean / 2),
+        }[family]()
+        return pd.DataFrame({"x": x, "y": y})
+
+    truth = smf.glm("y ~ x", rows(200_000), family=FAMILIES[family]()).fit().bse * np.sqrt(20)
+    deviations = []
+    for _ in range(200):
+        plan = plan_glm("y ~ x", rows(100), 10_000, 8, family=family)
+        deviations.append(np.log(plan.nonprivate / truth) / plan.relative_error)
+    size = np.mean(np.square(deviations), axis=0)
+    assert (size > 0.3).all()
+    assert (size < 2.2).all()
 
 
 @pytest.mark.parametrize("root", [1e-6, 0.02, 0.9, 1.0, 37.0, 99.5, 100.5, 1e9])
@@ -216,8 +290,10 @@ def test_budgets_in_every_unit_and_persons() -> None:
 
 def test_every_budget_is_on_the_page_with_its_bounds() -> None:
     budgets = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 4, 8]
-    text = repr(plan_lm(LINEAR, fair()[0], 6048, budgets))
-    errors, bounds = text.split("Error bounds:")
+    plan = plan_lm(LINEAR, fair()[0], 6048, budgets)
+    errors, bounds = repr(plan).split("Error bounds:")
+    columns = plan.to_csv().splitlines()[0].split(",")
+    assert columns == ["term", "no privacy", *plan.labels]
     for mu in budgets:
         assert f" mu = {mu:g} " in errors
         assert f" mu = {mu:g} " in bounds

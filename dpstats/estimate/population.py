@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from dpstats.estimate.glm import PublicRows
+from dpstats.estimate.glm import Family, PublicRows
 from dpstats.estimate.linear import moments_least_squares
 from dpstats.estimate.matrices import Floats, equilibrated_whitening
+
+_SMEAR = 0.2
+"""Standard deviation of the multiples; it lengthens distances by 2 %."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +84,47 @@ def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> 
     ----------
     known : PublicRows
     scale : (m,) array
-        Square roots of weights or of curvatures.
+        Square roots of weights.
     squares : (m,) array or None
     """
-    rows = known.x * scale[:, None]
-    m, d = rows.shape
-    inverse = np.linalg.pinv(rows.T @ rows / m)
+    return _half_error(_changes(known.x * scale[:, None], squares))
+
+
+def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) -> Floats:
+    """The same for a generalised linear model, whose curvatures h follow estimated coefficients.
+
+    A row changes those by A^-1 x r, r its score, and so the logarithm of (A^-1)_jj by
+    -(1/(A^-1)_jj) times the mean of h' (A^-1 x)_j^2 x'(A^-1 x r). Where every response has one value, or
+    columns separate them, r is small on all public rows: for binary responses its mean square is
+    taken to be h, as the model says.
+    """
+    r, h, e = known.working(family, coef)
+    m, d = known.x.shape
+    step = 1e-4
+    ahead, behind = (
+        replace(known, offset=known.offset + s).working(family, coef)[1] for s in (step, -step)
+    )
+    inverse = np.linalg.pinv((known.x * h[:, None]).T @ known.x / m)
+    along = known.x @ inverse
+    slope = -(along**2 * ((ahead - behind) / (2 * step))[:, None]).T @ known.x / m
+    moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
+    changes = _changes(known.x * np.sqrt(h)[:, None], e**2 if family.dispersed else None)
+    if family.binary and not family.dispersed:
+        of_model = h @ moved**2 / m / max(m - d, 1)
+        return np.asarray(np.hypot(_half_error(changes), np.sqrt(of_model) / 2))
+    return _half_error(changes + moved * r[:, None])
+
+
+def _changes(rows: Floats, squares: Floats | None) -> Floats:
+    """What each row adds to the logarithm of each variance, (m, d)."""
+    inverse = np.linalg.pinv(rows.T @ rows / len(rows))
     change = -((rows @ inverse) ** 2) / np.diag(inverse)
-    if squares is not None:
-        change = change + (squares / squares.mean())[:, None]
-    spread = change.std(axis=0) / math.sqrt(max(m - d, 1))
-    return np.asarray(spread / 2)
+    return change if squares is None else change + (squares / squares.mean())[:, None]
+
+
+def _half_error(changes: Floats) -> Floats:
+    m, d = changes.shape
+    return np.asarray(changes.std(axis=0) / math.sqrt(max(m - d, 1)) / 2)
 
 
 def relative_error_of_normal(m: int, d: int) -> float:
@@ -115,6 +148,8 @@ class DrawnRows:
     unsure : (d, d) array or None
         Times d standard normal numbers: how far private coefficients may be from ``coef``, where a fit
         begins. None: as far as nothing.
+    centre : (m,) array, or None
+        About which responses that come with their rows are smeared (`smeared`); None: they are not.
     """
 
     known: PublicRows
@@ -123,6 +158,7 @@ class DrawnRows:
     weighted: bool
     offset: bool
     unsure: Floats | None = None
+    centre: Floats | None = None
 
     def rows(self, n: int, generator: np.random.Generator) -> Simulated:
         """n rows."""
@@ -131,12 +167,25 @@ class DrawnRows:
         which = generator.permutation(np.resize(some, n))
         x = np.asfortranarray(self.known.x[which])
         offset, weight = self.known.offset[which], self.known.weight[which]
-        y = self.known.y[which] + x @ move
+        y = self.known.y[which]
+        if self.law is None and self.centre is not None:
+            y = smeared(y, self.centre[which], generator)
+        y = y + x @ move
         if self.law is not None:
             y = self.law(
                 x @ (self.coef + move) + offset, weight if self.weighted else None, generator
             )
         return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
+
+
+def smeared(y: Floats, centre: Floats, generator: np.random.Generator) -> Floats:
+    """Responses at random multiples, of mean 1, of their distance from a centre.
+
+    Rows that recur to the letter are not what private rows are like: scores of one length, by the
+    hundred, are cut all or none, and a cut just below them would take them for errors of one sign.
+    """
+    factor = generator.gamma(1 / _SMEAR**2, _SMEAR**2, len(y))
+    return centre + (y - centre) * factor
 
 
 @dataclass(frozen=True)
@@ -236,6 +285,27 @@ def normal_law(sigma: float) -> Law:
         errors = sigma * generator.normal(size=len(predictor))
         return predictor + (errors if weight is None else errors / np.sqrt(weight))
 
+    return draw
+
+
+def ratio_law(family: Family, known: PublicRows, coef: Floats) -> Law:
+    """Means times ratios of public responses to their means, each equally often and in any row.
+
+    Ratios differ more where means are small, and are smeared as well: they are drawn towards 1 until
+    Pearson residuals are as long as those of the public rows.
+    """
+    fitted = known.x @ coef + known.offset
+    ratios = known.y / family.mean(fitted)
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        some = generator.permutation(np.resize(generator.permutation(ratios), len(predictor)))
+        return family.mean(predictor) * smeared(some, np.zeros(len(some)), generator)
+
+    copies = np.tile(fitted, max(1, 10_000 // len(fitted)))
+    longer = (family.working(copies, draw(copies, None, np.random.default_rng(1)))[2] ** 2).mean()
+    length = (family.working(fitted, known.y)[2] ** 2).mean()
+    if longer > length:
+        ratios = 1 + math.sqrt(length / longer) * (ratios - 1)
     return draw
 
 

@@ -121,6 +121,11 @@ def plan_page(page: Predictions) -> Page:
     return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(page)]))
 
 
+def plan_csv(page: Predictions) -> str:
+    """The table of standard errors with every budget, as CSV."""
+    return _errors(page, slice(0, len(page.labels))).to_csv()
+
+
 def _errors(page: Predictions, part: slice) -> Table:
     """One row per coefficient; below, what they are over those without privacy, and epsilon."""
     labels, errors = page.labels[part], page.std_errors[part]
@@ -225,7 +230,8 @@ def _notes(page: Predictions) -> list[str]:
     if page.m is not None:
         notes.append(
             f"a prediction from {page.m} public rows, in so far as private rows are like them; "
-            "'known to' is how far off it may be for having so few of them (one standard deviation). "
+            "'known to' is how far off it may be for having so few of them (one standard deviation; "
+            "more where noise is most of an error, since cuts follow tails). "
             "No private row was read, and nothing was spent."
         )
     if page.share < 1:
