@@ -22,6 +22,7 @@ from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms,
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit
+from dpstats.open_mark import mark, marked, unmark, worked_for
 from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.report.table import Page
 
@@ -33,9 +34,10 @@ class Budget:
     """A total that many calls share, with a ledger of what each has spent.
 
     Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
-    call inside that names no other is charged to it, in any thread; so are calls of processes that
-    are started meanwhile, if it has a file (pools that were there before need ``budget=``). A call
-    is charged before it reads a private row. One that would spend more than is left raises
+    call inside that names no other is charged to it, in any thread; so are those of other processes,
+    if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), whenever they
+    began, and of programs that are started meanwhile. Workers elsewhere need ``budget=``. A call is
+    charged before it reads a private row. One that would spend more than is left raises
     `BudgetExceeded` and reads nothing; one that fails before it has read anything is not charged;
     one that is broken off later stays charged. What is computed from a release (``update``,
     ``path``, ``predict``, ``anova``) costs nothing.
@@ -222,22 +224,26 @@ class Budget:
     # -- what a call asks -------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
+        global _home
         with _opening:
+            if _inherited():
+                _open.clear()
             if _open and _open[-1] is not self:
                 raise BudgetError(
                     "another budget is open already, and a call is charged to one: close that one "
                     "first, or give this one to calls by budget=."
                 )
+            mark(str(self._ledger.path) if isinstance(self._ledger, FileLedger) else "")
             _open.append(self)
-            file = self._ledger.path if isinstance(self._ledger, FileLedger) else ""
-            os.environ[_MARK] = f"{os.getpid()} {file}"
+            _home = os.getpid()
         return self
 
     def __exit__(self, *error: object) -> None:
         with _opening:
-            _open.remove(self)
+            if self in _open:
+                _open.remove(self)
             if not _open:
-                os.environ.pop(_MARK, None)
+                unmark()
 
     def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
         """Write a charge, if it is allowed (or published already); its number. For `dpstats.charge`."""
@@ -416,15 +422,11 @@ def _terms(
 
 
 def open_budget() -> Budget | None:
-    """The budget that calls are charged to which name none: of this process, or of one that began it.
-
-    A process that starts afresh (a pool's worker, a script) does not know what is open where it was
-    started; the environment tells it.
-    """
-    if _open:
+    """The budget that calls are charged to which name none: of this process, or of one it works for."""
+    if _open and not _inherited():
         return _open[-1]
-    process, _, path = os.environ.get(_MARK, "").partition(" ")
-    if not process or process == str(os.getpid()):
+    path = marked()
+    if path is None:
         return None
     if not path:
         raise BudgetError(
@@ -434,6 +436,11 @@ def open_budget() -> Budget | None:
     return Budget(path=path)
 
 
-_MARK = "DPSTATS_OPEN_BUDGET"
+def _inherited() -> bool:
+    """Whether what is open here came with the fork that made a worker, and may be closed since."""
+    return _home != os.getpid() and worked_for() is not None
+
+
 _opening = threading.Lock()
 _open: list[Budget] = []
+_home = 0

@@ -32,6 +32,7 @@ from dpstats.mechanism.unit import Unit
 _APPLICATION = 0x64705374  # "dpSt"
 _VERSION = 1
 _PATIENCE = 120.0
+_WRITE, _PEEK = "rw", "ro&immutable=1"
 _LAWS: dict[str, type[Any]] = {
     "gaussian": Privacy,
     "pure": PurePrivacy,
@@ -198,9 +199,7 @@ class FileLedger:
                 )
             _create(self.path, terms)
         # at first in a way that cannot write: to open another application's database may change it
-        with self._connected("ro&immutable=1") as connection:
-            # without locks: a file that a process makes longer at this moment is not a damaged one
-            connection.execute("PRAGMA writable_schema = ON")
+        with self._connected(_PEEK) as connection:
             self._require_ours(connection)
         with self._connected() as connection:
             self.terms = self._head(connection)[0]
@@ -284,7 +283,7 @@ class FileLedger:
         return terms, str(head)
 
     @contextlib.contextmanager
-    def _connected(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+    def _connected(self, mode: str = _WRITE) -> Iterator[sqlite3.Connection]:
         try:
             with contextlib.closing(_connect(self.path, mode)) as connection:
                 yield connection
@@ -306,8 +305,11 @@ def _whole(path: Path) -> Path:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     where = f"{path.as_uri()}?mode={mode}"
     connection = sqlite3.connect(where, uri=True, timeout=_PATIENCE, isolation_level=None)
+    # Without locks, a file that another process makes longer at this moment is not a damaged one; the
+    # first statement reads the schema and would take it for one.
+    first = "writable_schema = ON" if mode == _PEEK else "synchronous = EXTRA"
     try:
-        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute(f"PRAGMA {first}")
     except BaseException:
         connection.close()
         raise
@@ -324,7 +326,7 @@ def _create(path: Path, terms: Terms) -> None:
         # as open to others as any new file of this person is: people may share a budget
         os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
-            with contextlib.closing(_connect(made, "rw")) as connection:
+            with contextlib.closing(_connect(made, _WRITE)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 columns = ", ".join(
                     f"{f.name} {'INTEGER PRIMARY KEY' if f.name == 'number' else 'NOT NULL'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import multiprocessing
 import os
 import pickle
 import random
@@ -15,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from fractions import Fraction
 from functools import cache
@@ -40,6 +41,8 @@ from dpstats import (
     eptr_bayes,
     eptr_lm,
     eptr_nw,
+    ledger,
+    open_mark,
 )
 from dpstats.charge import charged, label_of
 from dpstats.datasets import fair
@@ -774,6 +777,16 @@ def test_a_name_that_is_no_text_names_a_file(tmp_path: Path) -> None:
     assert os.listdir(os.fsencode(tmp_path)) == [b"a\xff.budget"]
 
 
+def test_a_file_that_grows_at_this_moment_is_not_taken_for_a_damaged_one(path: Path) -> None:
+    """A writer writes the first page, which counts the pages, before a new last one."""
+    charge(Budget(mu=1, path=path))
+    raw = bytearray(path.read_bytes())
+    raw[28:32] = (int.from_bytes(raw[28:32], "big") + 1).to_bytes(4, "big")
+    path.write_bytes(raw)
+    with closing(ledger._connect(path, ledger._PEEK)) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (ledger._APPLICATION,)
+
+
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -1244,6 +1257,78 @@ def test_a_process_that_is_started_inside_is_charged_or_told(tmp_path: Path) -> 
     assert len(budget.entries) == 1
     with Budget(mu=1):
         assert "in memory is open in the process that started this one" in child()
+
+
+def send(pool: ProcessPoolExecutor, mu: float) -> None:
+    """A charge in a worker, by a function that every worker can find."""
+    pool.submit(charged, None, Privacy(mu), Unit(), "f(x)", "").result(timeout=60)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_workers_charge_what_is_open_now_however_old_they_are(start: str, tmp_path: Path) -> None:
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {start} on this system")
+    first, second = (Budget(mu=1, path=tmp_path / name) for name in ("first", "second"))
+    context = multiprocessing.get_context(start)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        send(pool, 0.1)  # nothing is open: nobody is charged
+        with first:
+            send(pool, 0.1)
+            with ProcessPoolExecutor(1, mp_context=context) as younger:
+                send(younger, 0.1)
+                with pytest.raises(BudgetExceeded):
+                    send(pool, 1.0)
+        with second:
+            send(pool, 0.1)
+        send(pool, 0.1)
+        with Budget(mu=1), pytest.raises(BudgetError, match="in memory is open in the process"):
+            send(pool, 0.1)
+    assert (len(first.entries), len(second.entries)) == (2, 1)
+
+
+def test_a_worker_that_was_forked_inside_forgets_what_is_closed_since(tmp_path: Path) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("no fork on this system")
+    first, second = (Budget(mu=1, path=tmp_path / name) for name in ("first", "second"))
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        with first:
+            send(pool, 0.1)
+        send(pool, 0.1)
+        with second:
+            send(pool, 0.1)
+            pool.submit(open_own, str(tmp_path / "own")).result(timeout=60)
+    assert (len(first.entries), len(second.entries)) == (1, 1)
+    assert len(Budget(path=tmp_path / "own").entries) == 1
+
+
+def open_own(path: str) -> None:
+    with Budget(mu=1, path=path):
+        charge_open(0.1)
+
+
+def test_a_note_of_somebody_else_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "away"))
+    with pytest.raises(BudgetError, match=r"cannot be written .*budget="), Budget(mu=1):
+        pass
+    charge_open(0.1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(open_mark, "worked_for", lambda: 1)
+    note = tmp_path / "dpstats-open-1"
+    assert open_mark.marked() is None
+    note.write_text("mine")
+    assert open_mark.marked() == "mine"
+    if hasattr(os, "getuid"):
+        monkeypatch.setattr(os, "getuid", lambda: -1)
+        assert open_mark.marked() is None
+        monkeypatch.undo()
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        monkeypatch.setattr(open_mark, "worked_for", lambda: 1)
+    note.rename(tmp_path / "other")
+    note.symlink_to(tmp_path / "other")
+    assert open_mark.marked() is None
 
 
 def test_audits_do_not_spend_a_budget() -> None:

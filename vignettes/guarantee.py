@@ -233,9 +233,10 @@ folder.cleanup()
 # damaged, or not a ledger, is refused and left as it is. That is against accidents: whoever can
 # write the file can forge it, and whoever can delete it, or put an old copy in its place, can spend
 # twice. Keep it where the data are kept, on a local disk (network file systems may not lock);
-# people who share it must be allowed to write the file and its folder. Calls in other processes are
-# charged if these were started while the budget was open, or are given it (`budget=`); a call that
-# names another budget is charged to that one.
+# people who share it must be allowed to write the file and its folder. Calls in workers of
+# `multiprocessing` and joblib, and in programs that are started while the budget is open, are charged;
+# workers on other machines must be given it (`budget=`). A call that names another budget is charged
+# to that one.
 #
 # ## How it is tested
 #
