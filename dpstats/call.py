@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.errors import (
+    LARGEST,
     ArgumentError,
     PublicDataError,
     mapping,
@@ -39,7 +40,6 @@ from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
 
-_LARGEST = 1e100  # of a public value
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
@@ -64,9 +64,9 @@ def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
 
 def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
     penalty = number(ridge)
-    if penalty is None or not 0 <= penalty <= _LARGEST:
+    if penalty is None or not 0 <= penalty <= LARGEST:
         raise ArgumentError(
-            f"ridge must be a finite number >= 0 (up to {_LARGEST:g}), not {shown(ridge)}."
+            f"ridge must be a finite number >= 0 (up to {LARGEST:g}), not {shown(ridge)}."
         )
     chance = number(eta)
     if chance is None or not 0 < chance < 1:
@@ -180,7 +180,7 @@ def public_rows(design: Design, public: Any) -> PublicRows:
         blocks = list(design.public_rows(public).blocks())
     x = np.concatenate([block.x for block in blocks])
     y = np.concatenate([block.y for block in blocks])
-    require_sizes(design.terms, np.abs(x).max(axis=0) < _LARGEST)
+    require_sizes(design.terms, np.abs(x).max(axis=0) < LARGEST)
     zero, one = np.zeros(len(y)), np.ones(len(y))
     offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
     weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])

@@ -128,6 +128,16 @@ def number(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Sizes between which squares, and their products, are numbers."""
+
+
+def computable(value: Any) -> float | None:
+    """A number above 0 of a size that can be computed with; None for all else."""
+    size = number(value)
+    return size if size is not None and SMALLEST < size < LARGEST else None
+
+
 def whole(value: Any, least: int) -> int | None:
     """A whole number that is not below ``least``; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

@@ -11,6 +11,8 @@ import numpy as np
 
 from dpstats.call import check_limits, public_rows
 from dpstats.errors import (
+    LARGEST,
+    SMALLEST,
     ArgumentError,
     PublicDataError,
     listed,
@@ -83,7 +85,7 @@ class PublicPoints:
                 f"the column(s) {listed(constant)} are constant over the {self.m} public rows: their "
                 "scale is not known. Add public rows in which they vary, or leave them out."
             )
-        fine = (sizes > 1e-100) & (sizes < 1e100) & (np.abs(self.origin) < 1e150)
+        fine = (sizes > SMALLEST) & (sizes < LARGEST) & (np.abs(self.origin) < 1e150)
         require_sizes(self.terms, fine)
         return sizes
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpstats.errors import PublicDataError
 from dpstats.estimate.glm import PublicRows
 from dpstats.estimate.linear import Estimate, not_private
-from dpstats.estimate.matrices import Floats, symmetric_whitening
+from dpstats.estimate.matrices import Floats, equilibrated_inverse, symmetric_whitening
 from dpstats.family import Family
 from dpstats.frame import Design, PublicMoments
 from dpstats.glm_fit import GlmFit, anchored
@@ -135,7 +135,7 @@ class Prepared:
         residual = task.known.working(task.family, coef)[2]
         free = task.family.dispersed
         dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
-        sampling = dispersion / m * np.linalg.pinv(information)
+        sampling = dispersion / m * equilibrated_inverse(information)
         return not_private(coef, sampling, dispersion, information, m)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.bounds.bound import Bound
-from dpstats.errors import ArgumentError, PublicDataError, numbers, shown
+from dpstats.errors import LARGEST, SMALLEST, ArgumentError, PublicDataError, numbers, shown
 from dpstats.estimate.gaussian_planning import (
     NoiseLevel,
 )
@@ -135,7 +135,7 @@ def _stated(terms: tuple[str, ...], given: Any) -> Floats:
         )
     if values.ndim < 2:
         sizes = np.broadcast_to(values, d)
-        if not (sizes > 1e-100).all() or not (sizes < 1e100).all():
+        if not (sizes > SMALLEST).all() or not (sizes < LARGEST).all():
             raise ArgumentError("covariance= holds standard deviations: positive numbers.")
         return np.diag(sizes**2)
     sizes = np.diag(values)

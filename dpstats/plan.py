@@ -16,9 +16,18 @@ from typing import Any
 import numpy as np
 
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
-from dpstats.errors import ArgumentError, PublicDataError, items, number, one_of, shown, whole
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    computable,
+    items,
+    number,
+    one_of,
+    shown,
+    whole,
+)
 from dpstats.estimate.glm import PublicRows, unbiased_fit
-from dpstats.estimate.matrices import Floats, equilibrated_whitening
+from dpstats.estimate.matrices import Floats, equilibrated_inverse, equilibrated_whitening
 from dpstats.estimate.population import (
     DrawnRows,
     Law,
@@ -53,7 +62,6 @@ from dpstats.plan_result import Plan
 from dpstats.plan_search import (
     MOST_ROWS,
     Wanted,
-    computable,
     falling,
     rows_by_budget,
     rows_without_privacy,
@@ -228,7 +236,7 @@ def plan_glm(
 
 def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:
     """Variances scale (H^-1 matrix H^-1)_jj of one row without privacy, H = matrix + ridge."""
-    inverse = np.linalg.pinv(matrix + ridge * np.eye(len(matrix)))
+    inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
     spread = inverse @ matrix @ inverse if ridge else inverse
     return scale * np.diag(spread)
 

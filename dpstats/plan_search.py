@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, PrivacyError, mapping, number, shown
+from dpstats.errors import ArgumentError, PrivacyError, computable, mapping, shown
 from dpstats.estimate.matrices import Floats
 from dpstats.mechanism.privacy import Privacy
 from dpstats.plan_rehearsal import Predicted, Rehearsal
@@ -56,12 +56,6 @@ def _named(given: Mapping[str, Any], terms: Sequence[str]) -> Floats:
     if not given:
         raise ArgumentError("target_se is empty: give a number, or {'x1': 0.02}.")
     return values
-
-
-def computable(value: Any) -> float | None:
-    """A number above 0 of a size that can be computed with; None for all else."""
-    size = number(value)
-    return size if size is not None and 1e-100 < size < 1e100 else None
 
 
 def _target(value: Any) -> float:

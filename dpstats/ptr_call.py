@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpstats.errors import (
+    LARGEST,
+    SMALLEST,
     ArgumentError,
     PrivacyError,
     PublicDataError,
@@ -37,7 +39,6 @@ _BOUND_SLACK = 0.2
 _LEAST_MU = 0.005
 _LEAST_DELTA = 1e-250
 _LEAST_EPSILON = 1e-3
-_SMALLEST = 1e-100
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def require_bounds(
     for name, value in mapping("limits", limits).items():
         ends = [number(v) for v in value] if isinstance(value, tuple) else []
         sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
-        if sizes and not _SMALLEST <= min(sizes) <= max(sizes) <= 1 / _SMALLEST:
+        if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
             raise ArgumentError(
                 f"limits[{name!r}] is beyond what can be computed with: change the unit."
             )
@@ -216,7 +217,7 @@ def positive(name: str, value: Any) -> float:
     found = number(value)
     if found is None or not 0 < found < math.inf:
         raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
-    if not _SMALLEST <= found <= 1 / _SMALLEST:
+    if not SMALLEST <= found <= LARGEST:
         raise ArgumentError(
             f"{name} = {found:g} is beyond what can be computed with: change the unit."
         )

@@ -59,6 +59,19 @@ def equilibrated_whitening(moment: Floats) -> Whitening:
     return Whitening(back, symmetric_power(shape, 0.5) * size)
 
 
+def equilibrated_inverse(moment: Floats) -> Floats:
+    """The inverse of a second moment, or its pseudo-inverse, whatever the units of the columns.
+
+    Examples
+    --------
+    >>> np.diag(equilibrated_inverse(np.diag([1.0, 4e-40]))).tolist()
+    [1.0, 2.5e+39]
+    """
+    scale = np.sqrt(np.diag(moment))
+    scale = np.where(scale > 0, scale, 1.0)
+    return np.asarray(np.linalg.pinv(moment / scale / scale[:, None]) / scale / scale[:, None])
+
+
 def symmetric_whitening(moment: Floats) -> Whitening:
     """The papers' whitening W = S^-1/2, from the singular values of the equilibrated one."""
     left, values, _ = np.linalg.svd(equilibrated_whitening(moment).back)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.estimate.glm import Family, PublicRows
 from dpstats.estimate.linear import moments_least_squares
-from dpstats.estimate.matrices import Floats, equilibrated_whitening
+from dpstats.estimate.matrices import Floats, equilibrated_inverse, equilibrated_whitening
 
 _SMEAR = 0.2
 """Standard deviation of the multiples; it lengthens distances by 2 %."""
@@ -104,7 +104,7 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
     ahead, behind = (
         replace(known, offset=known.offset + s).working(family, coef)[1] for s in (step, -step)
     )
-    inverse = np.linalg.pinv((known.x * h[:, None]).T @ known.x / m)
+    inverse = equilibrated_inverse((known.x * h[:, None]).T @ known.x / m)
     along = known.x @ inverse
     slope = -(along**2 * ((ahead - behind) / (2 * step))[:, None]).T @ known.x / m
     moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
@@ -117,7 +117,7 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
 
 def _changes(rows: Floats, squares: Floats | None) -> Floats:
     """What each row adds to the logarithm of each variance, (m, d)."""
-    inverse = np.linalg.pinv(rows.T @ rows / len(rows))
+    inverse = equilibrated_inverse(rows.T @ rows / len(rows))
     change = -((rows @ inverse) ** 2) / np.diag(inverse)
     return change if squares is None else change + (squares / squares.mean())[:, None]
 

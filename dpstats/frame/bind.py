@@ -86,7 +86,8 @@ def _fields(
         state = states.get(expr.text, {})
         at = np.array([float(state.get("lower_bound", 0.0))])
         try:
-            width = len(engine.apply_basis(expr.op, at, expr.value, state))
+            with np.errstate(all="ignore"):  # only their number counts here
+                width = len(engine.apply_basis(expr.op, at, expr.value, state))
         except ValueError as error:
             raise FormulaError(f"`{text}` cannot be used: {error}.") from None
         return engine.basis_fields(text, expr.op, expr.value, width)

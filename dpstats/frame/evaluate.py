@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -98,11 +98,20 @@ def learn_states(
         values = values[np.isfinite(values)]
         try:
             with np.errstate(all="ignore"):
-                states[call.text] = engine.learn_state(call.op, values, call.value)
+                state = engine.learn_state(call.op, values, call.value)
+                if call.op in BASES:
+                    _require_finite(engine.apply_basis(call.op, values, call.value, state))
+            states[call.text] = state
         except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
             raise PublicDataError(
                 f"`{call.text}` cannot be learnt from the public rows: {error}"
             ) from None
+
+
+def _require_finite(fields: Sequence[Array]) -> None:
+    """Powers and curvatures of very small or large numbers are beyond what floats hold."""
+    if not all(np.isfinite(values).all() for values in fields):
+        raise ValueError("its values are too small or too large for it; use another unit.")
 
 
 def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:

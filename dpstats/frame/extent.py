@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import SchemaError
+from dpstats.errors import SchemaError, computable
 from dpstats.frame.design import Design
 from dpstats.frame.evaluate import basis, evaluate
 from dpstats.frame.formula import BASES, Expr
@@ -44,13 +44,26 @@ def extent(design: Design, schema: Mapping[str, Any]) -> tuple[Array, float]:
     for term, size in zip(design.terms, found, strict=True):
         if not 0 < size < np.inf:
             raise SchemaError(f"the column '{term}' is {size:g} all over the declared limits.")
+        _require_computable(f"the column '{term}'", size)
     if design.response_factor is None:
         return np.array(found), 0.0
     low, high = _extremes(design.response or "", design.response_factor, design, schema)
     for text, expr in zip(design.offsets, design.offset_factors, strict=True):
         least, most = _extremes(text, expr, design, schema)
         low, high = low - most, high - least
-    return np.array(found), max(abs(low), abs(high))
+    response = max(abs(low), abs(high))
+    _require_computable(f"the response '{design.response}'", response)
+    for term, size in zip(design.terms, found, strict=True):
+        _require_computable(f"the response over the column '{term}'", response / size)
+    return np.array(found), response
+
+
+def _require_computable(what: str, size: float) -> None:
+    if size and computable(size) is None:
+        raise SchemaError(
+            f"{what} reaches {size:g} within the declared limits, a size that cannot be computed with: "
+            "use another unit."
+        )
 
 
 def _extremes(

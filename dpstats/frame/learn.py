@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import FormulaError, PublicDataError, SchemaError, number
+from dpstats.errors import FormulaError, PublicDataError, SchemaError, computable
 from dpstats.frame import engine
 from dpstats.frame.bind import BoundFactor, bind, response_of
 from dpstats.frame.design import Design
@@ -271,8 +271,8 @@ def _weight_bound(
     if WEIGHTS in limits:
         limit = limits[WEIGHTS]
         upper = limit[1] if isinstance(limit, tuple) and len(limit) == 2 else limit
-        bound = number(upper)
-        if bound is not None and 0 < bound < float("inf"):
+        bound = computable(upper)
+        if bound is not None:
             return bound
         raise SchemaError("'(weights)' must be declared as (0, upper) with a finite upper > 0.")
     if weights in rows and float(rows[weights].max()) > 0:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpstats.errors import SchemaError, number
+from dpstats.errors import LARGEST, SMALLEST, SchemaError, computable, number
 from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ def declared_spec(name: str, value: Any) -> Declared:
         low, high = (number(v) for v in value)
         if low is None or high is None or not -math.inf < low < high < math.inf:
             raise SchemaError(f"'{name}': (low, high) must be two finite numbers, low < high.")
+        if computable(max(abs(low), abs(high))) is None:
+            raise SchemaError(
+                f"'{name}': limits must be numbers of {SMALLEST:g} to {LARGEST:g} in size, or 0; use "
+                "another unit."
+            )
         return Declared(ColumnSpec("number"), (low, high))
     if isinstance(value, list) and value:
         levels = check_levels(name, value)

@@ -1,13 +1,15 @@
 """Designs: what is learnt, on which rows, and what R's update() keeps."""
 
 import json
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpstats.errors import DPStatsError, FormulaError, PublicDataError, SchemaError
-from dpstats.frame import Design
+from dpstats.frame import Design, public_moments
 
 from .test_engine import FORMULAS
 
@@ -168,3 +170,34 @@ def test_products_that_a_person_writes_are_taken() -> None:
     long = " + ".join(f"x{k}" for k in range(300))
     assert len(Design.declare(f"y ~ ({long}) * x0", schema).terms) > 500
     assert len(Design.declare("y ~ " + "*".join(f"x{k}" for k in range(6)), schema).terms) == 64
+
+
+@pytest.mark.parametrize(
+    ("formula", "limits"),
+    [
+        ("y ~ x", {"x": (-1, 1), "y": (-1e200, 1e200)}),
+        ("y ~ x", {"x": (-1, 1), "y": (-1e-155, 1e-155)}),
+        ("y ~ x", {"x": (0, 5e-324), "y": (0, 1)}),
+        ("y ~ x", {"x": (-1.7e308, 1.7e308), "y": (0, 1)}),
+        ("y ~ x", {"x": (-1e-80, 1e-80), "y": (-1e80, 1e80)}),
+        ("y ~ I(x**3)", {"x": (-1e60, 1e60), "y": (0, 1)}),
+    ],
+)
+def test_limits_of_a_size_that_cannot_be_computed_with_are_refused(
+    formula: str, limits: dict[str, tuple[float, float]]
+) -> None:
+    with pytest.raises(SchemaError, match="use another unit"):
+        Design.declare(formula, limits).extent(limits)
+
+
+@pytest.mark.parametrize("basis", ["poly(x, 2)", "poly(x, 5)", "cr(x, df=3)", "cc(x, df=3)"])
+@pytest.mark.parametrize("size", [1e-200, 5e-320, 1e200, 1e154])
+def test_bases_of_values_too_small_or_large_are_refused_without_a_warning(
+    basis: str, size: float
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"y": rng.normal(size=40), "x": size * rng.normal(size=40)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with suppress(PublicDataError):
+            assert np.isfinite(public_moments(f"y ~ {basis}", rows).gram).all()
