@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from dpstats.gaussian_rounds import (
 )
 from dpstats.mechanism.cell_rows import Codes
 from dpstats.mechanism.cell_session import CellSession
+
+Borders = Literal["clear", "undone", "kept"]
 
 _COUNTS = 0.02
 _SEARCH = 0.03
@@ -65,13 +68,17 @@ class Component:
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """What the estimation of all cells hands over."""
+    """What the estimation of all cells hands over.
+
+    ``borders``: whether what sorting rows into cells does to components is next to nothing, was undone,
+    or is too much to be undone.
+    """
 
     components: tuple[Component, ...]
     rounds: Rounds
     filled: float
     filled_sd: float
-    corrected: bool
+    borders: Borders
 
 
 def fit_cells(
@@ -117,7 +124,7 @@ def fit_cells(
         ),
     )
     components = _components(found, counts, counts_sd, own, pool, session.n)
-    components, corrected = _without_overlap(partition, components)
+    components, borders = _without_overlap(partition, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
     filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
     return MixtureFit(
@@ -125,7 +132,7 @@ def fit_cells(
         found,
         filled,
         filled_sd,
-        corrected,
+        borders,
     )
 
 
@@ -182,15 +189,18 @@ def separation(components: Sequence[Component]) -> float | None:
 
 def _without_overlap(
     partition: Partition, components: tuple[Component, ...]
-) -> tuple[tuple[Component, ...], bool]:
+) -> tuple[tuple[Component, ...], Borders]:
     """Components from their cells, where the overlap is no small part of the standard errors."""
     clear = all(c.moments.resolved for c in components)
     if not clear or not overlap_matters(separation(components), max(c.rows for c in components)):
-        return components, False
+        return components, "clear"
     weights = np.array([c.weight for c in components])
     means = np.array([c.moments.centre for c in components])
     covariances = np.array([c.moments.covariance for c in components])
-    weight, mean, spread = without_overlap(partition, weights, means, covariances)
+    found = without_overlap(partition, weights, means, covariances)
+    if found is None:
+        return components, "kept"
+    weight, mean, spread = found
     out = []
     for c, w, m, s in zip(components, weight, mean, spread, strict=True):
         cell = c.moments.cell
@@ -200,7 +210,7 @@ def _without_overlap(
             spread=symmetric(cell.back.T @ s @ cell.back),
         )
         out.append(replace(c, weight=float(w), moments=moments))
-    return tuple(out), True
+    return tuple(out), "undone"
 
 
 def _rescaled(moments: Moments, rows: float) -> Moments:

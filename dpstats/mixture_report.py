@@ -18,7 +18,7 @@ from dpstats.gaussian_bounds import bounds_of_mixture
 from dpstats.gaussian_fit import LONG_TAILS
 from dpstats.gaussian_start import PublicPoints
 from dpstats.mixture_cells import Cells
-from dpstats.mixture_fit import Component, MixtureFit, separation
+from dpstats.mixture_fit import Borders, Component, MixtureFit, separation
 from dpstats.mixture_model import MixtureNumbers
 from dpstats.report.released import Diagnostic
 
@@ -52,7 +52,7 @@ def describe(
     numbers = _numbers(points, components)
     worst = _overlap(components)
     gap = separation(components)
-    notes = _notes(components, k, worst, fit.corrected, w_min)
+    notes = _notes(components, k, worst, fit.borders, w_min)
     return Description(
         numbers,
         bounds_of_mixture(
@@ -135,7 +135,7 @@ def _diagnostics(
 
 
 def _notes(
-    components: list[Component], k: int | None, worst: float, corrected: bool, w_min: float
+    components: list[Component], k: int | None, worst: float, borders: Borders, w_min: float
 ) -> tuple[str, ...]:
     notes = []
     if k is not None and len(components) < k:
@@ -144,7 +144,13 @@ def _notes(
             "Others are too near, too light, or not there. A larger budget, more public rows or a "
             f"smaller w_min (now {w_min:.3g}) can help."
         )
-    if corrected:
+    if borders == "kept":
+        notes.append(
+            "Rows of some components lie in the cells of others, and no mixture was found that would "
+            "leave such cells: what is shown is of the cells. Was one component split in two, and two "
+            "taken for one? Another k, more public rows, or regime='private' can help."
+        )
+    if borders == "undone":
         notes.append(
             f"Components overlap (by up to {100 * worst:.2g} %): what sorting rows into cells does to "
             "them was taken off, by simulation from the released mixture."

@@ -860,3 +860,23 @@ def test_any_tables_and_arguments_are_a_result_or_refused(seed: int) -> None:
         return
     assert_sound(found)
     assert found.predict(data.head(20), type="prob").shape == (20, found.k)
+
+
+def test_a_wrong_split_is_said_and_never_blown_up() -> None:
+    """Ten sd apart, and four public rows in forty are of the lighter component."""
+
+    def rows(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        far = rng.uniform(size=n) < 0.1
+        return pd.DataFrame(rng.normal(size=(n, 2)) + far[:, None] * [10, 2], columns=["x1", "x2"])
+
+    said = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 31])
+        private, public = rows(rng, 2000), rows(rng, 40)
+        found = dp_mixture("~ x1 + x2", private, public=public, k=2, mu=1, seed=seed)
+        means = found.means.to_numpy()
+        assert np.abs(means).max() < 12
+        right = abs(means[:, 0].max() - 10) < 1
+        said += not right and any("no mixture was found" in note for note in found.notes)
+        assert right or any("taken for one" in note or "overlap" in note for note in found.notes)
+    assert said > 0

@@ -18,8 +18,10 @@ from dpstats.estimate.matrices import Floats, floored, symmetric_power
 
 _SEED = 20241
 _ROWS = 200_000
-_ROUNDS, _SETTLED = 25, 2e-4
+_ROUNDS, _SETTLED, _NEARLY = 25, 2e-4, 0.01
 _MATTERS = 0.05
+_FARTHEST = 1.0
+"""How far, in sd of its cell, a component may be from its cell's mean."""
 
 
 def border_bias(gap: float) -> float:
@@ -43,11 +45,13 @@ def overlap_matters(gap: float | None, rows: float) -> bool:
 
 def without_overlap(
     partition: Partition, weights: Floats, means: Floats, covariances: Floats
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats] | None:
     """Weights, means and covariances of components, from those of their cells.
 
     Solves cells(parameters) = what was released by fixed-point steps, with common random numbers: the
-    differences come from misplaced rows alone, and have little noise.
+    differences come from misplaced rows alone, and have little noise. None where the steps do not
+    settle, or lead far away: such cells are not those of a mixture, as when one component was split in
+    two.
 
     Parameters
     ----------
@@ -68,21 +72,24 @@ def without_overlap(
     """
     target = weights / weights.sum(), means, covariances
     now = target
+    sd = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     for _ in range(_ROUNDS):
         moved = _moved(partition, *now)
         if moved is None:
-            break
+            return None
         weight = np.maximum(target[0] - moved[0], 1e-6)
         mean, spread = target[1] - moved[1], target[2] - moved[2]
-        step = np.abs(mean - now[1]) / np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        step = np.abs(mean - now[1]) / sd
         now = (
             weight / weight.sum(),
             mean,
             np.array([_positive(s, c) for s, c in zip(spread, covariances, strict=True)]),
         )
+        if not (np.abs(mean - means) <= _FARTHEST * sd).all():
+            return None
         if float(step.max()) < _SETTLED:
             break
-    return now
+    return now if float(step.max()) < _NEARLY else None
 
 
 def _positive(matrix: Floats, like: Floats) -> Floats:

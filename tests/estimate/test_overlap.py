@@ -30,10 +30,22 @@ def test_components_come_back_from_their_cells(gap: float, weight: float) -> Non
     n = 400_000
     cells = cells_of_two(gap, weight, n)
     found = without_overlap((split,), *cells)
+    assert found is not None
     tolerance = 8 / np.sqrt(n * weight)  # far beyond 1e-6
     assert np.abs(found[0] - [1 - weight, weight]).max() < tolerance
     assert np.abs(found[1] - [[0, 0], [gap, 0]]).max() < 2 * tolerance
     assert np.abs(found[2] - np.eye(2)).max() < 4 * tolerance
+
+
+def test_cells_that_no_mixture_leaves_are_left_alone() -> None:
+    """One component was split in two, and one of the halves has a far component with it."""
+    split = Split(0, nearest(np.array([[-1.0], [1.5]]), np.zeros(1), np.ones(1)), (0, 1))
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=100_000) + 10 * (rng.uniform(size=100_000) < 0.1)
+    parts = [x[x <= 0.25], x[x > 0.25]]
+    weights = np.array([len(p) / len(x) for p in parts])
+    means = np.array([[p.mean()] for p in parts])
+    assert without_overlap((split,), weights, means, np.array([[[p.var()]] for p in parts])) is None
 
 
 def test_the_bias_of_a_border_is_that_of_its_integral() -> None:
