@@ -56,9 +56,11 @@ from dpstats.mechanism.linear_rows import WithResponse
 from dpstats.mechanism.linear_session import LinearSession
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism.session import RowSummary
 from dpstats.mechanism.slabs import RowSource, coarse_map
 from dpstats.report.released import Diagnostic
 
+_LONG = 1.4  # residual variance over that of its body, beyond which a tail is said to be long
 _SHORT_STEP = 0.25
 """Share of the mean squared residual that a step may take off for its scale to be known after it."""
 _LITTLE_NOISE = 0.02
@@ -183,9 +185,8 @@ def anchored(
 
     octave = math.floor(math.log2(math.sqrt(d)))
     lengths = session.length_histogram(plan.length, octave - 12, 32)
-    quantile = lengths.quantile(0.9) or math.sqrt(d)
     gram_mu = mu * math.sqrt(plan.gram)
-    radius = choose_radius(quantile, n, d, gram_mu)
+    radius = choose_radius(lengths.quantile(0.9) or math.sqrt(d), n, d, gram_mu)
     guess = _public_scale(moments, back, d)
     first = (anchor - start, *_window(guess, sure=False))
     released = session.gram(plan.gram, radius, ahead=first)
@@ -198,7 +199,9 @@ def anchored(
         if known is None:
             asked = (anchor - start, *_window(guess, sure=True)) if steps else first
             histogram = session.score_histogram(plan.scale, *asked)
-            scale = histogram.quantile(0.9) or guess or histogram.peak()
+            quantile = histogram.quantile(0.9)
+            measured = quantile is not None
+            scale = quantile or guess or histogram.peak()
             done = _is_last(plan, len(steps), session.left, scale, last, guess)
         else:
             scale, done = known, True
@@ -242,7 +245,7 @@ def anchored(
         pooled.coef,
         hessian,
         curvature.used,
-        noise_covariance,
+        noise_covariance + pooled.left_sd**2 * np.eye(d),
         sigma2,
         clip.efficiency / clip.slope**2,
         whitening,
@@ -271,7 +274,7 @@ def anchored(
         "private",
         diagnostics,
         _warnings(curvature.positive_definite, curvature.resolved, ridge)
-        + _tail_note(clip, rest.cut_share, n),
+        + (_tail_note(clip, rest, sigma2, n) if measured else ()),
     )
 
 
@@ -500,12 +503,17 @@ def _warnings(positive: bool, resolved: bool, ridge: float) -> tuple[str, ...]:
     return matrix_notes("second moments", "are", positive, resolved) + ridge_note(ridge)
 
 
-def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
-    """Said when scores were seen beyond the cut that could move a coordinate by its standard error."""
-    if clip.lost < 1 / math.sqrt(n):
+def _tail_note(clip: Clip, rest: RowSummary, sigma2: float, n: int) -> tuple[str, ...]:
+    """Said where scores were seen beyond the cut that could move a coordinate by its standard error.
+
+    Or where residuals are surely larger than their body lets expect: counts of scores miss a tail of few
+    rows.
+    """
+    long = sigma2 - 3 * rest.mean_square_sd > _LONG * clip.unit**2
+    if clip.lost < 1 / math.sqrt(n) and not long:
         return ()
     return (
-        f"Residuals have a long tail: about {100 * as_share(cut):.2g}% of the rows were truncated, "
-        "which moves the estimates if the errors are skewed. Transform the response, or use a family "
-        "for such data.",
+        f"Residuals or rows have a long tail: about {100 * as_share(rest.cut_share):.2g}% of the rows "
+        "were truncated, which moves the estimates if the errors are skewed. Transform the response, "
+        "or use a family for such data.",
     )

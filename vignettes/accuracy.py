@@ -120,9 +120,15 @@ print((medians / medians["no privacy"]).round(2).rename("error over no privacy")
 #
 # | n, mu | 20 public rows | 100 public rows |
 # |---|---|---|
-# | 3 000, 2 | 0.960, width 1.09 | 0.958, width 1.02 |
-# | 10 000, 1 | 0.943, width 1.11 | 0.947, width 1.03 |
-# | 100 000, 1 | 0.943, width 1.03 | 0.943, width 1.01 |
+# | 3 000, 2 | 0.976, width 1.19 | 0.960, width 1.03 |
+# | 10 000, 1 | 0.969, width 1.19 | 0.950, width 1.04 |
+# | 100 000, 1 | 0.954, width 1.04 | 0.943, width 1.01 |
+#
+# They hold what a cut leaves of the way as well, as far as a second round shows it: with lognormal columns, 30 public rows,
+# n = 20 000 and mu = 0.3 they cover 0.96 (0.91 without that), with 12 public rows, n = 2 000 and mu = 1, 0.94 (0.87).
+# Not covered is the bias of skewed errors, most of all in the constant: with lognormal errors its intervals may miss nearly
+# always, and with exponential ones at n = 2 000 every second time. A note says when a long tail is seen: there in all of 40
+# fits at n = 20 000 and mu = 1 (exponential: in every second), in 60 to 80 % at n = 2 000 (10 to 20 %), never with normal errors.
 #
 # Distance to the least squares of the private rows, in units of its own sampling error, mu = 1
 # (`--part real --repeats 100 --data ../shared/data`, with the UCI files):

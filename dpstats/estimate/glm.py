@@ -330,7 +330,7 @@ def trusted_step(
     relative = math.hypot(relative, scoring)
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
-    step = Step(anchor, move, sd, sd**2 + left_behind / d)
+    step = Step(anchor, move, sd, math.sqrt(spread), sd**2 + left_behind / d)
     error = math.sqrt(spread + left_behind)
     parts = math.sqrt(bend), math.sqrt(spread)
     return GlmStep(step, damped, relative, error, *parts, remainder)

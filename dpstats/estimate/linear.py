@@ -7,6 +7,7 @@ on |b|^2 in the whitened space.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ class Step:
     anchor: Floats
     move: Floats
     noise_sd: float  # of g / kappa, per coordinate
+    noise_length: float  # of the move, sqrt(trace (M + P)^-2) times that
     variance: float  # predicted, per coordinate, for pooling
 
 
@@ -42,30 +44,56 @@ def newton_step(
     """Step to the minimiser of the quadratic that the score and the second moments describe."""
     d = len(anchor)
     hessian = curvature.used + penalty
+    inverse = np.linalg.inv(hessian)
     move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
-    # the matrix error acts on the move; 2 % stands for what a clip's slope leaves behind
-    relative = curvature.used_sd / math.sqrt(2) * float(np.linalg.norm(np.linalg.inv(hessian), 2))
+    # the matrix error acts on the move; 2 % is the least that a clip's slope leaves behind
+    relative = curvature.used_sd / math.sqrt(2) * float(np.linalg.norm(inverse, 2))
     left_behind = (relative**2 + 0.02**2 / d) * float(move @ move)
-    return Step(anchor, move, noise_sd / slope, (noise_sd / slope) ** 2 + left_behind)
+    sd = noise_sd / slope
+    return Step(anchor, move, sd, sd * float(np.linalg.norm(inverse)), sd**2 + left_behind)
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average."""
+    """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average.
+
+    ``left_sd``: what cuts left of the way, per coordinate.
+    """
 
     coef: Floats
     move: Floats
     noise_sd: float
+    left_sd: float
 
 
 def pool_steps(steps: Sequence[Step]) -> Pooled:
-    """Average the rounds' estimates: their noises are independent, each aims at the same fit."""
+    """Average the rounds' estimates: their noises are independent, each aims at the same fit.
+
+    A step falls short of its aim where the cut score follows a move less than its slope says, as it does
+    where rows differ in length: residuals of long rows are cut nearer. By how much, the next step tells:
+    it goes what was left of the way, and both noises. Of the last step as much is taken to be left.
+    """
+    d = len(steps[0].move)
+    left = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]
     weight = np.array([1 / step.variance for step in steps])
     weight /= weight.sum()
     coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
     move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
     noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
-    return Pooled(np.asarray(coef), np.asarray(move), noise)
+    return Pooled(np.asarray(coef), np.asarray(move), noise, float(weight @ left) / math.sqrt(d))
+
+
+def _shares_left(steps: Sequence[Step]) -> list[float]:
+    """What was left of the way of each step, over its length; 0 where noise may be all that is seen.
+
+    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f.
+    """
+    shares = []
+    for step, after in itertools.pairwise(steps):
+        gone = float(after.move @ after.move) - step.noise_length**2 - after.noise_length**2
+        q = math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
+        shares.append(q / (1 - q) if q < 0.5 else 1.0)
+    return [*shares, shares[-1] if shares else 0.0]
 
 
 @dataclass(frozen=True)

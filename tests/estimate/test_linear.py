@@ -64,6 +64,31 @@ def test_pooling_weighs_by_inverse_variance() -> None:
     assert pooled.noise_sd == pytest.approx(np.sqrt((0.8 * 1) ** 2 + (0.2 * 2) ** 2), rel=1e-6)
 
 
+def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
+    """A score that follows moves to three quarters: a quarter of the first step is left, and found."""
+    rng, d, truth = np.random.default_rng(3), 3, np.array([1.0, -2.0, 0.5])
+    curvature = Curvature(np.eye(d), 1e-9, np.eye(d), 1e-9, 1.0)
+    penalty, sd, off = np.zeros((d, d)), 1e-3, []
+    for followed in (0.75, 1.0):
+        anchor, steps = np.zeros(d), []
+        for _ in range(2):
+            score = followed * (truth - anchor) + sd * rng.normal(size=d)
+            steps.append(newton_step(curvature, penalty, anchor, score, sd, 1.0))
+            anchor = steps[-1].anchor + steps[-1].move
+        pooled = pool_steps(steps)
+        off.append((np.linalg.norm(pooled.coef - truth), np.sqrt(d) * pooled.left_sd))
+    (short, told), (_, nothing) = off
+    assert short <= 1.05 * told
+    assert told < 3 * short
+    assert nothing < 10 * sd
+
+
+def test_one_step_tells_nothing_of_what_is_left() -> None:
+    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
+    step = newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.ones(2), 0.1, 1.0)
+    assert pool_steps([step]).left_sd == 0
+
+
 @pytest.mark.parametrize("isometric", [True, False])
 def test_covariance_of_matrix_noise_times_a_vector(isometric: bool) -> None:
     # 2e5 draws: six standard errors of each entry
