@@ -12,11 +12,12 @@ import pandas as pd
 
 from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
 from dpstats.charge import require_no_budget
-from dpstats.errors import ArgumentError, shown, whole
+from dpstats.errors import ArgumentError, items, shown, whole
 from dpstats.estimate.attack import Floats, distance, learn_scores
 
 _HUGE = 1e6  # ranges of a column
 _ROWS = 3
+_MOST_CANDIDATES = 10_000
 _NEW_LEVEL = "a level of no other row"
 
 
@@ -181,6 +182,14 @@ def _extreme_rows(table: _Table) -> list[int]:
     return [int(i) for i in np.argsort(-away, kind="stable")[:_ROWS]]
 
 
+def _positions(rows: Any, n: int) -> list[int]:
+    found = [whole(i, -n) for i in items(rows, n) or []]
+    inside = [i for i in found if i is not None and i < n]
+    if not inside or len(inside) < len(found):
+        raise ArgumentError(f"rows must be a list of positions of rows of data, which has {n}.")
+    return inside
+
+
 def _given_rows(table: _Table, candidates: Any) -> list[tuple[str, list[Any]]]:
     """Rows of the user's own."""
     width = len(table.columns)
@@ -190,12 +199,24 @@ def _given_rows(table: _Table, candidates: Any) -> list[tuple[str, list[Any]]]:
         rows = [list(row) for row in candidates.itertuples(index=False, name=None)]
     else:
         rows = []
-        for row in candidates:
+        given = items(candidates, _MOST_CANDIDATES)
+        if given is None:
+            raise ArgumentError(
+                f"candidates must be a list of up to {_MOST_CANDIDATES} rows, an array or a DataFrame, "
+                f"not {shown(candidates)}."
+            )
+        for row in given:
             if isinstance(row, pd.Series | dict) and table.frame:
                 row = [row.get(name) for name in table.data.columns]
             rows.append([row] if np.ndim(row) == 0 else list(row))
     if not rows or any(len(row) != width for row in rows):
         raise ArgumentError(f"candidates must be rows of {width} values, as data has columns.")
+    for row in rows:
+        for j, value in enumerate(row):
+            if table.numeric(j) and isinstance(value, str | bytes):
+                raise ArgumentError(
+                    f"candidates has {shown(value)} where data have numbers, in column {j}."
+                )
     return [(f"candidate {k}", row) for k, row in enumerate(rows)]
 
 
@@ -259,11 +280,7 @@ def worst_neighbours(
     if whole(trials, 10) is None:
         raise ArgumentError(f"trials must be a whole number >= 10, not {shown(trials)}.")
     table = _Table(data)
-    positions = _extreme_rows(table) if rows is None else [int(i) for i in rows]
-    if not positions or any(not -len(data) <= i < len(data) for i in positions):
-        raise ArgumentError(
-            f"rows must be positions of rows of data, of which there are {len(data)}."
-        )
+    positions = _extreme_rows(table) if rows is None else _positions(rows, len(data))
     own = None if candidates is None else _given_rows(table, candidates)
     before = [draw(release, data, statistic)[1] for _ in range(trials)]
     best, worst = -math.inf, None

@@ -207,9 +207,29 @@ def _read(name: str, fit: Any) -> Entry:
         if sigma2 is not None and sigma2 != 1:
             facts["Dispersion"] = sigma2
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
-    facts["Method"] = _OPEN
+    kind = type(getattr(fit, "model", None)).__name__
+    covariance = getattr(fit, "cov_type", None)
+    said = [_OPEN]
+    if r_squared is None and family is None and kind != "NoneType":
+        said.append(kind)
+    if isinstance(covariance, str) and covariance not in ("nonrobust", "H1"):
+        said.append(covariance)
+    facts["Method"] = ", ".join(said)
+    freedom = (
+        number(getattr(fit, "df_resid", None)) if getattr(fit, "use_t", False) is True else None
+    )
+    usable = freedom is not None and freedom > 0
     return Entry(
-        name, response, Coefficients(terms, coef, variance, np.zeros_like(variance)), facts
+        name,
+        response,
+        Coefficients(
+            terms,
+            coef,
+            variance,
+            np.zeros_like(variance),
+            freedom if usable and freedom is not None else math.inf,
+        ),
+        facts,
     )
 
 

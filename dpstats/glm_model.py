@@ -18,7 +18,7 @@ from dpstats.family import Family
 from dpstats.model import Model
 from dpstats.report.glm import GlmPage, ratio_page, summary_page
 from dpstats.report.model import privacy_line
-from dpstats.report.result import limit_names, z_quantile
+from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
 
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
@@ -181,7 +181,7 @@ class GlmModel(Model):
         scale = self.family.mean if type == "response" else np.asarray
         if interval in (None, "none"):
             return pd.Series(scale(fit), index=index, name="fit")
-        half = z_quantile(level) * np.sqrt(variance)
+        half = quantile(level) * np.sqrt(variance)
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits, index=index)
 

@@ -25,7 +25,7 @@ from dpstats.report.eptr import Answers
 from dpstats.report.kernel import KernelPage, plot_curve, print_kernel, summary_kernel
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.result import limit_names, z_quantile
+from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
 
 _POINTS_AT_ONCE = 4096
@@ -168,7 +168,7 @@ class KernelModel(Released):
         points = self.shown * self.smoothing.bandwidth
         found = self._at(self.shown)
         sd = np.hypot(found.noise_sd, found.sampling_sd)
-        half = z_quantile(0.95) * sd
+        half = quantile(0.95) * sd
         frame = pd.DataFrame(points, columns=list(self.covariates))
         return frame.assign(
             fit=found.value, std_error=sd, lwr=found.value - half, upr=found.value + half
@@ -217,7 +217,7 @@ class KernelModel(Released):
             sd[alive] = np.hypot(found.noise_sd, found.sampling_sd)
         if plain:
             return pd.Series(fit, index=index, name="fit")
-        half = z_quantile(level) * sd
+        half = quantile(level) * sd
         return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)
 
     def tidy(self) -> pd.DataFrame:
@@ -280,7 +280,7 @@ class KernelModel(Released):
         if len(names) == 1:
             axis = np.linspace(self.low[0], self.high[0], 4 * _SURFACE)
             found = self._at(axis[:, None])
-            half = z_quantile(level) * np.hypot(found.noise_sd, found.sampling_sd)
+            half = quantile(level) * np.hypot(found.noise_sd, found.sampling_sd)
             curve = pd.DataFrame(
                 {
                     names[0]: axis * h[0],

@@ -21,7 +21,7 @@ from dpstats.estimate.linear import r_squared
 from dpstats.model import Model
 from dpstats.report.format import format_c
 from dpstats.report.linear import LinearPage, summary_page
-from dpstats.report.result import z_quantile
+from dpstats.report.result import quantile
 from dpstats.report.table import Page
 
 
@@ -132,5 +132,5 @@ class LinearModel(Model):
             return pd.Series(fit, index=index, name="fit")
         if interval == "prediction":
             variance = variance + self.sigma**2
-        half = z_quantile(level) * np.sqrt(variance)
+        half = quantile(level) * np.sqrt(variance)
         return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)

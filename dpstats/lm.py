@@ -131,7 +131,7 @@ def dp_lm(
     -------
     LinearModel
         Standard errors cover sampling, under errors of constant variance, and the privacy noise. They
-        do not cover the bias that truncation leaves when errors are very skewed; the summary says when
+        do not cover the bias that truncation leaves when errors are skewed; the summary says when
         a long tail was seen.
 
     Raises

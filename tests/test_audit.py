@@ -603,6 +603,11 @@ def test_errors_of_the_search() -> None:
         ({"rows": []}, "positions"),
         ({"candidates": [[1.0, 2.0]]}, "rows of 1 values"),
         ({"candidates": []}, "rows of 1 values"),
+        ({"candidates": 5}, "list of up to"),
+        ({"candidates": ["x"]}, "where data have numbers"),
+        ({"rows": 0}, "positions"),
+        ({"rows": ["a"]}, "positions"),
+        ({"rows": [0.7]}, "positions"),
     ]
     for options, words in cases:
         with pytest.raises(ArgumentError, match=words):

@@ -122,6 +122,24 @@ def test_a_fit_without_privacy_stands_beside_with_a_warning() -> None:
     assert "not private" in str(etable(fits()[2], nonprivate=logit.fit(disp=0)))
 
 
+def test_a_fit_without_privacy_has_its_own_quantiles_and_says_what_it_is() -> None:
+    one, _, _ = fits()
+    private = fair()[1]
+    few = private.sample(10, random_state=132)
+    ols = smf.ols("rate_marriage ~ educ", few).fit()
+    assert 0.05 < ols.pvalues["educ"] < 0.1  # and below 0.05 by a normal law
+    body = str(etable(ols, interval=True)).split("---")[0]
+    assert "*" not in body
+    low, high = ols.conf_int().loc["educ"]
+    assert f"[{low:.3f}, {high:.3f}]" in body
+    table = private.assign(affair=(private.affairs > 0).astype(float))
+    logit = smf.logit("affair ~ age", table).fit(disp=0)
+    robust = smf.ols("affair ~ age", table).fit(cov_type="HC3")
+    text = str(etable(one, nonprivate=[logit, robust]))
+    assert "not private, Logit" in text
+    assert "not private, HC3" in text
+
+
 def test_what_was_spent_is_added_up_where_it_adds_up() -> None:
     one, small, other = fits()
     text = " ".join(str(etable([one, small, other])).split())

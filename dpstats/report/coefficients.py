@@ -22,7 +22,7 @@ from dpstats.report.plot import (
     line_style,
     size_in_inches,
 )
-from dpstats.report.result import Coefficients, Floats, z_quantile
+from dpstats.report.result import Coefficients, Floats, quantile
 
 _LINE = 26  # letters of a name in one line of the axis
 _LINES = 5  # of a name
@@ -64,7 +64,7 @@ def plot_coefficients(
     A thick bar is the interval that sampling alone would give, a thin line the whole one. Where no
     standard errors are given there is the estimate by itself.
     """
-    z = z_quantile(level)
+    z = quantile(level)
     kept = chosen(found.terms, terms, intercept)
     names = [folded(found.terms[j]) for j in kept]
     rows = np.arange(len(kept))

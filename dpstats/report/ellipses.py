@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstats.errors import ArgumentError, one_of, shown
 from dpstats.report.plot import axes, finish, line_style, public_rows
-from dpstats.report.result import Floats, z_quantile
+from dpstats.report.result import Floats, quantile
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def plot_ellipses(
     ax: Any,
 ) -> Any:
     """Two columns of released Gaussians: the ellipse that holds ``level`` of each, and public points."""
-    z_quantile(level)  # refuses what is no level
+    quantile(level)  # refuses what is no level
     pair = _pair(terms, x, y)
     ax = axes(ax)
     if points is not None:

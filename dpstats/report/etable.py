@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstats.report.format import format_coefficients, format_scalar
 from dpstats.report.options import STARS
-from dpstats.report.result import Coefficients, z_quantile
+from dpstats.report.result import Coefficients, quantile
 from dpstats.report.table import Column, KeyValues, Page, Table
 
 _DIGITS = 3
@@ -160,5 +160,5 @@ def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
 
 def check_level(level: float) -> float:
     """A level strictly between 0 and 1."""
-    z_quantile(level)
+    quantile(level)
     return float(level)

@@ -7,6 +7,7 @@ on. What would need a row does not exist; asking for it says what to use instead
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +24,16 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Released coefficients with the two independent parts of their covariance."""
+    """Released coefficients with the two independent parts of their covariance.
+
+    ``freedom``: degrees of freedom of a t distribution, which fits without privacy may have.
+    """
 
     terms: tuple[str, ...]
     coef: Floats
     sampling: Floats
     privacy: Floats
+    freedom: float = math.inf
 
     @property
     def vcov(self) -> Floats:
@@ -45,7 +50,7 @@ class Coefficients:
 
     @property
     def p_value(self) -> Floats:
-        return 2 * stats.norm.sf(np.abs(self.statistic))
+        return np.asarray(2 * _law(self.freedom).sf(np.abs(self.statistic)))
 
     @property
     def privacy_share(self) -> Floats:
@@ -54,16 +59,20 @@ class Coefficients:
             return np.diag(self.privacy) / np.diag(self.vcov)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        half = z_quantile(level) * self.std_error
+        half = quantile(level, self.freedom) * self.std_error
         return self.coef - half, self.coef + half
 
 
-def z_quantile(level: float) -> float:
-    """Half width of a two-sided normal interval in standard errors."""
+def quantile(level: float, freedom: float = math.inf) -> float:
+    """Half width of a two-sided interval in standard errors, normal or of a t distribution."""
     share = number(level)
     if share is None or not 0 < share < 1:
         raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
-    return float(stats.norm.ppf((1 + share) / 2))
+    return float(_law(freedom).ppf((1 + share) / 2))
+
+
+def _law(freedom: float) -> Any:
+    return stats.norm if math.isinf(freedom) else stats.t(freedom)
 
 
 def limit_names(level: float) -> tuple[str, str]:
