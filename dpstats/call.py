@@ -6,9 +6,10 @@ Nothing here sees a private value.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,9 @@ def declared(
     return design, columns, response, norm
 
 
+_MOST_SHOWN = 20  # items of an argument in a call
+
+
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Unit) -> str:
     """The call as R would print it; options that are None are left out."""
     rows = unit.rows if unit.rows > 1 else None
@@ -263,6 +267,21 @@ def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Uni
 def _said(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
-    if isinstance(value, list):
-        return f"[{', '.join(map(_said, value))}]"
-    return str(value) if isinstance(value, int) else f"{value:g}"
+    if isinstance(value, Mapping):
+        return f"{{{_listed(f'{_said(k)}: {_said(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list | tuple):
+        text = _listed(map(_said, value))
+        return f"[{text}]" if isinstance(value, list) else f"({text})"
+    if isinstance(value, type):
+        return value.__name__
+    if isinstance(value, int):
+        return str(value)
+    size = number(value)
+    return shown(value) if size is None else f"{size:g}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The first of them, for a line that is read."""
+    shown_ones = list(islice(texts, _MOST_SHOWN + 1))
+    more = ["..."] if len(shown_ones) > _MOST_SHOWN else []
+    return ", ".join(shown_ones[:_MOST_SHOWN] + more)

@@ -116,7 +116,12 @@ def dp_mean(
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = given | {"covariance": known.name, "gamma": gamma or None, "method": method}
+    options: dict[str, Any] = given | {
+        "covariance": known.name,
+        "gamma": gamma or None,
+        "method": method,
+    }
+    options |= {"limits": limits or None}
     call = call_text("dp_mean", points.formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
@@ -232,7 +237,13 @@ def dp_mvnorm(
     _check_points(points, pool, gamma, cond, method)
     whitening = whiten(points)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = given | {"gamma": gamma or None, "cond": cond, "pool": pool or None, "method": method}
+    options: dict[str, Any] = given | {
+        "gamma": gamma or None,
+        "cond": cond,
+        "pool": pool or None,
+        "method": method,
+    }
+    options |= {"limits": limits or None}
     call = call_text("dp_mvnorm", points.formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:

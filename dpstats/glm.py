@@ -151,7 +151,8 @@ def dp_glm(
     task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options = {"family": family_shown(model), **given, "method": method, "iterations": iterations}
-    call = call_text("dp_glm", formula, options | {"ridge": ridge or None}, unit)
+    options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
+    call = call_text("dp_glm", formula, options | {"limits": limits or None}, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)

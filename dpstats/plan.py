@@ -127,7 +127,7 @@ def plan_lm(
     unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta, None)
-    _check_method("plan_lm", method, public)
+    _check_method("plan_lm", method, formula, public)
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
     aim = wanted(target_se, moments.terms)
@@ -135,6 +135,7 @@ def plan_lm(
     size = _sigma(sigma, known, moments)
     task = LinearTask(method, moments.design, moments, None, ridge, eta)
     options = {**said, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
+    options |= {"weights": weights, "offset": offset, "limits": limits or None}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
@@ -201,11 +202,13 @@ def plan_glm(
     model = resolve_family(family)
     check_numbers(ridge, eta, None)
     check_iterations(iterations)
-    _check_method("plan_glm", method, public)
+    _check_method("plan_glm", method, formula, public)
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = wanted(target_se, moments.terms)
     task = GlmTask(method, model, moments.design, moments, known, None, ridge, eta, iterations)
     options = {"family": family_shown(model), **said, "delta": delta, "method": method}
+    options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
+    options |= {"limits": limits or None}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
     prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
@@ -439,7 +442,16 @@ def _check_rows(n: Any) -> int:
     return rows
 
 
-def _check_method(function: str, method: Any, public: Any) -> None:
+def _check_method(function: str, method: Any, formula: Any, public: Any) -> None:
+    if not isinstance(formula, str):
+        raise ArgumentError(
+            f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."
+        )
+    if public is None:
+        raise ArgumentError(
+            f"{function} needs public data, rows or public_moments of them; declared limits do not say "
+            "how large errors are."
+        )
     if not one_of(method, _METHODS):
         raise ArgumentError(
             f"a plan is made for method {' or '.join(map(repr, _METHODS))}, not {shown(method)}; "

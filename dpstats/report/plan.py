@@ -29,6 +29,10 @@ from dpstats.report.table import (
 
 _ALIKE = 1.02
 """Ratio up to which curves are drawn as one."""
+_MOST_LINES = 8
+"""Curves that a plot can tell apart."""
+_APART = 0.12
+"""Share of the axis that a tick and its label take."""
 _MOST_COLUMNS = 7
 """Budgets beside each other on a page; more follow in further tables."""
 
@@ -247,7 +251,8 @@ def _notes(page: Predictions) -> list[str]:
 def plot_plan(page: Predictions, wanted: Any, intercept: bool, ax: Any) -> Any:
     """Standard errors over those without privacy, against the budget.
 
-    Where all coefficients pay alike, as they do when the public rows whiten well, they are one line.
+    Where all coefficients pay alike, as they do when the public rows whiten well, they are one line;
+    where they are many, their median with the range of all.
     """
     kept = chosen(page.terms, wanted, intercept)
     ax = axes(ax)
@@ -258,6 +263,11 @@ def plot_plan(page: Predictions, wanted: Any, intercept: bool, ax: Any) -> Any:
     known = table[np.isfinite(table).all(axis=1)]
     if len(kept) > 1 and (known.max(axis=1) <= _ALIKE * known.min(axis=1)).all():
         table, names = np.median(table, axis=1)[:, None], [f"all {len(kept)} coefficients"]
+    elif len(kept) > _MOST_LINES:
+        ax.fill_between(
+            mus[order], table.min(axis=1), table.max(axis=1), color=GREY, alpha=0.3, lw=0
+        )
+        table, names = np.median(table, axis=1)[:, None], [f"median and range of {len(kept)}"]
     for j, name in enumerate(names):
         ax.plot(
             mus[order],
@@ -269,9 +279,21 @@ def plot_plan(page: Predictions, wanted: Any, intercept: bool, ax: Any) -> Any:
         )
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_xscale("log")
+    shown = _apart(mus[order])
     epsilons = np.array(page.epsilons)[order]
-    ticks = [f"{mu:.3g}\n{e:.3g}" for mu, e in zip(mus[order], epsilons, strict=True)]
-    ax.set_xticks(mus[order], ticks)
+    ticks = [f"{mus[order][k]:.3g}\n{epsilons[k]:.3g}" for k in shown]
+    ax.set_xticks(mus[order][shown], ticks)
     ax.minorticks_off()
     x = f"budget: mu, and epsilon at delta = {format_scalar(page.shown_delta, 3)}"
     return finish(ax, x, "standard error over\nthat without privacy")
+
+
+def _apart(mus: Floats) -> list[int]:
+    """Which of the rising budgets get a tick: the first, and those far enough from the one before."""
+    places = np.log(mus)
+    least = _APART * (places[-1] - places[0])
+    out = [0]
+    for k in range(1, len(mus)):
+        if places[k] - places[out[-1]] >= least:
+            out.append(k)
+    return out
