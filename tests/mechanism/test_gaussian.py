@@ -88,7 +88,7 @@ def test_entries_of_symmetric_noise_are_independent_across_places_and_matrices(
 ) -> None:
     noise, total = make(), np.zeros((2, 2, 2), dtype=object)
     cost = PurePrivacy(1.0) if pure else Privacy(1.0)
-    draws = 1500
+    draws = 2500
     rows = [
         release_symmetric("m", total, 2.0**30, 1.0, cost, noise).value[
             [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 0, 1], [0, 1, 1, 0, 1, 1]
