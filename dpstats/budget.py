@@ -22,7 +22,7 @@ from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms,
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit
-from dpstats.open_mark import mark, marked, unmark, worked_for
+from dpstats.open_mark import mark, marked, noted, unmark, worked_for
 from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.report.table import Page
 
@@ -35,9 +35,11 @@ class Budget:
 
     Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
     call inside that names no other is charged to it, in any thread; so are those of other processes,
-    if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), whenever they
-    began, and of programs that are started meanwhile. Workers elsewhere need ``budget=``. A call is
-    charged before it reads a private row. One that would spend more than is left raises
+    if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), older ones
+    too, and of programs that are started meanwhile. (A worker that was started inside and is used when
+    none is open is charged to the budget that it began with.) Older workers of workers, and those on
+    other machines, need ``budget=``. A call is charged before it reads a private row. One that would
+    spend more than is left raises
     `BudgetExceeded` and reads nothing; one that fails before it has read anything is not charged;
     one that is broken off later stays charged. What is computed from a release (``update``,
     ``path``, ``predict``, ``anova``) costs nothing.
@@ -423,7 +425,7 @@ def _terms(
 
 def open_budget() -> Budget | None:
     """The budget that calls are charged to which name none: of this process, or of one it works for."""
-    if _open and not _inherited():
+    if _open and not (_inherited() and noted()):
         return _open[-1]
     path = marked()
     if path is None:
@@ -437,7 +439,7 @@ def open_budget() -> Budget | None:
 
 
 def _inherited() -> bool:
-    """Whether what is open here came with the fork that made a worker, and may be closed since."""
+    """Whether what is open here came with the fork that made a worker."""
     return _home != os.getpid() and worked_for() is not None
 
 

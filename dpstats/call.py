@@ -18,6 +18,7 @@ from dpstats.errors import (
     LARGEST,
     ArgumentError,
     PublicDataError,
+    computable,
     mapping,
     naming,
     number,
@@ -245,9 +246,10 @@ def declared(
     """The design of declared limits, the largest |x_j| and |y|, and the declared length of a row."""
     schema = dict(limits or {})
     norm = schema.pop("(norm)", None)
-    length = number(norm)
-    if norm is not None and (length is None or not length > 0):
-        raise ArgumentError(f"limits['(norm)'] must be a number > 0, not {shown(norm)}.")
+    if norm is not None and computable(norm) is None:
+        raise ArgumentError(
+            f"limits['(norm)'] must be a number > 0 that can be computed with, not {shown(norm)}."
+        )
     design = Design.declare(formula, schema, weights=weights, offset=offset)
     columns, response = design.extent(schema)
     return design, columns, response, norm

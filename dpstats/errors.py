@@ -129,7 +129,7 @@ def number(value: Any) -> float | None:
 
 
 SMALLEST, LARGEST = 1e-100, 1e100
-"""Sizes between which squares, and their products, are numbers."""
+"""Sizes between which squares, and those of ratios to ordinary numbers, are numbers."""
 
 
 def computable(value: Any) -> float | None:

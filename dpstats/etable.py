@@ -198,7 +198,7 @@ def _read(name: str, fit: Any) -> Entry:
         facts["Rows"] = round(rows)
     r_squared = number(getattr(fit, "rsquared", None))
     if r_squared is not None and not math.isnan(r_squared):
-        if sigma2 is not None and sigma2 > 0:
+        if sigma2 is not None and 0 < sigma2 < math.inf:
             facts["Residual std. error"] = math.sqrt(sigma2)
         facts["R-squared"] = format_c(r_squared, 3)
     family = unheard(lambda: _family(fit))

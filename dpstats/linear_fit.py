@@ -512,8 +512,9 @@ def _tail_note(clip: Clip, rest: RowSummary, sigma2: float, n: int) -> tuple[str
     long = sigma2 - 3 * rest.mean_square_sd > _LONG * clip.unit**2
     if clip.lost < 1 / math.sqrt(n) and not long:
         return ()
+    share = 100 * as_share(rest.cut_share)
+    many = f"about {share:.2g}%" if share else "a few"
     return (
-        f"Residuals or rows have a long tail: about {100 * as_share(rest.cut_share):.2g}% of the rows "
-        "were truncated, which moves the estimates if the errors are skewed. Transform the response, "
-        "or use a family for such data.",
+        f"Residuals or rows have a long tail: {many} of the rows were truncated, which moves the "
+        "estimates if the errors are skewed. Transform the response, or use a family for such data.",
     )

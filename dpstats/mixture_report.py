@@ -148,7 +148,7 @@ def _notes(
         notes.append(
             "Rows of some components lie in the cells of others, and no mixture was found that would "
             "leave such cells: what is shown is of the cells. Was one component split in two, and two "
-            "taken for one? Another k, more public rows, or regime='private' can help."
+            f"taken for one? A smaller w_min (now {w_min:.3g}), k=None or more public rows can help."
         )
     if borders == "undone":
         notes.append(

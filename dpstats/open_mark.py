@@ -1,9 +1,10 @@
 """Where a process says which budget is open in it, for those that work for it.
 
-A worker of a pool may be older than the ``with`` block whose calls it runs, and what it inherited when
-it began is not what is open now. Workers of `multiprocessing`, and of what is built on it, know the
-number of the process that they work for. That process keeps a note by its number in the folder for
-temporary files; programs that were started by other means have the environment, as it was then.
+A process knows what was open when it was started: from the environment, or from the fork that made it. A
+worker of a pool may be older than the ``with`` block whose calls it runs. Workers of `multiprocessing`,
+and of what is built on it, know the number of the process that they work for: that process keeps a note
+under its number in the folder for temporary files, and what the note says comes first. Where there is
+none, what was inherited stands: a call that was begun inside a block and runs after it is charged.
 
 A note names a file, or nothing for a budget in memory. Nothing here sees a private value.
 """
@@ -12,8 +13,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import multiprocessing
 import os
+import platform
+import stat
 import tempfile
 import uuid
 from functools import cache
@@ -22,22 +26,27 @@ from pathlib import Path
 from dpstats.errors import BudgetError
 
 _MARK = "DPSTATS_OPEN_BUDGET"
+_outer: list[str | None] = []  # what the environment said before this process opened one
 
 
 def mark(path: str) -> None:
     """Say that a budget is open here: one with this file, or "" for one in memory."""
-    os.environ[_MARK] = f"{os.getpid()} {path}"
     note = _note(os.getpid())
     new = note.with_name(f"{note.name}.{uuid.uuid4().hex}")
     try:
         with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(os.fsencode(path))
+            file.write(_began(os.getpid()) + b"\n" + os.fsencode(path))
         os.replace(new, note)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink()
         raise BudgetError(
             f"a budget cannot be opened for several calls: '{note.parent}' cannot be written "
             f"({error.strerror}), where workers would learn of it. Give it to calls by budget=."
         ) from None
+    if not _outer:
+        _outer.append(os.environ.get(_MARK))
+    os.environ[_MARK] = f"{os.getpid()} {path}"
     _leave_nothing()
 
 
@@ -45,27 +54,29 @@ def unmark() -> None:
     """Say that none is open here any more."""
     home, _, _ = os.environ.get(_MARK, "").partition(" ")
     if home == str(os.getpid()):
-        del os.environ[_MARK]
+        before = _outer.pop() if _outer else None
+        if before is None:
+            del os.environ[_MARK]
+        else:
+            os.environ[_MARK] = before
     with contextlib.suppress(OSError):
         _note(os.getpid()).unlink()
 
 
 def marked() -> str | None:
-    """What is open in the process that this one works for, or was started from; None if nothing is."""
-    home, _, path = os.environ.get(_MARK, "").partition(" ")
+    """What is open in the process that this one works for, or was when it began; None if nothing is."""
     master = worked_for()
-    if master is not None:
-        with contextlib.suppress(OSError):
-            return _read(_note(master))
-        if home == str(master):
-            return None  # it was closed since
+    noted = None if master is None else _noted(master)
+    if noted is not None:
+        return noted
+    home, _, path = os.environ.get(_MARK, "").partition(" ")
     return None if home in ("", str(os.getpid())) else path
 
 
-@cache
-def _leave_nothing() -> None:
-    """A process may end while a budget is open."""
-    atexit.register(unmark)
+def noted() -> bool:
+    """Whether the process that this one works for says that a budget is open."""
+    master = worked_for()
+    return master is not None and _noted(master) is not None
 
 
 def worked_for() -> int | None:
@@ -74,13 +85,43 @@ def worked_for() -> int | None:
     return None if parent is None else parent.pid
 
 
+@cache
+def _leave_nothing() -> None:
+    """A process may end while a budget is open."""
+    atexit.register(unmark)
+
+
 def _note(process: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"dpstats-open-{process}"
+    return Path(tempfile.gettempdir()) / f"dpstats-open-{_place()}-{process}"
 
 
-def _read(note: Path) -> str:
-    """A note of this person; nobody else may say what is charged."""
-    with open(os.open(note, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-        if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
-            raise PermissionError
-        return os.fsdecode(file.read())
+@cache
+def _place() -> str:
+    """Where a number is of one process: folders may be shared by machines and containers."""
+    space = ""
+    with contextlib.suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
+
+
+def _began(process: int) -> bytes:
+    """When a process began, where that can be told: its number may be given again."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[19]
+    except (OSError, IndexError):
+        return b""
+
+
+def _noted(process: int) -> str | None:
+    """A note of this person and that process; nobody else may say what is charged."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with open(os.open(_note(process), flags), "rb") as file:
+            about = os.fstat(file.fileno())
+            mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+            if not mine or not stat.S_ISREG(about.st_mode):
+                return None
+            began, _, path = file.read().partition(b"\n")
+    except OSError:
+        return None
+    return os.fsdecode(path) if began == _began(process) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -234,7 +235,15 @@ def plan_glm(
     least = _without_privacy(expected.information(model, coef), ridge, size)
     rehearsal = _rehearsal(population, fitting, moments, method, least, free)
     sure = None if known is None else relative_error_of_family(known, model, coef)
-    return _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    found = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    return replace(found, events=_events(model, known))
+
+
+def _events(family: Family, known: PublicRows | None) -> int | None:
+    """Rows with the rarer of two outcomes."""
+    if known is None or not family.binary or not np.isin(known.y, (0.0, 1.0)).all():
+        return None
+    return int(min(known.y.sum(), (1 - known.y).sum()))
 
 
 def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:

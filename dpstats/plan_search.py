@@ -160,14 +160,15 @@ def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int | None:
 
 
 def falling(errors: Sequence[Floats], totals: Sequence[Privacy]) -> tuple[Floats, ...]:
-    """Standard errors by budget, so that none is larger than that of a smaller budget.
+    """Standard errors by budget, so that none is smaller than that of a larger budget.
 
-    A few rehearsals may miss by chance what a larger budget does as well.
+    A few rehearsals, of which some may give no errors, tell the less the smaller a budget is.
     """
-    order = np.argsort([total.mu for total in totals], kind="stable")
-    out = np.array(errors)
-    out[order] = np.fmin.accumulate(out[order])
-    return tuple(out)
+    order = np.argsort([-total.mu for total in totals], kind="stable")
+    found = np.array(errors)
+    out = found.copy()
+    out[order] = np.fmax.accumulate(found[order])
+    return tuple(np.where(np.isnan(found), np.nan, out))
 
 
 def rows_by_budget(
@@ -175,11 +176,13 @@ def rows_by_budget(
 ) -> tuple[int | None, ...]:
     """`smallest_n` of every budget, so that no larger budget needs more rows."""
     out: list[int | None] = [None] * len(totals)
-    least: int | None = None
-    for k in sorted(range(len(totals)), key=lambda k: totals[k].mu):
-        found = smallest_n(rehearsal, least or n, totals[k], aim)
-        least = min((rows for rows in (least, found) if rows is not None), default=None)
-        out[k] = least
+    most: int | None = None
+    for k in sorted(range(len(totals)), key=lambda k: -totals[k].mu):
+        found = smallest_n(rehearsal, most or n, totals[k], aim)
+        if found is None:
+            break  # nor do smaller budgets reach it
+        most = found if most is None else max(most, found)
+        out[k] = most
     return tuple(out)
 
 

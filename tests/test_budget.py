@@ -1286,7 +1286,7 @@ def test_workers_charge_what_is_open_now_however_old_they_are(start: str, tmp_pa
     assert (len(first.entries), len(second.entries)) == (2, 1)
 
 
-def test_a_worker_that_was_forked_inside_forgets_what_is_closed_since(tmp_path: Path) -> None:
+def test_a_worker_that_was_started_inside_is_charged_to_what_is_open_or_was(tmp_path: Path) -> None:
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("no fork on this system")
     first, second = (Budget(mu=1, path=tmp_path / name) for name in ("first", "second"))
@@ -1298,7 +1298,7 @@ def test_a_worker_that_was_forked_inside_forgets_what_is_closed_since(tmp_path: 
         with second:
             send(pool, 0.1)
             pool.submit(open_own, str(tmp_path / "own")).result(timeout=60)
-    assert (len(first.entries), len(second.entries)) == (1, 1)
+    assert (len(first.entries), len(second.entries)) == (2, 1)
     assert len(Budget(path=tmp_path / "own").entries) == 1
 
 
@@ -1316,9 +1316,10 @@ def test_a_note_of_somebody_else_is_not_believed(
     charge_open(0.1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(open_mark, "worked_for", lambda: 1)
-    note = tmp_path / "dpstats-open-1"
+    note = open_mark._note(1)
+    assert note.parent == tmp_path
     assert open_mark.marked() is None
-    note.write_text("mine")
+    note.write_bytes(open_mark._began(1) + b"\nmine")
     assert open_mark.marked() == "mine"
     if hasattr(os, "getuid"):
         monkeypatch.setattr(os, "getuid", lambda: -1)
@@ -1329,6 +1330,24 @@ def test_a_note_of_somebody_else_is_not_believed(
     note.rename(tmp_path / "other")
     note.symlink_to(tmp_path / "other")
     assert open_mark.marked() is None
+    note.unlink()
+    note.write_bytes(b"of an older process with this number\nmine")
+    assert open_mark.marked() is None
+    if hasattr(os, "mkfifo"):
+        note.unlink()
+        os.mkfifo(note)
+        assert open_mark.marked() is None
+
+
+def test_an_inner_program_leaves_the_mark_of_the_outer_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("DPSTATS_OPEN_BUDGET", "1 outer")
+    assert open_mark.marked() == "outer"
+    with Budget(mu=1):
+        charge_open(0.1)
+    assert open_mark.marked() == "outer"
 
 
 def test_audits_do_not_spend_a_budget() -> None:

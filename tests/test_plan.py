@@ -410,4 +410,4 @@ def test_what_is_needed_falls_in_the_budget_and_in_the_target() -> None:
 def test_a_budget_at_which_fits_may_give_no_errors_is_said_to_be_one() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, [0.01, 1])
     assert plan.silent[0] > 0 == plan.silent[1]
-    assert "fits without errors" in repr(plan)
+    assert "fits that give no errors" in repr(plan)

@@ -27,6 +27,7 @@ from dpstats.report.table import (
     Table,
 )
 
+_FEW_EVENTS = 10
 _ALIKE = 1.02
 """Ratio up to which curves are drawn as one."""
 _MOST_LINES = 8
@@ -88,6 +89,8 @@ class Predictions:
     shown_delta : float
     share : float
         Of the rows, that is expected to count.
+    events : int or None
+        Public rows with the rarer of two outcomes.
     """
 
     call: str
@@ -105,6 +108,7 @@ class Predictions:
     reached: Reached | None
     shown_delta: float
     share: float
+    events: int | None = None
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -137,7 +141,7 @@ def _errors(page: Predictions, part: slice) -> Table:
     below = ["over no privacy", f"epsilon at delta = {format_scalar(page.shown_delta, 3)}"]
     silent = page.silent[part]
     if any(page.silent):
-        below.append("fits without errors")
+        below.append("fits that give no errors")
     columns = [
         Column("", [*page.terms, *below], align="l", csv_name="term"),
         Column(
@@ -182,7 +186,8 @@ def _target(page: Predictions, reached: Reached) -> list[Part]:
         else ", ".join(f"{t}: {format_scalar(v, 4)}" for t, v in asked.items())
     )
     if reached.mu is not None:
-        mu = f"mu = {format_scalar(reached.mu, 3)} for {page.n} rows"
+        epsilon = format_scalar(Privacy(reached.mu).epsilon(page.shown_delta), 3)
+        mu = f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {page.n} rows"
     elif reached.rows_nonprivate is None or reached.rows_nonprivate > page.n:
         mu = f"none: {page.n} rows are too few without privacy as well"
     else:
@@ -242,6 +247,16 @@ def _notes(page: Predictions) -> list[str]:
         notes.append(
             f"{100 * (1 - page.share):.2g} % of the public rows have missing values; as many are "
             "expected among the private ones."
+        )
+    if page.events is not None and page.events < _FEW_EVENTS:
+        notes.append(
+            f"{page.events} of the {page.m} public rows have the rarer outcome: from so few, a plan is "
+            "little more than a guess."
+        )
+    if any(page.silent):
+        notes.append(
+            "in some fits noise would drown the design, and no errors would be given; the errors above "
+            "are those of the others."
         )
     if any(np.isnan(e).any() for e in page.std_errors):
         notes.append("NA: in most fits noise would drown the design, and no errors would be given.")
