@@ -2,7 +2,7 @@
 
 The way of a call: public rows (or declared limits) give the classes, scales, centres and cuts; a
 `ClassSession` releases sums, or means behind a test; priors and means follow. The privacy is proved in
-`dpstats.mechanism.class_session` and `dpstats.mechanism.ptr`.
+`dpstats.mechanism.class_session` and `dpstats.mechanism.ptr_curve`.
 """
 
 from __future__ import annotations

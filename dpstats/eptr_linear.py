@@ -2,7 +2,7 @@
 
 The way of a call: public rows (or declared limits) say where rows, responses and coefficients are cut;
 a `LeastSquaresSession` releases the solution with noise for its own data set; the public fit is added
-back. The privacy is proved in `dpstats.mechanism.least_squares` and `dpstats.mechanism.ptr`.
+back. The privacy is proved in `dpstats.mechanism.least_squares` and `dpstats.mechanism.ptr_curve`.
 """
 
 from __future__ import annotations

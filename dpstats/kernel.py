@@ -2,7 +2,7 @@
 
 The way of a call: public rows (or declared limits) give the box, a public fit that the private rows
 correct, bandwidths and nodes; a `KernelSession` releases sums or nodes; any number of predictions
-follow. The privacy is proved in `dpstats.mechanism.kernel_session` and `dpstats.mechanism.ptr`.
+follow. The privacy is proved in `dpstats.mechanism.kernel_session` and `dpstats.mechanism.ptr_curve`.
 """
 
 from __future__ import annotations
