@@ -235,8 +235,8 @@ folder.cleanup()
 # twice. Keep it where the data are kept, on a local disk (network file systems may not lock);
 # people who share it must be allowed to write the file and its folder. Calls in workers of
 # `multiprocessing` and joblib, and in programs that are started while the budget is open, are charged;
-# workers of workers, and those on other machines, must be given it (`budget=`). A call that names another budget is charged
-# to that one.
+# workers of workers, and those on other machines, must be given it (`budget=`). A call that names
+# another budget is charged to that one.
 #
 # ## How it is tested
 #
