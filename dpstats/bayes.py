@@ -147,8 +147,7 @@ def eptr_bayes(
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
     check_limits(design, public is None, limits, ALONE)
-    options = given | {"method": method, "limits": limits or None}
-    call = call_text("eptr_bayes", formula, options, unit)
+    call = call_text("eptr_bayes", formula, given | {"method": method, "limits": limits}, unit)
     charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)

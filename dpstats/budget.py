@@ -39,10 +39,9 @@ class Budget:
     too, and of programs that are started meanwhile. (A worker that was started inside and is used when
     none is open is charged to the budget that it began with.) Older workers of workers, and those on
     other machines, need ``budget=``. A call is charged before it reads a private row. One that would
-    spend more than is left raises
-    `BudgetExceeded` and reads nothing; one that fails before it has read anything is not charged;
-    one that is broken off later stays charged. What is computed from a release (``update``,
-    ``path``, ``predict``, ``anova``) costs nothing.
+    spend more than is left raises `BudgetExceeded` and reads nothing; one that fails before it has read
+    anything is not charged; one that is broken off later stays charged. What is computed from a release
+    (``update``, ``path``, ``predict``, ``anova``) costs nothing.
 
     Parameters
     ----------
@@ -383,9 +382,7 @@ class _State:
             self.entries[line.charge] = replace(self.entries[line.charge], released=line.text)
         else:
             del self.entries[line.charge]
-            self.spent = Composed()
-            for entry in self.entries.values():
-                self.spent = self.spent.plus(entry.cost)
+            self.spent = Composed.of(entry.cost for entry in self.entries.values())
             # limits that a withdrawn charge has laid down stand as long as others rest on them
             self.first = self.first if self.entries else None
 
@@ -425,7 +422,7 @@ def _terms(
 
 def open_budget() -> Budget | None:
     """The budget that calls are charged to which name none: of this process, or of one it works for."""
-    if _open and not (_inherited() and noted()):
+    if _open and not (_inherited() and noted() is not None):
         return _open[-1]
     path = marked()
     if path is None:

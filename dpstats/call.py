@@ -42,6 +42,7 @@ from dpstats.frame.source import is_path
 from dpstats.mechanism.privacy import Privacy
 from dpstats.mechanism.unit import Unit
 
+_MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
@@ -255,14 +256,12 @@ def declared(
     return design, columns, response, norm
 
 
-_MOST_SHOWN = 20  # items of an argument in a call
-
-
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Unit) -> str:
-    """The call as R would print it; options that are None are left out."""
+    """The call as R would print it; options that are None, or empty, are left out."""
     rows = unit.rows if unit.rows > 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}
-    said = [f"{name} = {_said(value)}" for name, value in options.items() if value is not None]
+    given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
+    said = [f"{name} = {_said(value)}" for name, value in given.items()]
     return f'{function}("{formula}", {", ".join(said)})'
 
 
@@ -284,6 +283,5 @@ def _said(value: Any) -> str:
 
 def _listed(texts: Iterable[str]) -> str:
     """The first of them, for a line that is read."""
-    shown_ones = list(islice(texts, _MOST_SHOWN + 1))
-    more = ["..."] if len(shown_ones) > _MOST_SHOWN else []
-    return ", ".join(shown_ones[:_MOST_SHOWN] + more)
+    first = list(islice(texts, _MOST_SHOWN + 1))
+    return ", ".join([*first[:_MOST_SHOWN], "..."] if len(first) > _MOST_SHOWN else first)

@@ -170,8 +170,7 @@ def eptr_lm(
                 "limits['(coef)'] has no effect here: public rows bound the coefficients."
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
-    options = given | {"method": method, "limits": limits or None}
-    call = call_text("eptr_lm", formula, options, unit)
+    call = call_text("eptr_lm", formula, given | {"method": method, "limits": limits}, unit)
     charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_lm", unit, executor, progress)

@@ -207,30 +207,27 @@ def _read(name: str, fit: Any) -> Entry:
         if sigma2 is not None and sigma2 != 1:
             facts["Dispersion"] = sigma2
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
-    kind = type(getattr(fit, "model", None)).__name__
-    covariance = getattr(fit, "cov_type", None)
+    facts["Method"] = _kind(fit, r_squared is not None or family is not None)
+    own = Coefficients(terms, coef, variance, np.zeros_like(variance), _freedom(fit))
+    return Entry(name, response, own, facts)
+
+
+def _kind(fit: Any, named: bool) -> str:
+    """That a fit is not private; its model, where no other line names it; whose errors it has."""
     said = [_OPEN]
-    if r_squared is None and family is None and kind != "NoneType":
-        said.append(kind)
+    model, covariance = getattr(fit, "model", None), getattr(fit, "cov_type", None)
+    if model is not None and not named:
+        said.append(type(model).__name__)
     if isinstance(covariance, str) and covariance not in ("nonrobust", "H1"):
         said.append(covariance)
-    facts["Method"] = ", ".join(said)
-    freedom = (
-        number(getattr(fit, "df_resid", None)) if getattr(fit, "use_t", False) is True else None
-    )
-    usable = freedom is not None and freedom > 0
-    return Entry(
-        name,
-        response,
-        Coefficients(
-            terms,
-            coef,
-            variance,
-            np.zeros_like(variance),
-            freedom if usable and freedom is not None else math.inf,
-        ),
-        facts,
-    )
+    return ", ".join(said)
+
+
+def _freedom(fit: Any) -> float:
+    """Degrees of freedom of the t distribution that a fit uses; infinite where it uses none."""
+    freedom = number(getattr(fit, "df_resid", None))
+    uses = getattr(fit, "use_t", False) is True
+    return freedom if uses and freedom is not None and freedom > 0 else math.inf
 
 
 def _family(fit: Any) -> str:

@@ -120,8 +120,8 @@ def dp_mean(
         "covariance": known.name,
         "gamma": gamma or None,
         "method": method,
+        "limits": limits,
     }
-    options |= {"limits": limits or None}
     call = call_text("dp_mean", points.formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
@@ -242,8 +242,8 @@ def dp_mvnorm(
         "cond": cond,
         "pool": pool or None,
         "method": method,
+        "limits": limits,
     }
-    options |= {"limits": limits or None}
     call = call_text("dp_mvnorm", points.formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:

@@ -150,9 +150,10 @@ def dp_glm(
     check_limits(design, method == "ssp", limits)
     task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options = {"family": family_shown(model), **given, "method": method, "iterations": iterations}
-    options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
-    call = call_text("dp_glm", formula, options | {"limits": limits or None}, unit)
+    options: dict[str, Any] = {"family": family_shown(model), **given, "method": method}
+    options |= {"iterations": iterations, "ridge": ridge or None}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
+    call = call_text("dp_glm", formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "dp_glm", unit, executor, progress)

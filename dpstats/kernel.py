@@ -139,8 +139,7 @@ def eptr_nw(
     design = find_design(formula, public, limits)
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
-    options = given | {"method": method, "limits": limits or None}
-    call = call_text("eptr_nw", formula, options, unit)
+    call = call_text("eptr_nw", formula, given | {"method": method, "limits": limits}, unit)
     charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
     with charge:
         rows = private_rows(design, data, "eptr_nw", unit, executor, progress)

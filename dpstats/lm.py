@@ -167,7 +167,7 @@ def dp_lm(
     check_limits(design, method == "ssp", limits)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     options: dict[str, Any] = given | {"method": method, "ridge": ridge or None}
-    options |= {"weights": weights, "offset": offset, "limits": limits or None}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
     call = call_text("dp_lm", formula, options, unit)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
     with charge:

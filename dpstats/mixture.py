@@ -153,7 +153,7 @@ def dp_mixture(
         options["w_min"] = asked_w_min
     if not pool:
         options["pool"] = pool
-    options |= {"regime": regime, "limits": limits or None}
+    options |= {"regime": regime, "limits": limits}
     call = call_text("dp_mixture", points.formula, options, unit)
     noise = noise_level(total)
     charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))

@@ -26,7 +26,8 @@ from pathlib import Path
 from dpstats.errors import BudgetError
 
 _MARK = "DPSTATS_OPEN_BUDGET"
-_outer: list[str | None] = []  # what the environment said before this process opened one
+_before: dict[int, str | None] = {}
+"""What the environment said before a process opened one; a fork has that of its parent as well."""
 
 
 def mark(path: str) -> None:
@@ -44,19 +45,17 @@ def mark(path: str) -> None:
             f"a budget cannot be opened for several calls: '{note.parent}' cannot be written "
             f"({error.strerror}), where workers would learn of it. Give it to calls by budget=."
         ) from None
-    if not _outer:
-        _outer.append(os.environ.get(_MARK))
+    _before.setdefault(os.getpid(), os.environ.get(_MARK))
     os.environ[_MARK] = f"{os.getpid()} {path}"
     _leave_nothing()
 
 
 def unmark() -> None:
     """Say that none is open here any more."""
-    home, _, _ = os.environ.get(_MARK, "").partition(" ")
-    if home == str(os.getpid()):
-        before = _outer.pop() if _outer else None
+    if os.getpid() in _before:
+        before = _before.pop(os.getpid())
         if before is None:
-            del os.environ[_MARK]
+            os.environ.pop(_MARK, None)
         else:
             os.environ[_MARK] = before
     with contextlib.suppress(OSError):
@@ -65,18 +64,29 @@ def unmark() -> None:
 
 def marked() -> str | None:
     """What is open in the process that this one works for, or was when it began; None if nothing is."""
-    master = worked_for()
-    noted = None if master is None else _noted(master)
-    if noted is not None:
-        return noted
+    path = noted()
+    if path is not None:
+        return path
     home, _, path = os.environ.get(_MARK, "").partition(" ")
     return None if home in ("", str(os.getpid())) else path
 
 
-def noted() -> bool:
-    """Whether the process that this one works for says that a budget is open."""
+def noted() -> str | None:
+    """What the process that this one works for says is open: nobody else may say what is charged."""
     master = worked_for()
-    return master is not None and _noted(master) is not None
+    if master is None:
+        return None
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with open(os.open(_note(master), flags), "rb") as file:
+            about = os.fstat(file.fileno())
+            mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+            if not mine or not stat.S_ISREG(about.st_mode):
+                return None
+            began, _, path = file.read().partition(b"\n")
+    except OSError:
+        return None
+    return os.fsdecode(path) if began == _began(master) else None
 
 
 def worked_for() -> int | None:
@@ -110,18 +120,3 @@ def _began(process: int) -> bytes:
         return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[19]
     except (OSError, IndexError):
         return b""
-
-
-def _noted(process: int) -> str | None:
-    """A note of this person and that process; nobody else may say what is charged."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        with open(os.open(_note(process), flags), "rb") as file:
-            about = os.fstat(file.fileno())
-            mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-            if not mine or not stat.S_ISREG(about.st_mode):
-                return None
-            began, _, path = file.read().partition(b"\n")
-    except OSError:
-        return None
-    return os.fsdecode(path) if began == _began(process) else None

@@ -128,7 +128,7 @@ def plan_lm(
     unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta, None)
-    _check_method("plan_lm", method, formula, public)
+    _check_asked("plan_lm", method, formula, public)
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
     aim = wanted(target_se, moments.terms)
@@ -136,7 +136,7 @@ def plan_lm(
     size = _sigma(sigma, known, moments)
     task = LinearTask(method, moments.design, moments, None, ridge, eta)
     options = {**said, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
-    options |= {"weights": weights, "offset": offset, "limits": limits or None}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
@@ -203,13 +203,13 @@ def plan_glm(
     model = resolve_family(family)
     check_numbers(ridge, eta, None)
     check_iterations(iterations)
-    _check_method("plan_glm", method, formula, public)
+    _check_asked("plan_glm", method, formula, public)
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = wanted(target_se, moments.terms)
     task = GlmTask(method, model, moments.design, moments, known, None, ridge, eta, iterations)
     options = {"family": family_shown(model), **said, "delta": delta, "method": method}
     options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
-    options |= {"limits": limits or None}
+    options |= {"limits": limits}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
     prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
@@ -276,10 +276,10 @@ def _plan(
     reached = None
     if aim is not None:
         enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
-        sought = smallest_mu(rehearsal, n, aim)
+        found_mu = (smallest_mu(rehearsal, n, aim), *enough)
         reached = Reached(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
-            mu=min([*enough, *([] if sought is None else [sought])], default=None),
+            mu=min((mu for mu in found_mu if mu is not None), default=None),
             rows=rows_by_budget(rehearsal, n, budgets, aim),
             rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
         )
@@ -451,7 +451,7 @@ def _check_rows(n: Any) -> int:
     return rows
 
 
-def _check_method(function: str, method: Any, formula: Any, public: Any) -> None:
+def _check_asked(function: str, method: Any, formula: Any, public: Any) -> None:
     if not isinstance(formula, str):
         raise ArgumentError(
             f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."

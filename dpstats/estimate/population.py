@@ -87,7 +87,8 @@ def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> 
         Square roots of weights.
     squares : (m,) array or None
     """
-    return _half_error(_changes(known.x * scale[:, None], squares))
+    rows = known.x * scale[:, None]
+    return _half_error(_changes(rows, equilibrated_inverse(rows.T @ rows / len(rows)), squares))
 
 
 def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) -> Floats:
@@ -108,16 +109,16 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
     along = known.x @ inverse
     slope = -(along**2 * ((ahead - behind) / (2 * step))[:, None]).T @ known.x / m
     moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
-    changes = _changes(known.x * np.sqrt(h)[:, None], e**2 if family.dispersed else None)
+    squares = e**2 if family.dispersed else None
+    changes = _changes(known.x * np.sqrt(h)[:, None], inverse, squares)
     if family.binary and not family.dispersed:
         of_model = h @ moved**2 / m / max(m - d, 1)
         return np.asarray(np.hypot(_half_error(changes), np.sqrt(of_model) / 2))
     return _half_error(changes + moved * r[:, None])
 
 
-def _changes(rows: Floats, squares: Floats | None) -> Floats:
+def _changes(rows: Floats, inverse: Floats, squares: Floats | None) -> Floats:
     """What each row adds to the logarithm of each variance, (m, d)."""
-    inverse = equilibrated_inverse(rows.T @ rows / len(rows))
     change = -((rows @ inverse) ** 2) / np.diag(inverse)
     return change if squares is None else change + (squares / squares.mean())[:, None]
 
@@ -167,14 +168,15 @@ class DrawnRows:
         which = generator.permutation(np.resize(some, n))
         x = np.asfortranarray(self.known.x[which])
         offset, weight = self.known.offset[which], self.known.weight[which]
-        y = self.known.y[which]
-        if self.law is None and self.centre is not None:
-            y = smeared(y, self.centre[which], generator)
-        y = y + x @ move
         if self.law is not None:
             y = self.law(
                 x @ (self.coef + move) + offset, weight if self.weighted else None, generator
             )
+        else:
+            y = self.known.y[which]
+            if self.centre is not None:
+                y = smeared(y, self.centre[which], generator)
+            y = y + x @ move
         return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
 
 

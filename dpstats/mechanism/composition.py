@@ -26,8 +26,10 @@ delta.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Literal
 
 from dpstats.errors import number
@@ -74,6 +76,11 @@ class Composed:
     slacks: Fraction = Fraction(0)
     epsilons: Fraction = Fraction(0)
     gaussian: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, costs: Iterable[Total]) -> Composed:
+        """All of them."""
+        return reduce(cls.plus, costs, cls())
 
     def plus(self, cost: Total) -> Composed:
         """With one more call."""

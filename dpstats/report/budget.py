@@ -78,11 +78,9 @@ def as_stated(cost: ApproximatePrivacy) -> str:
 
 def together(costs: Sequence[Total]) -> str:
     """What several releases cost, as part of a sentence."""
-    spent = Composed()
-    for cost in costs:
-        spent = spent.plus(cost)
+    spent = Composed.of(costs)
     upto = f" up to {format_scalar(spent.slack, 3)}" if spent.slack else ""
-    delta = delta_above(spent.slack)
+    delta = _above(spent.slack)
     return (
         f"the {len(costs)} releases cost mu = {_number(spent.mu)}{upto} together (epsilon = "
         f"{format_scalar(spent.epsilon(delta), 3)} at delta = {format_scalar(delta, 3)})"
@@ -168,11 +166,11 @@ def _of_sums(statement: Statement) -> list[tuple[str, ...]]:
             _number(delta),
         )
         for cost, delta0 in lines
-        for delta in [s.allowance.delta or delta_above(cost.slack)]
+        for delta in [s.allowance.delta or _above(cost.slack)]
     ]
 
 
-def delta_above(slack: float) -> float:
+def _above(slack: float) -> float:
     """A delta at which epsilon is told beside this slack: the usual one, if it is well above."""
     return _SHOWN_DELTA if slack <= _SHOWN_DELTA / 2 else min(10 * slack, 0.5)
 
