@@ -26,7 +26,7 @@ from dpstats.estimate.gaussian_planning import (
     whitening_update,
     widened_cut,
 )
-from dpstats.estimate.matrices import Floats, Whitening, floored, positive_covariance
+from dpstats.estimate.matrices import Floats, Whitening, floored, floored_root, positive_covariance
 from dpstats.mechanism.cell_rows import Frame, Partition
 from dpstats.mechanism.cell_session import CellSession, Lifted
 from dpstats.mechanism.scale import LogHistogram
@@ -139,7 +139,11 @@ class Moments:
     @property
     def floored(self) -> Floats:
         """The spread made positive definite."""
-        return floored(self.spread, max(0.5 * self.spread_sd, 1e-12))
+        return floored(self.spread, self._floor)
+
+    @property
+    def _floor(self) -> float:
+        return max(0.5 * self.spread_sd, 1e-12)
 
     @property
     def values(self) -> Floats:
@@ -182,7 +186,8 @@ class Moments:
     @property
     def covariance(self) -> Floats:
         """The covariance of the rows as measured."""
-        return positive_covariance(self.cell.root.T @ self.floored @ self.cell.root)
+        half = floored_root(self.spread, self._floor) @ self.cell.root
+        return positive_covariance(half.T @ half)
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,19 @@ def floored(matrix: Floats, floor: float) -> Floats:
     return result
 
 
+def floored_root(matrix: Floats, floor: float) -> Floats:
+    """A matrix B with B'B = `floored`: products made of it keep variances above 0 in floats.
+
+    Examples
+    --------
+    >>> root = floored_root(np.diag([4.0, -1.0]), 0.25)
+    >>> (root.T @ root).round(4).tolist()
+    [[4.0, 0.0], [0.0, 0.25]]
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, floor))).T)
+
+
 def positive_covariance(matrix: Floats) -> Floats:
     """A covariance that is positive definite in floats: correlations stay away from -1 and 1.
 
@@ -124,7 +137,7 @@ def positive_covariance(matrix: Floats) -> Floats:
     True
     """
     variances = np.diag(matrix)
-    size = np.sqrt(np.maximum(variances, 1e-24 * max(float(variances.max()), 1e-300)))
+    size = np.sqrt(np.maximum(variances, 1e-24 * max(float(variances.max()), 1e-270)))
     shape = np.array(matrix / np.outer(size, size))
     np.fill_diagonal(shape, 1.0)
     kept = floored((shape + shape.T) / 2, 1e-12 * len(shape))
