@@ -55,17 +55,19 @@ class _Walk:
     def check(self, table: Table) -> None:
         """Raise unless the column is there, can name persons, and is of the kind of those before.
 
-        17 in one block and "017" in another would make two persons of one.
+        17 in one block and "017" in another would make two persons of one; so would True and 1.
         """
         require_column(table, self._column, "person=")
-        kind = table.type_of(self._column).kind
+        type_ = table.type_of(self._column)
+        kind = type_.kind
         if kind not in _NAMES:
             raise SchemaError(
                 f"person='{self._column}' holds {WORDS[kind]}; persons are named by text or whole "
                 "numbers: use column.astype(str)."
             )
-        if kind != "missing":
-            self._kinds.add("number" if kind == "bool" else kind)
+        named = type_.values or kind
+        if named != "missing":
+            self._kinds.add(named)
         if len(self._kinds) > 1:
             raise SchemaError(
                 f"person='{self._column}' is of one kind in a block and of another in a later one, "

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
@@ -49,6 +49,8 @@ class ColumnType:
 
     kind: Kind
     label: str  # the type as the table's library writes it
+    values: Kind | None = field(default=None, repr=False)
+    """Of categories: the kind of the values that they stand for."""
 
 
 class Table(Protocol):
@@ -164,7 +166,10 @@ class PandasTable:
 
     def type_of(self, name: str) -> ColumnType:
         dtype = self._column(name).dtype
-        return ColumnType(_pandas_kind(dtype), str(dtype))
+        values: Kind | None = None
+        if isinstance(dtype, pd.CategoricalDtype):
+            values = _pandas_kind(dtype.categories.dtype) if len(dtype.categories) else "missing"
+        return ColumnType(_pandas_kind(dtype), str(dtype), values)
 
     def declared_levels(self, name: str) -> Levels | None:
         dtype = self._column(name).dtype
@@ -194,10 +199,8 @@ class PandasTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         part = self._column(name).iloc[start:stop]
         dtype = part.dtype
-        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
-        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
-            return _keys(_cells(part.array.__arrow_array__().combine_chunks()), text=True)
-        return _keys(part.to_numpy(object), text=not pd.api.types.is_object_dtype(dtype))
+        named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
+        return _keys(_pandas_cells(part), typed=not pd.api.types.is_object_dtype(named))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
@@ -220,8 +223,7 @@ class PandasTable:
         if _pandas_kind(dtype) == "bool":
             values = part.to_numpy(dtype=np.float64, na_value=np.nan)
             return _bool_codes(values)
-        pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
-        if pyarrow_text or isinstance(dtype, pd.ArrowDtype):
+        if _held_by_arrow(dtype):
             return _arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
         return _positions(part.to_numpy(object), levels)
 
@@ -229,29 +231,47 @@ class PandasTable:
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
-def _keys(cells: Iterable[Any], *, text: bool) -> npt.NDArray[Any]:
+def _held_by_arrow(dtype: Any) -> bool:
+    """Whether a pandas column keeps its cells in Arrow's memory."""
+    pyarrow_text = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+    return pyarrow_text or isinstance(dtype, pd.ArrowDtype)
+
+
+def _pandas_cells(part: pd.Series[Any]) -> Sequence[Any] | npt.NDArray[Any]:
+    """The cells of a column; floats in the column's own type, which says how far they are exact."""
+    dtype = part.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = [*_pandas_cells(pd.Series(dtype.categories)), None]
+        return [values[code] for code in part.cat.codes]
+    if _held_by_arrow(dtype):
+        return _cells(part.array.__arrow_array__().combine_chunks())
+    if pd.api.types.is_float_dtype(dtype):
+        own = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
+        return list(part.to_numpy(dtype=own, na_value=np.nan))
+    return part.to_numpy(object)
+
+
+def _keys(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
     """Names of persons as bytes: text as it is, whole numbers by their digits; None for all else.
 
-    So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. Unless the column is
-    ``text`` by its type, neither does text that a reader may have taken for a number in other rows,
-    and spelled otherwise ("017", "1e5").
+    So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. In a column of Python
+    objects, which is not ``typed``, neither does text that a reader may have taken for a number or a
+    truth value in other rows ("017", "1e5", "true"), nor a truth value: whether True is 1 is open there.
     """
-    names = [_key(cell, text) for cell in cells]
+    names = [_key(cell, typed) for cell in cells]
     out = np.empty(len(names), dtype=object)
     out[:] = names
     return out
 
 
-def _key(cell: Any, text: bool) -> bytes | None:
+def _key(cell: Any, typed: bool) -> bytes | None:
     kind = type(cell)
-    if kind is bytes:
-        return bytes(cell)
     if kind is str or kind is np.str_:
-        if text or _WHOLE.fullmatch(cell) or not _reads_as_number(cell):
-            return bytes(cell.encode("utf-8", "surrogatepass"))
-        return None
+        cell, kind = cell.encode("utf-8", "surrogatepass"), bytes
+    if kind is bytes:
+        return bytes(cell) if typed or not _ambiguous(cell.decode("latin-1")) else None
     if kind is bool or kind is np.bool_:
-        return b"True" if cell else b"False"
+        return str(bool(cell)).encode() if typed else None
     if kind is int or (kind in _NUMPY_NUMBERS and issubclass(kind, np.integer)):
         return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
     if kind in _EXACT:  # floats
@@ -260,6 +280,13 @@ def _key(cell: Any, text: bool) -> bytes | None:
     if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60 and cell % 1 == 0:
         return b"%d" % int(cell)
     return None
+
+
+def _ambiguous(text: str) -> bool:
+    """Whether a reader may have taken a text for something that is spelled otherwise."""
+    if text.strip().lower() in ("true", "false"):
+        return True
+    return _reads_as_number(text) and not _WHOLE.fullmatch(text)
 
 
 def _reads_as_number(text: str) -> bool:
@@ -332,7 +359,9 @@ class ArrowTable:
         if self.names.count(name) > 1:
             raise SchemaError(f"the table has several columns called `{name}`; rename them.")
         type_ = self._table.schema.field(name).type
-        return ColumnType(_arrow_kind(type_), str(type_))
+        coded = self._pa.types.is_dictionary(type_)
+        values = _arrow_kind(type_.value_type) if coded else None
+        return ColumnType(_arrow_kind(type_), str(type_), values)
 
     def declared_levels(self, name: str) -> Levels | None:
         field = self._table.schema.field(name)
@@ -360,14 +389,14 @@ class ArrowTable:
             for chunk in self._table.column(name).slice(start, stop - start).chunks
             for cell in _cells(chunk)
         ]
-        return _keys(cells, text=True)
+        return _keys(cells, typed=True)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
         pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
-        for k, field in enumerate(part.schema):
+        for k, column in enumerate(part.schema):
             # a slice of text views would travel with all texts of its table
-            if pa.types.is_string_view(field.type):
-                part = part.set_column(k, field.name, part.column(k).cast(pa.large_string()))
+            if pa.types.is_string_view(column.type):
+                part = part.set_column(k, column.name, part.column(k).cast(pa.large_string()))
         return ArrowTable(part)
 
     def __getstate__(self) -> bytes:
@@ -402,7 +431,9 @@ class FolderTable:
 
     def type_of(self, name: str) -> ColumnType:
         # a text that may stand for a number, a level or True: whatever the design reads there
-        return ColumnType("missing", "folder") if self._has(name) else self._table.type_of(name)
+        if self._has(name):
+            return ColumnType("missing", "folder", "category")
+        return self._table.type_of(name)
 
     def declared_levels(self, name: str) -> Levels | None:
         return None if self._has(name) else self._table.declared_levels(name)
@@ -432,7 +463,7 @@ class FolderTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):
             return self._table.keys(name, start, stop)
-        return _keys([self._folders[name]] * (stop - start), text=True)
+        return _keys([self._folders[name]] * (stop - start), typed=True)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
         own = [name for name in names if not self._has(name)]
@@ -443,12 +474,17 @@ class FolderTable:
 
 
 def _cells(array: Any) -> list[Any]:
-    """The cells of an array; text as bytes, because a cell that is not valid text must not raise."""
+    """The cells of an array; text as bytes, because a cell that is not valid text must not raise.
+
+    Floats come in the array's own type, which says how far they are exact.
+    """
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
         values = [*_cells(array.dictionary), None]
         return [values[i] for i in array.indices.cast(pa.int64()).fill_null(-1).to_numpy()]
+    if pa.types.is_floating(array.type):
+        return list(array.to_numpy(zero_copy_only=False))
     text = _arrow_kind(array.type) == "category"
     cells: list[Any] = (array.cast(pa.large_binary()) if text else array).to_pylist()
     return cells

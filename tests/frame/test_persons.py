@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from decimal import Decimal
@@ -67,9 +68,10 @@ def test_files_are_one_table_whatever_their_order(tmp_path: Path) -> None:
         pq.write_table(frame, tmp_path / f"{name}.parquet", row_group_size=2)
     assert _alive(tmp_path, 2) == _FIRST_TWO
     one, two = str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")
-    # a file that is named twice holds its persons twice
-    assert _alive([one, two, one], 2) == [1.0, 2.0, 3.0, 1.0, 6.0]
-    assert _alive([one, two, one], 3) == [1.0, 2.0, 3.0, 1.0, 2.0, 4.0, 6.0]
+    copy = shutil.copy(one, tmp_path / "c.parquet")
+    # a file of which there is a copy holds its persons twice
+    assert _alive([one, copy, two], 2) == [1.0, 2.0, 3.0, 1.0, 6.0]
+    assert _alive([one, copy, two], 3) == [1.0, 2.0, 3.0, 1.0, 2.0, 4.0, 6.0]
 
 
 def test_a_folder_may_name_the_person(tmp_path: Path) -> None:
@@ -246,7 +248,8 @@ def test_pandas_columns_of_arrow_hold_any_bytes(tmp_path: Path) -> None:
         ([2.0**53, 2.0**60, np.float32(2**24), np.float16(2048)], []),  # may have been rounded
         ([2.0**53 - 1, -0.0, 0, 1.5], [1.0, 2.0]),
         ([np.longdouble(1), complex(1), 10**70, 1], [4.0]),
-        ([True, "True", np.bool_(True), False], [1.0, 4.0]),
+        ([True, "True", np.bool_(True), False, 1], [5.0]),  # whether True is 1 is open
+        ([b"017", b"17", 17, b"x", "x", "TRUE", " false"], [2.0, 4.0]),
     ],
 )
 def test_a_person_has_one_name_however_its_cells_are_read(
@@ -263,3 +266,112 @@ def test_ids_that_one_missing_cell_makes_floats_name_nobody() -> None:
     text = _table(["017", "17", "017"])
     assert text.who.dtype != object
     assert _alive(text, 1) == [1.0, 2.0]
+
+
+def _parquet(table: Any, folder: Path) -> str:
+    pq.write_table(table, folder / "typed.parquet")
+    return str(folder / "typed.parquet")
+
+
+def _duckdb(rows: pd.DataFrame) -> Any:
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.sql("select y, x, cast(who as float) as who from rows")
+
+
+_TYPED: dict[str, Any] = {
+    "pandas float32": lambda t, _: t.astype({"who": "float32"}),
+    "pandas Float32": lambda t, _: t.astype({"who": "Float32"}),
+    "pandas float[pyarrow]": lambda t, _: t.astype({"who": "float[pyarrow]"}),
+    "pandas sparse": lambda t, _: t.astype({"who": pd.SparseDtype("float32")}),
+    "pandas codes": lambda t, _: t.assign(who=pd.Categorical(t.who.astype("float32"))),
+    "pandas objects": lambda t, _: t.assign(
+        who=pd.Series([np.float32(v) for v in t.who], dtype=object)
+    ),
+    "arrow": lambda t, _: pa.table({**t, "who": pa.array(t.who, pa.float32())}),
+    "arrow codes": lambda t, _: pa.table(
+        {**t, "who": pa.array(t.who, pa.float32()).dictionary_encode()}
+    ),
+    "polars": lambda t, _: pl.from_pandas(t).with_columns(pl.col("who").cast(pl.Float32)),
+    "parquet": lambda t, f: _parquet(pa.table({**t, "who": pa.array(t.who, pa.float32())}), f),
+    "blocks": lambda t, _: [t[:1].astype({"who": "float32"}), t[1:].astype({"who": "float32"})],
+    "duckdb": lambda t, _: _duckdb(t),
+}
+
+
+@pytest.mark.parametrize("typed", _TYPED)
+def test_short_floats_name_nobody_from_where_they_are_rounded(typed: str, tmp_path: Path) -> None:
+    """2^24 and 2^24 + 1 are one float32: were they one person, one person would move another's rows."""
+    large = _TYPED[typed](_table([2.0**24, 2.0**24 + 1, 2.0**24]), tmp_path)
+    assert _alive(large, 1) == []
+    small = _TYPED[typed](_table([2.0**24 - 1, 3.0, 2.0**24 - 1]), tmp_path)
+    assert _alive(small, 1) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        lambda t: t.astype({"who": "float16"}),
+        lambda t: pa.table({**t, "who": pa.array(t.who.to_numpy(np.float16), pa.float16())}),
+        lambda t: (
+            pl.DataFrame({**t, "who": pl.Series(t.who.to_numpy()).cast(pl.Float32)}).cast(
+                {"who": pl.Float16}
+            )
+            if hasattr(pl, "Float16")
+            else t.astype({"who": "float16"})
+        ),
+    ],
+    ids=["pandas", "arrow", "polars"],
+)
+def test_half_floats_name_nobody_from_2048_on(half: Any) -> None:
+    assert _alive(half(_table([2048.0, 2049.0, 2047.0])), 1) == [3.0]
+
+
+def test_workers_of_an_executor_name_persons_by_the_type_of_the_column() -> None:
+    public, private = _frame(40, 0), _frame(600, 1)
+    private = private.assign(who=(private.who + 2**24).astype("float32"))
+    options: dict[str, Any] = {"public": public, "mu": 1, "seed": 3}
+    nobody = dp_lm("y ~ x", private.where(private.x > np.inf), **options)
+    with ProcessPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            fit = dp_lm("y ~ x", private, person="who", executor=executor, **options)
+            assert fit.coef().equals(nobody.coef())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _table([1, 0]),
+        _table([1.0, np.nan]),
+        _table([1, 0]).astype({"who": "category"}),
+        _table(["True", "b"]),
+        pa.table({"y": [1.0], "x": [1.0], "who": [1]}),
+    ],
+    ids=["integers", "floats", "codes", "text", "arrow"],
+)
+def test_a_person_is_not_true_here_and_one_there(other: Any) -> None:
+    for truth in (_table([True, False]), _table([True, False]).astype({"who": "category"})):
+        for blocks in ([truth, other], [other, truth]):
+            with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+                _alive(blocks, 1)
+    assert _alive([_table([True, False]), _table([True, True])], 1) == [1.0, 2.0]
+
+
+def test_codes_name_what_their_categories_are() -> None:
+    numbers = _table([17, 18]).astype({"who": "category"})
+    text = _table(["017", "18"]).astype({"who": "category"})
+    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+        _alive([numbers, text], 1)
+    nothing = _table([np.nan]).astype({"who": "category"}).assign(who=pd.Categorical([None]))
+    assert _alive([nothing, text], 1) == [1.0, 2.0]
+    assert _alive([numbers, _table([17])], 1) == [1.0, 2.0]
+    mixed = _table([17, "017", "x"], dtype=object).astype({"who": "category"})
+    assert _alive(mixed, 1) == [1.0, 3.0]
+
+
+def test_a_folder_names_persons_by_text(tmp_path: Path) -> None:
+    (tmp_path / "who=017").mkdir()
+    rows = pa.table({"y": [1.0], "x": [1.0]})
+    pq.write_table(rows, tmp_path / "who=017" / "a.parquet")
+    pq.write_table(rows.append_column("who", pa.array([17])), tmp_path / "b.parquet")
+    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+        _alive(tmp_path, 1)
