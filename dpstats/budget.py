@@ -22,7 +22,7 @@ from dpstats.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms,
 from dpstats.mechanism.composition import Allowance, Composed
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.mechanism.unit import Unit
-from dpstats.open_mark import mark, marked, noted, unmark, worked_for
+from dpstats.open_mark import identity, mark, marked, noted, unmark, worked_for
 from dpstats.report.budget import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.report.table import Page
 
@@ -236,7 +236,7 @@ class Budget:
                 )
             mark(str(self._ledger.path) if isinstance(self._ledger, FileLedger) else "")
             _open.append(self)
-            _home = os.getpid()
+            _home = identity()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -437,9 +437,9 @@ def open_budget() -> Budget | None:
 
 def _inherited() -> bool:
     """Whether what is open here came with the fork that made a worker."""
-    return _home != os.getpid() and worked_for() is not None
+    return _home != identity() and worked_for() is not None
 
 
 _opening = threading.Lock()
 _open: list[Budget] = []
-_home = 0
+_home = ""

@@ -28,6 +28,7 @@ from dpstats.errors import BudgetError
 from dpstats.mechanism.composition import Allowance
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
 from dpstats.mechanism.unit import Unit
+from dpstats.open_mark import identity
 
 _APPLICATION = 0x64705374  # "dpSt"
 _VERSION = 1
@@ -159,7 +160,7 @@ class MemoryLedger:
         self.terms = terms
         self._lines: list[Line] = []
         self._told = 0
-        self._process = os.getpid()
+        self._process = identity()
 
     def news(self, seen: Seen) -> None:
         self._require_home()
@@ -173,7 +174,7 @@ class MemoryLedger:
         return len(self._lines)
 
     def _require_home(self) -> None:
-        if os.getpid() != self._process:
+        if identity() != self._process:
             raise BudgetError(
                 "a budget in memory belongs to the process that made it; what another process charged "
                 "would be lost. Give it a file: Budget(..., path='study.budget')."

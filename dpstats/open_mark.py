@@ -7,6 +7,10 @@ under its number in the folder for temporary files, and what the note says comes
 none, what was inherited stands: a call that was begun inside a block and runs after it is charged.
 
 A note names a file, or nothing for a budget in memory. Nothing here sees a private value.
+
+A number of a process does not say who it is: a program that takes the place of another (``os.exec``)
+keeps the number, and a process in a namespace of its own may have that of its parent. What a process
+opened itself is therefore marked by a random name (`identity`), which neither of them knows.
 """
 
 from __future__ import annotations
@@ -26,8 +30,23 @@ from pathlib import Path
 from dpstats.errors import BudgetError
 
 _MARK = "DPSTATS_OPEN_BUDGET"
-_before: dict[int, str | None] = {}
+_before: dict[str, str | None] = {}
 """What the environment said before a process opened one; a fork has that of its parent as well."""
+_name = uuid.uuid4().hex
+
+
+def identity() -> str:
+    """Which process this is: no fork, no later program and no other namespace has the same."""
+    return f"{_name}-{os.getpid()}"
+
+
+def _rename() -> None:
+    global _name
+    _name = uuid.uuid4().hex
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rename)
 
 
 def mark(path: str) -> None:
@@ -45,15 +64,15 @@ def mark(path: str) -> None:
             f"a budget cannot be opened for several calls: '{note.parent}' cannot be written "
             f"({error.strerror}), where workers would learn of it. Give it to calls by budget=."
         ) from None
-    _before.setdefault(os.getpid(), os.environ.get(_MARK))
-    os.environ[_MARK] = f"{os.getpid()} {path}"
+    _before.setdefault(identity(), os.environ.get(_MARK))
+    os.environ[_MARK] = f"{identity()} {path}"
     _leave_nothing()
 
 
 def unmark() -> None:
     """Say that none is open here any more."""
-    if os.getpid() in _before:
-        before = _before.pop(os.getpid())
+    if identity() in _before:
+        before = _before.pop(identity())
         if before is None:
             os.environ.pop(_MARK, None)
         else:
@@ -68,7 +87,7 @@ def marked() -> str | None:
     if path is not None:
         return path
     home, _, path = os.environ.get(_MARK, "").partition(" ")
-    return None if home in ("", str(os.getpid())) else path
+    return None if home in ("", identity()) else path
 
 
 def noted() -> str | None:
@@ -102,12 +121,15 @@ def _leave_nothing() -> None:
 
 
 def _note(process: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"dpstats-open-{_place()}-{process}"
+    return Path(tempfile.gettempdir()) / f"dpstats-open-{_place(identity())}-{process}"
 
 
 @cache
-def _place() -> str:
-    """Where a number is of one process: folders may be shared by machines and containers."""
+def _place(process: str) -> str:
+    """Where a number is of one process: folders may be shared by machines and containers.
+
+    It is found anew by every ``process``: a fork may live in a namespace of its own.
+    """
     space = ""
     with contextlib.suppress(OSError):
         space = os.readlink("/proc/self/ns/pid")

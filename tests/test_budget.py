@@ -1259,6 +1259,57 @@ def test_a_process_that_is_started_inside_is_charged_or_told(tmp_path: Path) -> 
         assert "in memory is open in the process that started this one" in child()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="exec is another thing there")
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_program_that_takes_the_place_of_the_process_is_charged(
+    on_disk: bool, tmp_path: Path
+) -> None:
+    """It keeps the number of the process, and did not open what is open."""
+    where = f", path={str(tmp_path / 'study.budget')!r}" if on_disk else ""
+    script = f"""
+import os, sys
+from dpstats import Budget
+with Budget(mu=1{where}):
+    os.execv(sys.executable, [sys.executable, "-c", {_CHILD!r}])
+"""
+    command = [sys.executable, "-c", script]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if on_disk:
+        assert found == ""
+        assert Budget(path=tmp_path / "study.budget").spent.mu == pytest.approx(0.3)
+    else:
+        assert "in memory is open in the process that started this one" in found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_fork_with_the_number_of_its_parent_is_charged_or_told(
+    on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a namespace of process numbers of its own."""
+    number = os.getpid()
+    with Budget(mu=1, path=tmp_path / "study.budget" if on_disk else None) as budget:
+        mine = open_mark.identity()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if not child:
+            code = 3
+            try:
+                monkeypatch.setattr(os, "getpid", lambda: number)
+                other = open_mark.identity() != mine and open_mark.marked() is not None
+                charge_open(0.4)
+                code = 1 if other else 5
+            except BudgetError as error:
+                code = 2 if "belongs to the process" in str(error) else 4
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == (1 if on_disk else 2)
+        assert budget.spent.mu == pytest.approx(0.4 if on_disk else 0.0)
+        assert open_mark.marked() is None
+
+
 def send(pool: ProcessPoolExecutor, mu: float) -> None:
     """A charge in a worker, by a function that every worker can find."""
     pool.submit(charged, None, Privacy(mu), Unit(), "f(x)", "").result(timeout=60)

@@ -246,7 +246,7 @@ def _pandas_cells(part: pd.Series[Any]) -> Sequence[Any] | npt.NDArray[Any]:
     if _held_by_arrow(dtype):
         return _cells(part.array.__arrow_array__().combine_chunks())
     if pd.api.types.is_float_dtype(dtype):
-        own = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
+        own: Any = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
         return list(part.to_numpy(dtype=own, na_value=np.nan))
     return part.to_numpy(object)
 
