@@ -5,6 +5,10 @@ file or folder, or a list of paths; a list of tables, or a function that returns
 anew each time; a Dask DataFrame. A source tells its size and the kinds of its columns, hands out its
 tables, and falls into parts that can be pickled and read elsewhere.
 
+Rows that are named twice would count twice, and be protected half as well as is said: files that are
+the same, by whatever names and links, and tables that are one object, are refused. (A copy cannot be told
+from other rows.)
+
 That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
 in them, may not: the texts of other libraries' errors quote cells, and are withheld.
 """
@@ -14,8 +18,10 @@ from __future__ import annotations
 import glob
 import inspect
 import os
+import posixpath
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -34,6 +40,7 @@ _PART_NUMBERS = 2**20
 _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
+_LISTS = (list, tuple, deque, ValuesView)
 ONE_SHOT = (
     "can be read once only, and a fit reads its rows several times. Give a list of tables, the "
     "path of a Parquet file or folder, or a function that starts afresh each time: "
@@ -73,8 +80,9 @@ def open_source(data: Any) -> Source | DaskPartitions:
         return ParquetFiles.found(data)
     if _is_dask(data):
         return DaskPartitions(data)
-    if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):
-        return Blocks(data.to_batches)  # a pyarrow Dataset
+    if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):  # a pyarrow Dataset
+        _refuse_same_files([f.path for f in data.get_fragments() if hasattr(f, "path")])
+        return Blocks(data.to_batches)
     if isinstance(data, Iterator):
         raise SchemaError(f"{called(data)} {ONE_SHOT}")
     if hasattr(data, "collect") and hasattr(data, "collect_schema"):
@@ -211,6 +219,10 @@ class Blocks:
         if isinstance(made, pd.DataFrame):
             yield made
             return
+        if isinstance(made, _LISTS) and len({id(block) for block in made}) < len(made):
+            raise SchemaError(
+                f"a table stands twice in the data{_TWICE} (Give a copy if you mean it.)"
+            )
         if is_arrow(made):
             import pyarrow as pa
 
@@ -279,7 +291,7 @@ class ParquetFiles:
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
         names = [name for path in paths for name in _named(os.fspath(path))]
-        at = names[0]
+        at, files = names[0], list[str]()
 
         def look() -> ParquetFiles:
             nonlocal at
@@ -291,6 +303,7 @@ class ParquetFiles:
                 parquet = [f for f in fragments if f.path.endswith((".parquet", ".parq", ".pq"))]
                 for fragment in parquet or fragments:
                     at, folders = fragment.path, _folders(fragment.path)
+                    files.append(at)
                     schema = fragment.physical_schema.remove_metadata()
                     schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders
                     for group in fragment.row_groups:
@@ -311,6 +324,7 @@ class ParquetFiles:
             )
         if not found.schemas:
             raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
+        _refuse_same_files(files)
         return found
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
@@ -408,6 +422,24 @@ def _named(path: str) -> list[str]:
     if not found:
         raise SchemaError(f"there is no file or folder '{path}'.")
     return found
+
+
+_TWICE = ": its rows would count twice, and be protected half as well as is said. Name it once."
+
+
+def _refuse_same_files(paths: Iterable[str]) -> None:
+    """Raise where a file is named twice: by equal paths, through folders or links."""
+    seen: dict[Any, str] = {}
+    for path in paths:
+        try:
+            about = os.stat(path)
+            same: Any = (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
+        except (OSError, ValueError):  # on another machine
+            same = posixpath.normpath(path)
+        if same in seen:
+            other = "" if seen[same] == path else f" (once as '{seen[same]}')"
+            raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
+        seen[same] = path
 
 
 def _folders(path: str) -> tuple[tuple[str, str], ...]:

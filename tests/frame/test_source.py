@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
+from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
 from dpstats.frame import Design, source
 from dpstats.frame.source import public_table
@@ -333,6 +336,59 @@ def test_files_of_a_list_are_read_one_after_another(tmp_path: Path) -> None:
     back = _ids(open_source([Path(path) for path in paths[::-1]]).tables(("id",)))
     assert (np.sort(back) == IDS).all()
     assert back[0] == 900
+
+
+_TWICE_NAMED: dict[str, Callable[[Path, str], Any]] = {
+    "path": lambda folder, one: [one, one],
+    "kinds of path": lambda folder, one: [one, Path(one)],
+    "folder and file": lambda folder, one: [folder, one],
+    "detour": lambda folder, one: [one, folder / ".." / folder.name / "0.parquet"],
+    "pattern": lambda folder, one: [str(folder / "*.parquet"), one],
+    "link": lambda folder, one: [one, _linked(os.symlink, one, folder)],
+    "link in a folder": lambda folder, one: _linked(os.symlink, one, folder).parent,
+    "hard link": lambda folder, one: [one, _linked(os.link, one, folder)],
+    "linked folder": lambda folder, one: [
+        folder,
+        _linked(os.symlink, str(folder), folder.parent / "x"),
+    ],
+    "dataset": lambda folder, one: pads.dataset([one, one]),
+    "tables": lambda folder, one: [FRAME, FRAME],
+    "tuple": lambda folder, one: (ARROW, FRAME, ARROW),
+    "values": lambda folder, one: {"a": FRAME, "b": FRAME}.values(),
+    "deque": lambda folder, one: deque([BLOCKS[0], BLOCKS[1], BLOCKS[0]]),
+    "function": lambda folder, one: lambda: [FRAME, FRAME],
+}
+
+
+def _linked(link: Any, one: str, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    link(one, folder / "linked.parquet")
+    return folder / "linked.parquet"
+
+
+@pytest.mark.parametrize("kind", _TWICE_NAMED)
+def test_rows_that_are_named_twice_are_refused(kind: str, tmp_path: Path) -> None:
+    """They would count twice, and be protected half as well as is said."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    one = _files(folder)[0]
+    with pytest.raises(SchemaError, match="stands twice in the data"):
+        open_source(_TWICE_NAMED[kind](folder, one)).size(lambda table: None, lambda rows: None)
+
+
+def test_a_fit_of_rows_that_are_named_twice_is_neither_read_nor_charged(tmp_path: Path) -> None:
+    FRAME.assign(y=FRAME.id).to_parquet(tmp_path / "a.parquet")
+    frame = FRAME.assign(y=FRAME.id)
+    for data in ([tmp_path / "a.parquet", tmp_path], [frame, frame]):
+        budget = Budget(mu=1)
+        with pytest.raises(SchemaError, match="Name it once"):
+            dp_lm("y ~ id", data, frame.head(50), mu=1, budget=budget)
+        assert budget.entries == ()
+
+
+def test_copies_and_other_views_are_other_tables() -> None:
+    data = open_source([FRAME, FRAME.copy(), FRAME.iloc[:10]])
+    assert data.size(lambda table: None, lambda rows: None) == 2 * N + 10
 
 
 def test_every_schema_of_a_folder_is_checked(tmp_path: Path) -> None:
