@@ -203,6 +203,11 @@ def naming(table: str) -> Iterator[None]:
     raise SchemaError(f"in {table}: {said}")
 
 
+def without_trace(error: BaseException) -> None:
+    """Forget the frames of an error: they hold totals without noise, and reporters show such values."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+
+
 def unheard(work: Callable[[], T]) -> T | None:
     """What ``work`` returns, or None whatever it raises: nothing of it is shown.
 

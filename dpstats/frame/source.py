@@ -6,8 +6,8 @@ anew each time; a Dask DataFrame. A source tells its size and the kinds of its c
 tables, and falls into parts that can be pickled and read elsewhere.
 
 Rows that are named twice would count twice, and be protected half as well as is said: files that are
-the same, by whatever names and links, and tables that are one object, are refused. (A copy cannot be told
-from other rows.)
+the same, by whatever names and links, and tables that are one object, are refused. (Copies cannot be
+told from other rows.)
 
 That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
 in them, may not: the texts of other libraries' errors quote cells, and are withheld.

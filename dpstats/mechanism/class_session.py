@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -114,10 +113,10 @@ class ClassSession(Session[ClassRows]):
         self._radius = sane(radius)
         super().__init__(ClassRows(source, whitening, centres, self._radius), total, noise)
 
-    @cached_property
+    @property
     def _totals(self) -> tuple[Integers, Integers]:
         """Exact sums and counts; private. One pass for a test and for what stands behind it."""
-        return self._rows.totals()
+        return self._once("totals", self._rows.totals)
 
     def sums(self, share: float) -> ClassSums:
         """Sums of features and counts, in one release.

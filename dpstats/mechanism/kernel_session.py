@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -197,10 +196,10 @@ class KernelSession(Session[KernelRows]):
         super().__init__(KernelRows(source, plan), total, noise)
         self._plan = plan
 
-    @cached_property
+    @property
     def _totals(self) -> tuple[Integers, Integers]:
         """Exact sums at the nodes; private. One pass for a test and for what stands behind it."""
-        return self._rows.totals()
+        return self._once("totals", self._rows.totals)
 
     def curve(self, share: float, features: Features) -> Curve:
         """Numerator and denominator of the whole curve.

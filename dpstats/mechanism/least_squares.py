@@ -189,7 +189,6 @@ class LeastSquaresSession(Session[LinearRows]):
         self._limits = limits
         self._whole = whole
         self._rows.cut(self._limits.radius)
-        self._sums: tuple[Integers, Integers] | None = None
 
     @property
     def _diameter(self) -> float:
@@ -197,10 +196,8 @@ class LeastSquaresSession(Session[LinearRows]):
 
     def _totals(self) -> tuple[Integers, Integers]:
         """Exact A and b in squared grid steps: |z| and |y| measured in R and B."""
-        if self._sums is None:
-            response = self._limits.response
-            self._sums = self._rows.gram_and_cross(response, whole=self._whole)
-        return self._sums
+        response, whole = self._limits.response, self._whole
+        return self._once("sums", lambda: self._rows.gram_and_cross(response, whole=whole))
 
     def _solved(self) -> tuple[Floats, float]:
         """The projected solution and lambda_min(A); private."""

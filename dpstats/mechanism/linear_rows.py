@@ -250,7 +250,8 @@ class LinearRows(Slabs[_Slab]):
         unit = size * self.grid.steps / 2.0**51
         whole = np.rint(anchor / unit)
         fitted: Floats = (whole @ slab.z) * (unit * step)
-        return slab.y - fitted
+        # every number below must be one: a row for which it is none has a fit of 0, by itself
+        return slab.y - np.where(np.isfinite(fitted), fitted, 0.0)
 
     @one_pass
     def score_counts(self, anchor: Floats, lowest: int, octaves: int) -> NDArray[np.object_]:

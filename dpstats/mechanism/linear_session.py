@@ -64,7 +64,6 @@ class LinearSession(Session[LinearRows]):
         prepared: ExactMatrix | None = None,
     ) -> None:
         super().__init__(LinearRows(source, whitening, shift, prepared), total, noise)
-        self._ahead: tuple[_Scores, Integers] | None = None
 
     def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
         """Where the lengths of the whitened rows lie."""
@@ -94,7 +93,7 @@ class LinearSession(Session[LinearRows]):
             total = self._rows.gram()
         else:
             total, counts = self._rows.gram_and_score_counts(*ahead)
-            self._ahead = _Scores.of(*ahead), counts
+            self._once(_Scores.of(*ahead), lambda: counts)
         return self._moments(what, total, radius, cost, papers=papers)
 
     def cross(self, share: float, response_clip: float) -> Release:
@@ -121,10 +120,8 @@ class LinearSession(Session[LinearRows]):
     ) -> LogHistogram:
         """Where the lengths of the scores z e lie, e the residual at ``anchor``."""
         cost = self._spend(share)
-        if self._ahead is not None and self._ahead[0] == _Scores.of(anchor, lowest, octaves):
-            counts = self._ahead[1]
-        else:
-            counts = self._rows.score_counts(anchor, lowest, octaves)
+        window = anchor, lowest, octaves
+        counts = self._once(_Scores.of(*window), lambda: self._rows.score_counts(*window))
         return self._histogram("histogram of score lengths", counts, lowest, octaves, cost)
 
     def score(self, share: float, anchor: Floats, clip: float, residual_clip: float) -> Score:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import unheard
+from dpstats.errors import unheard, without_trace
 from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.gaussian import Floats
 from dpstats.mechanism.noise import Noise
@@ -75,6 +75,23 @@ def tested_estimate(
     ``sensitivity`` is that at the target, and the smallest of any level, for which the lattice is made.
     An estimate that fails is replaced by zeros at level 0, where nothing is assumed of neighbours.
     """
+    try:
+        return _tested(data, estimate, safety, size, plan, sensitivity, cost, noise)
+    except BaseException as error:  # Ctrl-C among them
+        without_trace(error)
+        raise
+
+
+def _tested(
+    data: Any,
+    estimate: Callable[[Any], Any] | Floats,
+    safety: Callable[[Any], Any] | float,
+    size: int,
+    plan: ReleasePlan,
+    sensitivity: tuple[float, float],
+    cost: Privacy | ApproximatePrivacy,
+    noise: Noise,
+) -> Tested:
     value = evaluated(estimate, data, size)
     gamma = evaluated(safety, data, 1)
     safe = 0.0 if value is None or gamma is None else float(gamma[0])

@@ -12,12 +12,13 @@ with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure ones e
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpstats.errors import DPStatsError, PassError, PrivacyError, SchemaError
+from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
 from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
@@ -26,6 +27,7 @@ from dpstats.mechanism.ptr import ReleasePlan
 from dpstats.mechanism.scale import LogHistogram
 from dpstats.mechanism.slabs import Integers, Passes
 
+_T = TypeVar("_T")
 _Rows = TypeVar("_Rows", bound=Passes[Any])
 
 
@@ -68,6 +70,7 @@ class Session(Generic[_Rows]):
         self.releases: list[Release] = []
         self._rows = rows
         self._noise = noise
+        self._exact: dict[Hashable, Any] = {}
 
     @property
     def n(self) -> int:
@@ -82,12 +85,19 @@ class Session(Generic[_Rows]):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._exact.clear()
         self._rows.close()
-        if isinstance(error, DPStatsError | KeyboardInterrupt):
-            # the frames within hold totals without noise; debuggers and reporters show such values
-            error.__traceback__ = error.__context__ = None
+        if error is not None:
+            without_trace(error)
         if isinstance(error, PassError | PrivacyError | SchemaError):
             error.args = (f"{error} {self._spent_so_far()}",)
+
+    def _once(self, key: Hashable, read: Callable[[], _T]) -> _T:
+        """Exact totals that several releases share: read once, and forgotten when the call ends."""
+        if key not in self._exact:
+            self._exact[key] = read()
+        found: _T = self._exact[key]
+        return found
 
     def _spent_so_far(self) -> str:
         if not self.releases:

@@ -75,6 +75,26 @@ def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
         assert np.linalg.norm(a - b) <= sensitivity * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("entry", [1e160, 1e308, math.inf, math.nan])
+@pytest.mark.filterwarnings("error")
+def test_an_anchor_that_no_float_can_follow_moves_no_total_beyond_its_bound(entry: float) -> None:
+    """A fit that is no number would become an arbitrary integer."""
+    anchor, clip, radius = np.array([entry, -0.2, 0.1]), 1.5, 2.0
+    totals = []
+    for last in ([1e308, 0.0, 0.0, -1e308], [0.0, 3.0, 1.0, 1e308]):
+        with _session(last, True, joined=False) as s, np.errstate(all="ignore"):
+            s._rows.cut(radius)
+            counts = s._rows.score_counts(anchor, -8, 16)
+            sums = s._rows.score_sums(anchor, clip, 3.0, 2.5)
+            unit = (radius / s._rows.grid.steps) * (3.0 / s._rows.grid.steps)
+        totals.append((counts, sums.score, sums.squares))
+        assert 0 <= sum(counts) <= _N
+        assert float(np.linalg.norm(np.array(sums.score * unit, dtype=float))) <= _N * clip
+    one, two = totals
+    assert abs(one[0] - two[0]).sum() <= 2
+    assert float(np.linalg.norm(np.array((one[1] - two[1]) * unit, dtype=float))) <= 2 * clip
+
+
 def test_the_gram_sensitivity_is_attained() -> None:
     rows = [100.0, 0.0, 0.0, 0.0], [0.0, 100.0, 0.0, 0.0]
     found = []
