@@ -384,9 +384,11 @@ else:
 # (`eptr_lm`, `eptr_nw`, `eptr`) are rounded to a grid that is 10^7 times finer than their
 # sensitivity, which is widened by as much. Two data sets with the same sums release the same bits.
 #
-# zCDP, pure epsilon, and the statements of tests are exact for whole-number noise. Gaussian DP and
-# (epsilon, delta) are those of the continuous normal law, from which noise that spans a thousand
-# steps or more (here, mostly millions) differs by less than 1e-8 in probability.
+# zCDP and pure epsilon are exact for whole-number noise. Gaussian DP and (epsilon, delta) are those
+# of the continuous normal law. Noise never spans fewer than 65,536 steps (mostly many millions);
+# then both errors of any test between neighbours are those of the normal law to within 1e-8, for a
+# call that releases up to 500,000 numbers, vectors and chosen rounds included. The proof is in
+# `dpstats.mechanism.noise`.
 #
 # ## Known limits
 #

@@ -173,13 +173,13 @@ class Session(Generic[_Rows]):
         """Counts; a row is in ``memberships`` of them at most, and a replaced one moves twice as many.
 
         Each by one: l2 sensitivity sqrt(2 memberships), l1 sensitivity 2 memberships. For Gaussian
-        noise they are taken on a lattice of 2^-20, so that the noise spans thousands of its steps.
+        noise they are taken on a lattice of 2^-26, so that the noise spans millions of its steps.
         """
         if isinstance(cost, PurePrivacy):
             return self._record(
                 release_counts(what, counts, 2.0 * memberships, 1 / per, cost, self._noise)
             )
-        fine = 2**20
+        fine = 2**26
         unit = 1 / fine / per
         sensitivity = math.sqrt(2 * memberships) * fine
         return self._record(

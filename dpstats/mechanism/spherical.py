@@ -223,7 +223,7 @@ def exact_draw(ball: Ball, integers: Draw, laplace: Draw) -> NDArray[np.object_]
        every k of the ball the same probability exp(-q/2) / prod_j Z_j, where (Poisson summation)
        Z_j = sqrt(2 pi) r v_j (1 + 2 sum_(n>0) exp(-2 pi^2 n^2 r^2 v_j^2)).
 
-    Since r v_j >= r0 v_j >= 2^10, the bracket lies between 1 and 1 + exp(-10^7). So (r, k) has mass
+    Since r v_j >= r0 v_j >= 2^16, the bracket lies between 1 and 1 + exp(-10^7). So (r, k) has mass
     proportional to c_r exp(-a r) for r >= max(r0, level(k)), with 1 - q exp(-10^7) <= c_r <= 1: the
     power of r has gone. Were c_r = 1, summing over r would leave exp(-a max(r0, level(k))). As it
     is, tails of the sum from L and from L + M have a ratio of at most

@@ -74,12 +74,51 @@ def test_both_parities_are_as_likely(noise: Noise) -> None:
 
 def test_rounded_normals_are_the_discrete_law_up_to_what_is_said() -> None:
     # seeded noise; the two laws point by point, by formula: no draws
-    for sd in (SMALLEST_SD, 3.7 * SMALLEST_SD):
+    for sd in (2.0**10, 3.7 * 2.0**10):  # from 2^16 on this sum loses what it looks for
         k = np.arange(0.0, 12 * sd)
         discrete = np.exp(-(k**2) / (2 * sd**2)) / (math.sqrt(2 * math.pi) * sd)
         rounded = special.ndtr(-(k - 0.5) / sd) - special.ndtr(-(k + 0.5) / sd)
         distance = np.abs(discrete - rounded).sum() - np.abs(discrete - rounded)[0] / 2
         assert distance < 1 / (24 * sd**2)
+
+
+@pytest.mark.parametrize("sd", [8.0, 50.3, 2.0**10])
+def test_the_discrete_law_is_near_the_rounded_one_as_the_proof_says(sd: float) -> None:
+    """The inequalities of `noise` for one number, from masses that are summed, not approximated."""
+    k = np.arange(-math.floor(14 * sd), math.floor(14 * sd) + 1.0)
+    z, s = k / sd, 1 / (24 * sd**2)
+    density = np.exp(-(z**2) / 2)
+    discrete = density / density.sum()
+    # r_k by Gauss's rule, exact for polynomials of degree 79
+    u, weight = np.polynomial.legendre.leggauss(40)
+    shape = np.exp(-(u[:, None] ** 2) / (8 * sd**2)) * np.cosh(u[:, None] * z / (2 * sd))
+    r = weight @ shape / 2
+    rounded = r * density / (math.sqrt(2 * math.pi) * sd)
+    assert rounded.sum() == pytest.approx(1.0, abs=1e-12)
+    x = s * (z**2 - 1) - 1.8 * s**2 * z**2
+    assert (r >= 1 + x - 1e-15).all()
+    assert (np.log(r) >= -1.01 * s - 1e-15).all()
+    near = np.abs(z) <= sd / 5
+    assert (np.log(r)[near] <= 1.01 * s * z[near] ** 2 + 1e-15).all()
+    assert float(discrete @ np.log(discrete / rounded)) <= 4 * s**2 + 1e-15
+    assert np.abs(discrete - rounded).sum() / 2 <= math.sqrt(2) * s
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0, 8.0])
+def test_errors_at_the_floor_lie_within_1e_8_of_the_continuous_curve(mu: float) -> None:
+    """The errors of every test of one number, at the smallest noise that is ever drawn."""
+    sd = SMALLEST_SD
+    change = round(mu * sd)
+    k = np.arange(-math.floor(9 * sd), math.floor((9 + mu) * sd) + 1.0)
+    mass = np.exp(-(k**2) / (2 * sd**2))
+    mass /= mass.sum()
+    first = np.cumsum(mass[::-1])[::-1]  # P[X >= k]
+    below = np.concatenate([np.zeros(1), np.cumsum(mass)])
+    second = below[np.maximum(np.arange(len(k)) - change, 0)]  # P[X < k - change]
+    curve = special.ndtr(-special.ndtri(np.minimum(first, 1.0)) - change / sd)
+    assert np.max(curve - second) < 1e-8
+    for numbers in (1, 500_000):
+        assert math.sqrt(2 * numbers) / (24 * SMALLEST_SD**2) < 1e-8
 
 
 def test_secure_noise_is_wholly_integer_at_its_largest() -> None:

@@ -342,7 +342,7 @@ def test_masses_of_neighbours_differ_by_at_most_epsilon(
 def test_steps_are_short_floats_that_cover_the_sensitivity(weights: list[float]) -> None:
     rng = np.random.default_rng(17)
     for _ in range(30):
-        sensitivity, epsilon = float(2 ** rng.uniform(20, 30)), float(10 ** rng.uniform(-4, 2))
+        sensitivity, epsilon = float(2 ** rng.uniform(26, 36)), float(10 ** rng.uniform(-4, 2))
         ball = Ball.fitting(sensitivity, np.array(weights), epsilon, SMALLEST_SD)
         parts = math.floor(Fraction(ball.scale) * Fraction(epsilon))  # the M of the proof
         assert parts & (parts - 1) == 0
