@@ -74,7 +74,11 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("response", "family", "model"), SAME, ids=[str(f) for _, f, _ in SAME])
+@pytest.mark.parametrize(
+    ("response", "family", "model"),
+    SAME,
+    ids=[f if isinstance(f, str) else type(f).__name__ for _, f, _ in SAME],
+)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weights and offset"])
 def test_without_noise_it_is_statsmodels_glm(
     response: str, family: Any, model: Any, weighted: bool

@@ -390,6 +390,37 @@ else:
 # call that releases up to 500,000 numbers, vectors and chosen rounds included. The proof is in
 # `dpstats.mechanism.noise`.
 #
+# ## Who could see more
+#
+# The promise is about what a call releases: its result, everything that is printed, raised, warned of
+# or written, and the charge in the ledger. It is not about the machine on which the call runs. Who
+# can see what:
+#
+# - *Readers of results* see released numbers, the call, n, names and kinds of columns, and the public
+#   rows' part. This is what the promise is about.
+# - *The person at the keyboard* sees error messages too (made of public facts alone), a progress bar in
+#   twentieths, and **how long it takes**. Let nobody who must not see the rows time the calls.
+# - *The machine* (administrators, debuggers, core dumps, swap) has the rows in memory while a call
+#   runs and until that memory is used again: it is not wiped. Run calls where the rows may be.
+# - *Workers of an executor, and the network to them*, get their part of the rows, and send back
+#   **exact totals without noise**. They must be as private as the rows; between machines, encrypt.
+# - *Dask*: its scheduler holds exact totals, its logs the errors of its maker's own tasks, its
+#   folders spilled partitions. Keep all three as private as the rows.
+# - *Logs*: this package writes none. What others log (storage clients: paths and sizes) is theirs.
+# - *Temporary folders* hold a note that names the file of an open budget and its process; no rows.
+# - *The environment* holds `DPSTATS_OPEN_BUDGET`, the file of an open budget; no rows. Who may change
+#   it may leave calls uncharged.
+# - *The ledger* holds what was asked, what it cost and a label of the data. Who may write it, or put
+#   back an old copy, may spend twice.
+# - *Whoever chooses the calls* may have looked at the rows elsewhere. A formula, a filter or a public
+#   sample that was chosen so is outside the promise.
+#
+# **Time.** Rows of extreme size take longer, and so may tables of which many rows are so. The samplers
+# of whole-number noise are exact, not of constant time: they try until a try succeeds, and how
+# long that takes tells something of the size of the noise, and so of the total under it (Jin,
+# McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A service that runs calls for
+# others should answer at times that do not depend on the data, for example at the full minute.
+#
 # ## Known limits
 #
 # - Audits refute; they do not prove. The proofs are in the docstrings of `dpstats.mechanism`, next
@@ -399,5 +430,8 @@ else:
 # - The number of rows is public. Neighbours with one row more or less are not covered as such.
 # - `person=` does not follow rows through a Dask DataFrame; a Parquet path does.
 # - Dask logs the errors of its maker's own tasks: keep its logs as private as the rows.
-# - Time is not constant.
-# - No one outside the project has audited it yet.
+# - Time is not constant; see "Who could see more".
+# - Copies of a file or of a table cannot be told from other rows: each counts by itself. Equal
+#   paths, links and objects are refused.
+# - No one outside the project has audited it yet. Faults that were found and mended, and how to
+#   report one: SECURITY.md.
