@@ -1126,7 +1126,7 @@ def test_any_text_can_be_in_a_call_and_in_a_label(path: Path) -> None:
         ([], "list"),
         (None, "NoneType"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_labels_name_the_data_and_show_none_of_it(data: Any, label: str) -> None:
     assert label_of(data) == label
