@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytest.register_assert_rewrite("tests.report.snapshots")
+
 Silent = Callable[[Callable[[], Any]], Any]
 
 SECRETS = (918273.5, 1.0918273e308, 1.918273e-300)

@@ -12,7 +12,7 @@ from dpstats.report.glm import GlmPage, ratio_page, summary_page
 from dpstats.report.model import Diagnostic, print_page
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.result import Coefficients, limit_names
-from tests.report.snapshots import FORMS, last_looked_at, renew, written
+from tests.report.snapshots import FORMS, as_last_looked_at, renew
 
 BINOMIAL = GlmPage(
     call='dp_glm("affair ~ age + C(occ)", family = "binomial", mu = 1, method = "anchored")',
@@ -88,7 +88,7 @@ PAGES = {
 )
 def test_the_page_is_as_it_was_last_looked_at(name: str, form: str) -> None:
     """To renew: python -m tests.report.test_glm, then read the difference."""
-    assert written(PAGES[name][0], form) == last_looked_at(name, form)
+    as_last_looked_at(name, PAGES[name][0], form)
 
 
 @pytest.mark.parametrize(
