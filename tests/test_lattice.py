@@ -201,24 +201,53 @@ def test_every_released_value_of_secure_noise_is_an_integer_of_steps(name: str) 
     _check_grid(seen)
 
 
-_MOVES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "rows in another order": lambda data: data.sample(frac=1, random_state=5, ignore_index=True),
-    "the next floats up": lambda data: data.assign(
-        **{c: np.nextafter(data[c], np.inf) for c in ("x1", "x2", "y", "far")}
-    ),
-}
-
-
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("move", _MOVES)
-def test_data_with_the_same_totals_leave_no_trace_in_the_last_bits(name: str, move: str) -> None:
+def test_the_order_of_rows_leaves_no_trace(name: str) -> None:
+    moved = DATA.sample(frac=1, random_state=5, ignore_index=True)
     with watched() as seen:
         before = told(CALLS[name](DATA, seed=1))
     with watched() as again:
-        after = told(CALLS[name](_MOVES[move](DATA), seed=1))
-    # totals that agree are what most of these moves lead to: floats are rounded far more coarsely
+        after = told(CALLS[name](moved, seed=1))
     assert same_releases(seen, again)
     assert before == after
+
+
+def _neighbours() -> Iterator[pd.DataFrame]:
+    """The table with the next floats in place of its own: all up, all down, then at random."""
+    rng = np.random.default_rng(6)
+    random = (rng.choice([-np.inf, np.inf], _N) for _ in range(6))
+    for towards in (np.inf, -np.inf, *random):
+        columns = ("x1", "x2", "y", "far")
+        yield DATA.assign(**{c: np.nextafter(DATA[c], towards) for c in columns})
+
+
+def _check_parting(one: Watch, two: Watch) -> None:
+    """Totals part, if they do, by steps of a row: a release before is the same, and its grid too."""
+    for (a, unit), (b, other), release in zip(one.whole, two.whole, one.releases, strict=False):
+        assert unit == other
+        if bits(a) != bits(b):
+            assert max(map(abs, (a - b).ravel().tolist())) * unit < 1e-9 * release.noise_sd
+            return
+    raise AssertionError("coins differ, or releases without totals")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_data_with_the_same_totals_leave_no_trace_in_the_last_bits(name: str) -> None:
+    """Floats are rounded far more coarsely than moved, so that totals agree in most moves.
+
+    Where a row happens to lie between two steps, which differs between processors, they agree in
+    about half.
+    """
+    with watched() as seen:
+        before = told(CALLS[name](DATA, seed=1))
+    for moved in _neighbours():
+        with watched() as again:
+            after = told(CALLS[name](moved, seed=1))
+        if same_releases(seen, again):
+            assert before == after
+            return
+        _check_parting(seen, again)
+    raise AssertionError("totals part in every move")
 
 
 @pytest.mark.parametrize("other", OTHERS)
