@@ -17,8 +17,8 @@ def symmetric_power(matrix: Floats, power: float) -> Floats:
 
     Examples
     --------
-    >>> symmetric_power(np.diag([4.0, 9.0]), -0.5).round(4).tolist()
-    [[0.5, 0.0], [0.0, 0.3333]]
+    >>> np.allclose(symmetric_power(np.diag([4.0, 9.0]), -0.5), np.diag([1 / 2, 1 / 3]))
+    True
     """
     values, vectors = np.linalg.eigh(matrix)
     result: Floats = (vectors * values**power) @ vectors.T
@@ -50,8 +50,8 @@ def equilibrated_whitening(moment: Floats) -> Whitening:
     Examples
     --------
     >>> w = equilibrated_whitening(np.array([[4.0, 1.0], [1.0, 9.0]]))
-    >>> (w.root @ w.back).round(10).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    >>> np.allclose(w.root @ w.back, np.eye(2))
+    True
     """
     size = np.sqrt(np.diag(moment))
     shape = moment / np.outer(size, size)
@@ -64,8 +64,8 @@ def equilibrated_inverse(moment: Floats) -> Floats:
 
     Examples
     --------
-    >>> np.diag(equilibrated_inverse(np.diag([1.0, 4e-40]))).tolist()
-    [1.0, 2.5e+39]
+    >>> [f"{v:.6g}" for v in np.diag(equilibrated_inverse(np.diag([1.0, 4e-40])))]
+    ['1', '2.5e+39']
     """
     scale = np.sqrt(np.diag(moment))
     scale = np.where(scale > 0, scale, 1.0)
@@ -107,8 +107,8 @@ def floored(matrix: Floats, floor: float) -> Floats:
 
     Examples
     --------
-    >>> floored(np.diag([2.0, -1.0]), 0.5).round(4).tolist()
-    [[2.0, 0.0], [0.0, 0.5]]
+    >>> np.allclose(floored(np.diag([2.0, -1.0]), 0.5), np.diag([2.0, 0.5]))
+    True
     """
     values, vectors = np.linalg.eigh(matrix)
     result: Floats = (vectors * np.maximum(values, floor)) @ vectors.T
@@ -203,8 +203,9 @@ def shrink_second_moment(
 
     Examples
     --------
-    >>> shrink_second_moment(np.diag([1.5, 0.5]), sd=1e-6).used.round(4).tolist()
-    [[1.5, 0.0], [0.0, 0.5]]
+    >>> released = np.diag([1.5, 0.5])
+    >>> np.allclose(shrink_second_moment(released, sd=1e-6).used, released)
+    True
     """
     d = released.shape[0]
     level = float(np.trace(released)) / d

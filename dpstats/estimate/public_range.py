@@ -84,7 +84,7 @@ def mean_shift(gamma: float) -> float:
 
     Examples
     --------
-    >>> round(mean_shift(0.6826894921), 6)
+    >>> round(mean_shift(0.6826894921), 5)
     2.0
     """
     return 2 * float(stats.norm.ppf((1 + gamma) / 2)) if gamma > 0 else 0.0

@@ -76,8 +76,8 @@ def score_diameter(d: int, radius: float, response: float, coef: float) -> float
 
     Examples
     --------
-    >>> round(score_diameter(2, 1.0, 1.0, 1.0), 9), score_diameter(1, 1.0, 1.0, 1.0)
-    (2.598076211, 2.25)
+    >>> round(score_diameter(2, 1.0, 1.0, 1.0), 5), score_diameter(1, 1.0, 1.0, 1.0)
+    (2.59808, 2.25)
     """
     a, b = radius * coef, response
     if d == 1:
