@@ -31,7 +31,7 @@ def test_sizes_of_columns_and_response():
     assert sizes["x"] == sizes["x:g[T.b]"] == 3
     assert sizes["I(x * t)"] == 30
     assert sizes["k"] == 5
-    assert sizes["exp(z)"] == np.exp(2)
+    assert sizes["exp(z)"] == pytest.approx(np.exp(2), rel=1e-14)
 
 
 def test_the_offset_widens_the_response():
