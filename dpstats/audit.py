@@ -8,7 +8,7 @@ own, and nothing here protects: audits are for test data. `worst_neighbours` loo
 >>> noise = np.random.default_rng(1)
 >>> data, other = np.zeros(20), np.append(np.zeros(19), 1.0)
 >>> def leaky(rows):  # the sensitivity of this mean is 1/20; mu = 1 would need as much noise
-...     return rows.mean() + noise.normal(scale=1 / 60)
+...     return round(rows.mean() + noise.normal(scale=1 / 60), 6)
 >>> found = audit(leaky, (data, other), mu=1, trials=4000)
 >>> found.refuted, 2 < found.mu < 3
 (True, True)
@@ -16,42 +16,38 @@ own, and nothing here protects: audits are for test data. `worst_neighbours` loo
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpstats.audit_claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
 from dpstats.audit_neighbours import worst_neighbours
-from dpstats.audit_outcomes import NO_REPLY, columns_of, draw, matrix_of
+from dpstats.audit_runs import Columns, Run, draw, same_to_the_bit, turns
 from dpstats.charge import require_no_budget
-from dpstats.errors import ArgumentError, PrivacyError, number, shown, whole
+from dpstats.errors import ArgumentError
 from dpstats.estimate.attack import (
     Event,
     Floats,
     Objective,
     choose_events,
     epsilon_given_away,
-    learn_scores,
     lower_limit,
     mu_given_away,
     thresholds,
     upper_limit,
 )
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.mechanism.tradeoff import Allowed, Claim
-from dpstats.report.audit import AuditPage, audit_page, plot_audit, total_of
+from dpstats.report.audit import AuditPage, audit_page, plot_audit
 from dpstats.report.table import Page
 
 __all__ = ["Audit", "AuditPoint", "audit", "worst_neighbours"]
 
-_FEWEST = 40
 _LEARN, _CHOOSE = 0.15, 0.3  # parts of the runs; the rest is counted
-_DELTA = 1e-5
 _SIDES = ("data", "other")
 
 
@@ -135,6 +131,7 @@ class Audit:
     notes: tuple[str, ...]
     _table: pd.DataFrame = field(repr=False)
     _allowed: Allowed | None = field(repr=False)
+    _unseen: tuple[str, ...] = field(default=(), repr=False)
 
     def table(self) -> pd.DataFrame:
         """Rates along all thresholds of the score that decided.
@@ -167,6 +164,7 @@ class Audit:
                 self.points,
                 self.notes,
                 self.reach,
+                self._unseen,
             )
         )
 
@@ -205,7 +203,9 @@ def audit(
         a number, an array, a Series, DataFrame, list, tuple or dict of numbers, None or NaN ("no reply",
         an outcome of its own), or a result of the package, of which `coef()` or `mean`, `value`,
         `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are looked at, as far as it has
-        them, and whether there was a reply. Its errors are passed on.
+        them, and whether there was a reply. Besides numbers, what they are counts: last digits, the
+        sign of zero, types, the order of keys and labels, and all that an instance of a class holds,
+        private or not. Its errors are passed on.
     neighbours : (data, other)
         Two data sets that differ in one row (or person, or whatever the claim protects). That is not
         checked: an audit of data sets that differ in more refutes nothing. See `worst_neighbours`.
@@ -218,8 +218,9 @@ def audit(
     delta : float, optional
         At which the lower bound of epsilon is given; the claim's own, if it has one, or 1e-5.
     trials : int
-        Runs in all, half of them on either data set; 40 or more. Some thousands tell noise that is a
-        third too small; a fit of ten milliseconds then takes a minute.
+        Runs in all, half of them on either data set; 40 or more. 55 % are counted, the others find out
+        what to count. Some thousands tell noise that is a third too small; a fit of ten milliseconds
+        then takes a minute.
     confidence : float
         Of everything that is reported, together.
     statistic : function, optional
@@ -252,50 +253,72 @@ def audit(
     the released value alone, this is a statement on the release: post-processing never gives away
     more. A bad score costs power, never validity.
 
+    *Last digits.* Real numbers can be private where floats are not. ``0.0 + noise`` has bits that
+    ``1.0 + noise`` cannot have, and an audit of noise that is added to floats is right to refute it:
+    noise should be added to integers, or the sum be rounded to a grid that does not depend on the data.
+    ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits.
+
     *What an audit cannot do.* Not refuted is not proved. Another pair of data sets, another statistic,
     or more runs may give away more; rare events (a delta of 1e-9) are out of reach of any number of
-    runs.
+    runs. The page ends with what was not looked at.
 
     Examples
     --------
     >>> import numpy as np
     >>> noise = np.random.default_rng(1)
     >>> def mean(rows):
-    ...     return np.clip(rows, 0, 1).mean() + noise.laplace(scale=1 / 20)
+    ...     return round(np.clip(rows, 0, 1).mean() + noise.laplace(scale=1 / 20), 6)
     >>> found = audit(mean, (np.zeros(20), np.append(np.zeros(19), 1.0)), epsilon=1, trials=8000)
     >>> found.refuted, 0.6 < found.epsilon <= 1
     (False, True)
     >>> print(found.summary().to_text().splitlines()[1])
     Claim:      epsilon = 1 (pure)
+
+    Without the rounding the last bits of the sum tell whether 0 or 1 / 20 was added to the noise:
+
+    >>> def naive(mean):
+    ...     return mean + noise.laplace(scale=1 / 20)
+    >>> audit(naive, (0.0, 1 / 20), epsilon=1, trials=8000).refuted
+    True
     """
     require_no_budget()
-    first, second = _pair(neighbours)
-    _check(release, statistic, trials, confidence)
-    claim = _claim_of(claim, mu, rho, epsilon, delta)
+    first, second = pair_of(neighbours)
+    check_audit(release, statistic, trials, confidence)
+    claim = claim_of(claim, mu, rho, epsilon, delta)
     outcome: Any = None
-    runs: tuple[list[Any], list[Any]] = ([], [])
-    for _ in range(trials // 2):  # in turn, so that a release that drifts drifts on both
-        for side, data in zip(runs, (first, second), strict=True):
-            outcome, numbers = draw(release, data, statistic)
-            side.append(numbers)
+    runs: tuple[list[Run], list[Run]] = ([], [])
+    for order in turns(trials // 2):  # pair by pair: a release that drifts drifts on both
+        for side in order:
+            outcome, run = draw(release, (first, second)[side], statistic)
+            runs[side].append(run)
             if claim is None:
-                claim = _own_claim(outcome)
+                claim = own_claim(outcome)
     learn, choose = (round(part * (trials // 2)) for part in (_LEARN, _LEARN + _CHOOSE))
-    columns = columns_of([one for side in runs for one in side[:choose]])
-    tables = [matrix_of(side, columns) for side in runs]
-    if _all_same(tables) and getattr(getattr(outcome, "privacy", None), "seeded", False):
+    columns = Columns.of([one for side in runs for one in side[:choose]])
+    tables = [columns.table(side) for side in runs]
+    if all(map(same_to_the_bit, tables)) and getattr(
+        getattr(outcome, "privacy", None), "seeded", False
+    ):
         raise ArgumentError(
             "release has a fixed seed: every run returned the same. Leave seed= out, or let it change "
             "from call to call."
         )
-    return _audit_of(tables, learn, choose, columns, claim, _delta_of(claim, delta), confidence)
+    found = _audit_of(tables, learn, choose, columns, claim, delta_of(claim, delta), confidence)
+    rarest = float(upper_limit(0, found.points[0].runs, (1 - confidence) / (2 * len(found.points))))
+    unseen = columns.unseen(
+        np.vstack([x[:learn] for x in tables]),
+        [one.form for side in runs for one in side],
+        statistic is not None,
+        rarest,
+    )
+    return replace(found, _unseen=unseen)
 
 
 def _audit_of(
     tables: list[Floats],
     learn: int,
     choose: int,
-    columns: Sequence[str],
+    columns: Columns,
     claim: Any,
     delta: float,
     confidence: float,
@@ -303,10 +326,9 @@ def _audit_of(
     """From runs on either data set: the first to learn scores, the next to choose, the last to count."""
     learnt = [x[:learn] for x in tables]
     counted = [x[choose:] for x in tables]
-    names = ["missing (None or NaN)" if name == NO_REPLY else name for name in columns]
-    scores = learn_scores(learnt[0], learnt[1], names)
+    scores = columns.scores(learnt[0], learnt[1])
     allowed = None if claim is None else Allowed.of(claim)
-    objectives: dict[str, Objective] = {} if allowed is None else {"claim": _evidence(allowed)}
+    objectives: dict[str, Objective] = {} if allowed is None else {"claim": evidence(allowed)}
     objectives["mu"] = mu_given_away
     objectives["epsilon"] = lambda power, alpha: epsilon_given_away(power, alpha, delta)
     failure = (1 - confidence) / (2 * len(objectives))
@@ -337,7 +359,7 @@ def _audit_of(
         trials=2 * len(tables[0]),
         confidence=confidence,
         points=points,
-        notes=_notes(tables),
+        notes=_notes(tables, served[0][0]),
         _table=_along(served[0][0], [x[:choose] for x in tables], counted, delta, confidence),
         _allowed=allowed,
     )
@@ -393,100 +415,20 @@ def _along(
     )
 
 
-def _notes(tables: Sequence[Floats]) -> tuple[str, ...]:
-    if not _all_same(tables):
-        return ()
-    return (
-        "on either data set every run returned the same. If that is because of a fixed seed, the runs "
-        "are not independent and nothing here holds, the verdict above least of all: let the seed "
-        "change from call to call. (If there is no noise at all, it holds.)",
-    )
-
-
-def _all_same(tables: Sequence[Floats]) -> bool:
-    """Whether on either side no run differs from another."""
-    return all(np.array_equal(x, np.broadcast_to(x[0], x.shape), equal_nan=True) for x in tables)
-
-
-# --- arguments ---------------------------------------------------------------------------------------
-
-
-def _pair(neighbours: Any) -> tuple[Any, Any]:
-    if not (isinstance(neighbours, tuple | list) and len(neighbours) == 2):
-        raise ArgumentError(
-            "neighbours must be a pair (data, other): two data sets that differ in one row."
+def _notes(tables: Sequence[Floats], deciding: Event) -> tuple[str, ...]:
+    if all(map(same_to_the_bit, tables)):
+        return (
+            "on either data set every run returned the same. If that is because of a fixed seed, the "
+            "runs are not independent and nothing here holds, the verdict above least of all: let the "
+            "seed change from call to call. (If there is no noise at all, it holds.)",
         )
-    return neighbours[0], neighbours[1]
-
-
-def _check(release: Any, statistic: Any, trials: Any, confidence: Any) -> None:
-    if not callable(release):
-        raise ArgumentError("release must be a function of a data set; each call is one run.")
-    if statistic is not None and not callable(statistic):
-        raise ArgumentError("statistic must be a function of what release returns.")
-    if whole(trials, _FEWEST) is None:
-        raise ArgumentError(
-            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each "
-            "of the two data sets. Below some hundreds an audit finds gross mistakes alone."
+    if deciding.score.digits:
+        return (
+            "it is the last digits that tell the data sets apart. Noise that is added to floats leaves "
+            "such traces; noise that is added to integers does not. To see what the values give away "
+            "without their last digits, round them: statistic=lambda value: round(value, 6).",
         )
-    if not isinstance(confidence, float | np.floating) or not 0.5 <= confidence < 1:
-        raise ArgumentError(f"confidence must lie in [0.5, 1), not {shown(confidence)}.")
-
-
-def _claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
-    """The claim that the arguments make, or None."""
-    said = {"claim": claim, "mu": mu, "rho": rho, "epsilon": epsilon}
-    given = [name for name, value in said.items() if value is not None]
-    if len(given) > 1:
-        raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
-    beyond = number(delta)
-    if delta is not None and (beyond is None or not 0 <= beyond < 1):
-        raise PrivacyError(f"delta must lie in [0, 1), not {shown(delta)}.")
-    if claim is not None:
-        if not callable(getattr(claim, "delta", None)):
-            raise PrivacyError(
-                "claim must have a method delta(epsilon), such as fit.privacy; or say mu= or epsilon=."
-            )
-        return claim
-    for name, value in (("mu", mu), ("rho", rho), ("epsilon", epsilon)):
-        size = number(value)
-        if value is not None and (size is None or not 0 <= size < math.inf):
-            raise PrivacyError(f"{name} must be a finite number >= 0, not {shown(value)}.")
-    if mu is not None or rho is not None:
-        return Privacy(float(mu) if mu is not None else math.sqrt(2 * float(rho)))
-    if epsilon is None:
-        return None
-    # not the Gaussian through that point: that would claim more
-    return (
-        ApproximatePrivacy(float(epsilon), float(delta)) if delta else PurePrivacy(float(epsilon))
-    )
-
-
-def _own_claim(outcome: Any) -> Any:
-    """The privacy that a result states of itself, or None."""
-    stated = getattr(outcome, "privacy", None)
-    return stated if callable(getattr(stated, "delta", None)) else None
-
-
-def _delta_of(claim: Any, delta: float | None) -> float:
-    """Where epsilon is bounded: as asked, or where the claim itself is made."""
-    if delta is not None:
-        return float(delta)
-    total = total_of(claim)
-    if isinstance(total, PurePrivacy):
-        return 0.0
-    if isinstance(total, ApproximatePrivacy):
-        return total.slack
-    return float(getattr(claim, "shown_delta", _DELTA))
-
-
-def _evidence(allowed: Allowed) -> Objective:
-    """By how much, in probits, an event does more than a claim allows."""
-
-    def margin(power: Floats, alpha: Floats) -> Floats:
-        return mu_given_away(power, np.minimum(allowed.powers(alpha), 1.0))
-
-    return margin
+    return ()
 
 
 # `dpstats.audit` is the module and is also called as the function, so that dpstats.audit(...) and

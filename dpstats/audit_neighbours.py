@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.audit_outcomes import Numbers, columns_of, draw, matrix_of
+from dpstats.audit_runs import Columns, Run, draw
 from dpstats.charge import require_no_budget
 from dpstats.errors import ArgumentError, items, shown, whole
-from dpstats.estimate.attack import Floats, distance, learn_scores
+from dpstats.estimate.attack import Floats, distance
 
 _HUGE = 1e6  # ranges of a column
 _ROWS = 3
@@ -301,9 +301,9 @@ def worst_neighbours(
     return data, worst
 
 
-def _distance(before: list[Numbers], after: list[Numbers]) -> float:
+def _distance(before: list[Run], after: list[Run]) -> float:
     """How clearly runs differ: learnt on every other one, seen on the rest."""
-    columns = columns_of(before[::2] + after[::2])
-    first, second = matrix_of(before, columns), matrix_of(after, columns)
-    scores = learn_scores(first[::2], second[::2], columns)
+    columns = Columns.of(before[::2] + after[::2])
+    first, second = columns.table(before), columns.table(after)
+    scores = columns.scores(first[::2], second[::2])
     return distance(scores, first[1::2], second[1::2])

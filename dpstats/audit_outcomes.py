@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,11 +150,3 @@ def _items(outcome: Numbers) -> Iterator[tuple[str, float]]:
         yield from ((f"[{j}]", float(value)) for j, value in enumerate(outcome))
     elif outcome is not None:
         yield from outcome.items()
-
-
-def draw(
-    release: Callable[[Any], Any], data: Any, statistic: Callable[[Any], Any] | None
-) -> tuple[Any, Numbers]:
-    """One run: what was returned, and its numbers."""
-    outcome = release(data)
-    return outcome, numbers_of(outcome if statistic is None else statistic(outcome))

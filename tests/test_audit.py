@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import struct
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,9 @@ import pytest
 import dpstats
 from dpstats import dp_lm, dp_mean
 from dpstats.audit import Audit, audit, worst_neighbours
+from dpstats.audit_forms import form_of
 from dpstats.audit_outcomes import columns_of, matrix_of, numbers_of
+from dpstats.audit_runs import turns
 from dpstats.errors import ArgumentError, DPStatsError, PlanWarning, PrivacyError
 from dpstats.estimate.attack import (
     choose_events,
@@ -33,6 +37,7 @@ from dpstats.estimate.attack import (
     mu_given_away,
     upper_limit,
 )
+from dpstats.estimate.digits import learn_digit_scores
 from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.report.privacy import PrivacyStatement
 
@@ -40,10 +45,19 @@ _SURE = 1 - 1e-7
 
 
 def _plus(law: Callable[[np.random.Generator, int], Any], seed: int = 1) -> Callable[[Any], Any]:
-    """Adds a fresh draw to the data on every call; drawn in blocks, to be fast."""
+    """Adds a fresh draw to the data on every call; drawn in blocks, to be fast.
+
+    Rounded to multiples of 2**-30: the last bits of a sum of floats would tell what was added.
+    """
     state = np.random.Generator(np.random.PCG64(seed))
     draws = itertools.chain.from_iterable(law(state, 4096) for _ in itertools.count())
-    return lambda data: data + next(draws)
+
+    def release(data: Any) -> Any:
+        total = (data + next(draws)) * 2**30
+        rounded = np.rint(total) if isinstance(total, np.ndarray) else float(round(total))
+        return rounded / 2**30
+
+    return release
 
 
 def _gaussian(sd: float = 1.0, seed: int = 1) -> Callable[[Any], Any]:
@@ -425,6 +439,248 @@ def test_a_result_without_a_reply_is_known_as_such() -> None:
     assert numbers_of(Result(True, 2.0)) == {"value": 2.0, "no reply": 0.0}
     assert numbers_of(Result(False, None)) == {"no reply": 1.0}
     assert numbers_of([Result(False, 1.0)]) == {"[0].value": 1.0, "[0].no reply": 1.0}
+
+
+# --- last digits, kinds, orders and attributes -----------------------------------------------------
+
+
+def _bit(value: float, bit: int, place: int = 0) -> float:
+    """A float whose bit in this place, counted from the last, is as given."""
+    (whole,) = struct.unpack("<q", struct.pack("<d", value))
+    return float(struct.unpack("<d", struct.pack("<q", (whole & ~(1 << place)) | bit << place))[0])
+
+
+class _Result:
+    """Coefficients that are shown, and something besides."""
+
+    def __init__(self, value: float, hidden: Any) -> None:
+        self.value, self._hidden = value, hidden
+
+    def coef(self) -> dict[str, float]:
+        return {"a": self.value}
+
+
+class _Slotted(_Result):
+    __slots__ = ("__inside",)
+
+    def __init__(self, value: float, inside: Any) -> None:
+        super().__init__(value, 0)
+        self.__inside = inside
+
+
+_Noise = Callable[[], int]  # integers with a standard deviation of 1000
+
+# what is returned where the private bit is b, and what the page must say of the event
+_LEAKS: dict[str, tuple[Callable[[_Noise, int], Any], str]] = {
+    "last bit": (lambda z, b: _bit(z() / 999, b), "last bit of value"),
+    "third bit": (lambda z, b: _bit(z() / 999, b, 2), "bit 3 from the last of value"),
+    "last bit of a float32": (
+        lambda z, b: _bit(float(np.float32(z() / 999)), b, 29),
+        "last bit of value",
+    ),
+    "last bit of one of eight": (
+        lambda z, b: np.array([_bit(z() / 999, b if j == 5 else z() % 2) for j in range(8)]),
+        "last bit of [5]",
+    ),
+    "two last bits together": (
+        lambda z, b: (lambda r: [_bit(z() / 999, r), _bit(z() / 999, r ^ b)])(z() % 2),
+        "parity of all last bits",
+    ),
+    "parity": (lambda z, b: 2 * z() + b, "parity of value"),
+    "parity of a float": (lambda z, b: float(2 * z() + b), "parity of value"),
+    "parity beyond the floats": (
+        lambda z, b: 2**80 + 2 * z() + b,
+        "parity of last digits of value",
+    ),
+    "parity of cents": (lambda z, b: (2 * z() + b) / 100, "parity of value in steps of 0.01"),
+    "parity of odd steps": (lambda z, b: (2 * z() + b) * 0.0123456789, "parity of value in steps"),
+    "remainder": (lambda z, b: 3 * z() + b, "value modulo 3"),
+    "sign of zero": (lambda z, b: -0.0 if b else 0.0, "sign of zero in value"),
+    "sign of some zeros": (
+        lambda z, b: float(max(z(), 0)) or (-0.0 if b else 0.0),
+        "sign of zero in value",
+    ),
+    "sign of NaN": (lambda z, b: -math.nan if b else math.nan, "sign of zero in value"),
+    "None and NaN": (lambda z, b: None if b else math.nan, "type of value"),
+    "int and float": (lambda z, b: z() if b else float(z()), "type of value"),
+    "float and its kind": (lambda z, b: np.float64(z()) if b else float(z()), "type of value"),
+    "kind of array": (lambda z, b: np.array([z()], dtype=float if b else int), "layout of value"),
+    "order of a dict": (
+        lambda z, b: dict((("a", z()), ("b", z()))[:: -1 if b else 1]),
+        "order of value",
+    ),
+    "attribute": (lambda z, b: _Result(z(), b), "._hidden"),
+    "noisy attribute": (lambda z, b: _Result(z(), 3 * b + z() / 1000), "._hidden"),
+    "text inside an attribute": (lambda z, b: _Result(z(), {"k": ["", f"{b}"]}), "._hidden[k][1]"),
+    "slot": (lambda z, b: _Slotted(z(), b), ".__inside"),
+    "attribute of a number": (
+        lambda z, b: (
+            type("Number", (float,), {"more": 0, "__init__": lambda s, v: None})(z())
+            if b
+            else float(z())
+        ),
+        "type of value",
+    ),
+    "exact value": (lambda z, b: 0.5 if z() > 0 else z() + 0.25 * b, "value"),
+}
+
+
+_LARGE = {"last bit", "parity", "sign of zero"}
+
+
+def _integers(seed: int = 1) -> _Noise:
+    """Noise of standard deviation 1000, rounded to integers."""
+    state = np.random.Generator(np.random.PCG64(seed))
+    draws = itertools.chain.from_iterable(
+        np.rint(state.normal(scale=1000, size=4096)).astype(int).tolist() for _ in itertools.count()
+    )
+    return lambda: int(next(draws))
+
+
+@pytest.mark.parametrize("name", _LEAKS)
+def test_what_real_numbers_do_not_show_is_seen(name: str) -> None:
+    # all of these tell the private bit without fail, or nearly; a miss has probability below 1e-60
+    leak, words = _LEAKS[name]
+    noise, trials = _integers(), 10_000 if name in _LARGE else 2000
+    found = audit(lambda bit: leak(noise, bit), (0, 1), mu=1, trials=trials)
+    assert found.refuted
+    assert found.mu > 2
+    assert any(words in point.event for point in found.points)
+
+
+def test_labels_and_attributes_of_tables_are_seen() -> None:
+    def release(bit: int) -> pd.DataFrame:
+        table = pd.DataFrame({"a": [1.0], "b": [2.0]})
+        table.attrs["more"] = bit
+        return table
+
+    found = audit(release, (0, 1), mu=1, trials=200)
+    assert found.refuted
+    assert ".attrs[more]" in found.points[0].event
+    order = audit(lambda b: pd.Series([1, 1], ["ab"[b], "ba"[b]]), (0, 1), mu=1, trials=200)
+    assert "order of value" in order.points[0].event
+
+
+@pytest.mark.parametrize("law", ["laplace", "normal"])
+def test_naive_noise_of_floats_is_refuted_by_its_spacing(law: str) -> None:
+    # close to zero 0.0 + noise has bits that 1.0 + noise cannot have: in 10 % of the runs or more
+    state = np.random.Generator(np.random.PCG64(3))
+    noise = getattr(state, law)
+    claim: dict[str, Any] = {"epsilon": 1.0} if law == "laplace" else {"mu": 1.0}
+    found = audit(lambda data: data + noise(), (0.0, 1.0), **claim, trials=10_000)
+    assert found.refuted
+    assert "spacing of value" in found.points[0].event
+    assert "last digits" in found.notes[0]
+    assert "statistic=lambda value: round(value, 6)" in " ".join(repr(found).split())
+    rounded = audit(
+        lambda data: data + noise(),
+        (0.0, 1.0),
+        **claim,
+        trials=10_000,
+        confidence=_SURE,
+        statistic=lambda value: round(value, 6),
+    )
+    assert not rounded.refuted
+    assert not rounded.notes
+    assert "whatever statistic= leaves out" in " ".join(repr(rounded).split())
+
+
+def _either(noise: _Noise, bit: int) -> int:
+    """Says the truth with probability e / (1 + e), but for what a grid of integers loses."""
+    return bit if noise() > -616.2 else 1 - bit  # Phi(0.6162) = 0.7311 = e / (1 + e)
+
+
+# the law of z / 1000 is that of rounded Gaussian noise, so that a shift by 1000 is mu = 1 exactly
+_EXACT: dict[str, Callable[[_Noise, int], Any]] = {
+    "integer": lambda z, b: z() + 1000 * b,
+    "float on a grid": lambda z, b: (z() + 1000 * b) / 1024,
+    "cents": lambda z, b: (z() + 1000 * b) / 100,
+    "several": lambda z, b: np.array([z(), z() + 1000 * b, 0]),
+    "beyond the floats": lambda z, b: 2**70 + z() + 1000 * b,
+    "dict": lambda z, b: {"a": z() + 1000 * b, "b": [None, -0.0, True]},
+    "object": lambda z, b: _Result(z() + 1000 * b, {"seen": [1, None, "word"], "at": 2.5}),
+    "kinds, at random": lambda z, b: (0.0, -0.0, None, 1)[2 * (z() % 2) + _either(z, b)],
+    "order, at random": lambda z, b: dict(((0, z()), (1, z()))[:: 2 * _either(z, b) - 1]),
+    "parity, at random": lambda z, b: 2 * z() + _either(z, b),
+}
+
+
+def test_exact_mechanisms_stand() -> None:
+    # 100 audits of exact claims, each wrong with probability 0.01 at most; 10 wrong ones: below 1e-7
+    refuted = []
+    for seed, (name, release) in itertools.product(range(10), _EXACT.items()):
+        noise = _integers(seed)
+        claim: dict[str, Any] = {"epsilon": 1.0001} if "random" in name else {"mu": 1.0}
+        found = audit(lambda b, z=noise, r=release: r(z, b), (0, 1), **claim, trials=400)
+        refuted += [name] if found.refuted else []
+    assert len(refuted) < 10
+
+
+def test_what_counts_the_calls_tells_nothing() -> None:
+    serial = itertools.count()
+    found = audit(lambda data: _Result(0.0, next(serial)), (0, 1), mu=0, confidence=_SURE)
+    assert not found.refuted
+    first = [order[0] for order in turns(10_000)]
+    assert abs(sum(first) - 5000) < 300
+    assert all(sorted(order) == [0, 1] for order in turns(9))
+
+
+def test_what_was_not_looked_at_is_said() -> None:
+    words = " ".join(repr(audit(_gaussian(), (0.0, 1.0), mu=1, trials=400)).split())
+    assert "Not looked at: any other pair of data sets; events rarer than 1 in " in words
+    assert "the time a run takes" in words
+    assert "statistic=" not in words
+    assert "200 numbers" not in words
+    noise = np.random.Generator(np.random.PCG64(1)).normal
+    wide = repr(audit(lambda data: noise(size=210), (0, 1), trials=40))
+    assert "beyond the 40 that differ most" in " ".join(wide.split())
+    assert "the first 200 numbers" in " ".join(wide.split())
+    deep = repr(audit(lambda data: _Result(1.0, list(range(500))), (0, 1), trials=40))
+    assert "many or lie deep" in " ".join(deep.split())
+
+
+def test_forms_of_odd_things() -> None:
+    def parts(value: Any) -> dict[str, float]:
+        form = form_of(value)
+        return dict(zip(form.names, form.values.tolist(), strict=True))
+
+    circle: list[Any] = [1]
+    circle.append(circle)
+    circle.append(_Result(1, circle))
+    assert "type of [2]._hidden" in parts(circle)
+    assert parts(2**53 + 1)["last digits of value"] == 1
+    assert parts(np.array([2**60 + 5]))["last digits of [0]"] == 5
+    assert parts(_Result(0, 2**2000 + 3))["last digits of ._hidden"] == 3
+    alike: list[tuple[Any, Any]] = [
+        (Decimal("1.0"), Decimal("1.00")),
+        (_Result(0, {"a", 1}), _Result(0, {"b", 1})),
+        (_Result(0, len), _Result(0, max)),
+        (_Result(0, b"a"), _Result(0, b"b")),
+        (_Result(0, 1j), _Result(0, 2j)),
+        (_Result(0, np.zeros(200)), _Result(0, np.arange(200.0))),
+        (np.zeros((2, 3)), np.zeros((3, 2)).T),
+        (pd.Series([1.0], name="a"), pd.Series([1.0], name="b")),
+        (pd.Series([1, None], dtype=object), pd.Series([1, math.nan], dtype=object)),
+        (_Result(0, pd.Index([1])), _Result(0, pd.Index([2]))),
+        (list(range(200)), [*range(199), 199.0]),
+        (_Result(0, pd.Timestamp("2020")), _Result(0, pd.Timestamp("2021"))),
+        (_Result(0, math.nan), _Result(0, None)),
+    ]
+    for one, other in alike:
+        assert parts(one) != parts(other)
+    assert str(parts(_Result(0, object()))) == str(parts(_Result(0, object())))
+    assert str(parts({object(): 1})) is not None
+
+
+def test_digits_of_numbers_beyond_reason() -> None:
+    odd = np.array([math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0, -0.0, 1.0, 2.0, 3.5])
+    runs = np.tile(odd, 20)[:, None]
+    scores = learn_digit_scores(runs, runs[::-1], ["value"], np.array([False]))
+    for score in scores:
+        assert not np.isnan(score.of(runs)).any()
+    assert not learn_digit_scores(runs[:1], runs[:1], ["value"], np.array([False]))
+    tiny = np.array([[0.0], [5e-324], [1e-323], [1.5e-323]])
+    assert learn_digit_scores(tiny, tiny + 5e-324, ["value"], np.array([False]))
 
 
 # --- arguments -----------------------------------------------------------------------------------

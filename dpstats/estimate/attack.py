@@ -19,7 +19,7 @@ Floats = NDArray[np.floating[Any]]
 
 _FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
 _MOST_BINS = 32
-_MOST_COLUMNS = 40  # with scores of their own
+MOST_COLUMNS = 40  # with scores of their own
 _MOST_JOINT = 300  # with a full covariance
 _TINY = 1e-6  # of a robust standard deviation: what does not vary within either law
 
@@ -90,10 +90,16 @@ def epsilon_given_away(power: Any, alpha: Any, delta: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A function of a run that tends to be larger under one of the laws; ``of`` takes rows of runs."""
+    """A function of a run that tends to be larger under one of the laws; ``of`` takes rows of runs.
+
+    Of an ``ordinal`` one the order of the values counts, and how far apart they are says nothing.
+    One of ``digits`` looks at the last digits of numbers alone.
+    """
 
     name: str
     of: Callable[[Floats], Floats]
+    ordinal: bool = False
+    digits: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,29 +139,40 @@ def _centre_and_scale(column: Floats) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bins:
-    """The log likelihood ratio of one column, by bins of it; missing ones have a bin of their own."""
+class Bins:
+    """The log likelihood ratio of what is read of a run, by bins of it; missing ones have their own."""
 
-    column: int
+    read: Callable[[Floats], Floats]
     edges: Floats
     ratio: Floats
 
     @classmethod
-    def learn(cls, column: int, first: Floats, second: Floats) -> _Bins:
+    def learn(cls, read: Callable[[Floats], Floats], first: Floats, second: Floats) -> Bins:
+        """From what was read of runs of either law."""
         edges = _edges(np.concatenate([first, second]))
         counts = [
             np.bincount(_codes(x, edges), minlength=len(edges) + 2) + 1.0 for x in (first, second)
         ]
         total = [c.sum() for c in counts]
         ratio = np.log(counts[0] / total[0]) - np.log(counts[1] / total[1])
-        return cls(column, edges, ratio)
+        return cls(read, edges, ratio)
 
     def __call__(self, runs: Floats) -> Floats:
-        return np.asarray(self.ratio[_codes(runs[:, self.column], self.edges)])
+        return np.asarray(self.ratio[self.codes(self.read(runs))])
 
-    def strength(self, runs: Floats) -> float:
-        """How far the laws of the column are apart, in runs of the learning sample."""
-        return float(np.mean(self(runs) ** 2))
+    def codes(self, values: Floats) -> NDArray[np.intp]:
+        """Numbers of the bins of what was read."""
+        return _codes(values, self.edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What is read is one column."""
+
+    column: int
+
+    def __call__(self, runs: Floats) -> Floats:
+        return np.asarray(runs[:, self.column])
 
 
 def _codes(column: Floats, edges: Floats) -> NDArray[np.intp]:
@@ -212,10 +229,10 @@ class _Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sum:
+class Sum:
     """Likelihood ratios of columns as if these were independent."""
 
-    parts: tuple[_Bins, ...]
+    parts: tuple[Bins, ...]
 
     def __call__(self, runs: Floats) -> Floats:
         return np.asarray(sum((part(runs) for part in self.parts), np.zeros(len(runs))))
@@ -272,26 +289,28 @@ def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[S
     varying = [j for j in range(both.shape[1]) if _varies(both[:, j])]
     if not varying:
         return (Score(names[0], _Coordinate(0)),)
-    bins = [_Bins.learn(j, first[:, j], second[:, j]) for j in varying]
-    bins.sort(key=lambda one: -one.strength(both))
-    some = bins[:_MOST_COLUMNS]
+    bins = {j: Bins.learn(Column(j), first[:, j], second[:, j]) for j in varying}
+    # how far the laws of a column are apart, in runs of the learning sample
+    ordered = sorted(varying, key=lambda j: -float(np.mean(bins[j](both) ** 2)))
+    some = ordered[:MOST_COLUMNS]
     out: list[Score] = []
-    for one in sorted(some, key=lambda part: part.column):  # of equals the first column is chosen
-        name, centre = names[one.column], _centre_and_scale(both[:, one.column])[0]
-        out.append(Score(name, _Coordinate(one.column)))
-        if not np.isin(both[:, one.column], (0.0, 1.0)).all():  # else nothing new
-            out.append(Score(f"|{name} - {centre:.4g}|", _Distance(one.column, centre)))
-            out.append(Score(f"likelihood ratio of {name}", one))
+    for j in sorted(some):  # of equals the first column is chosen
+        name, centre = names[j], _centre_and_scale(both[:, j])[0]
+        out.append(Score(name, _Coordinate(j)))
+        if not np.isin(both[:, j], (0.0, 1.0)).all():  # else nothing new
+            out.append(Score(f"|{name} - {centre:.4g}|", _Distance(j, centre)))
+            out.append(Score(f"likelihood ratio of {name}", bins[j], ordinal=True))
     if len(varying) == 1:
         return tuple(out)
     for few in sorted({min(5, len(some)), len(some)}):
-        out.append(Score(f"likelihood ratios of {few} numbers", _Sum(tuple(some[:few]))))
-    for diagonal, most in ((False, _MOST_JOINT), (True, len(bins))):
-        columns = np.sort([one.column for one in bins[:most]])
+        parts = tuple(bins[j] for j in some[:few])
+        out.append(Score(f"likelihood ratios of {few} numbers", Sum(parts), ordinal=True))
+    for diagonal, most in ((False, _MOST_JOINT), (True, len(varying))):
+        columns = np.sort(ordered[:most])
         scaling = _Scaling.learn(both[:, columns])
         for sides in (False, True):
-            parts = [_features(x[:, columns], scaling, sides) for x in (first, second)]
-            for weights in _weights(parts[0], parts[1], diagonal):
+            one, two = (_features(x[:, columns], scaling, sides) for x in (first, second))
+            for weights in _weights(one, two, diagonal):
                 name = f"linear score of {len(columns)} numbers" + (" and distances" * sides)
                 out.append(Score(name, _Linear(columns, scaling, sides, weights)))
     return tuple(out)
@@ -423,7 +442,7 @@ def distance(scores: Sequence[Score], first: Floats, second: Floats) -> float:
     for score in scores:
         one, two = score.of(first), score.of(second)
         found.append(_rank_distance(one, two))
-        if not isinstance(score.of, _Bins | _Sum):  # whose values say nothing of distances
+        if not score.ordinal:
             found.append(_robust_distance(one, two))
     by_chance = math.sqrt(2 * math.log(2 * len(found)) * (1 / len(first) + 1 / len(second)))
     return max(found) - 1.25 * by_chance

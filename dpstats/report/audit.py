@@ -56,6 +56,7 @@ class AuditPage:
     points: Sequence[AuditedEvent]
     notes: tuple[str, ...]
     reach: float
+    unseen: tuple[str, ...]
 
 
 def total_of(claim: Any) -> Any:
@@ -122,7 +123,10 @@ def audit_page(page: AuditPage) -> Page:
         )
     )
     parts: list[Part] = [head, *(Paragraph(f"Note: {note}") for note in page.notes)]
-    return Page((*parts, Heading("Events"), _events(page.points)))
+    parts += [Heading("Events"), _events(page.points)]
+    if page.unseen:
+        parts += [Heading("Not looked at"), Paragraph(f"{'; '.join(page.unseen)}.")]
+    return Page(tuple(parts))
 
 
 def _events(points: Sequence[AuditedEvent]) -> Table:
