@@ -771,6 +771,24 @@ def test_two_columns_break_together() -> None:
     assert np.abs(other[row]).min() > 1e3
 
 
+@pytest.mark.parametrize("leak", ["the value twice", "the value at all", "its last bit"])
+def test_a_special_inner_value_is_found(leak: str) -> None:
+    # the noise is that of mu = 1; the pair tells 50 standard deviations, or a bit without fail
+    noise, rows = _integers(2), np.linspace(0, 1, 21)
+
+    def release(values: Any) -> int:
+        total = round(1000 * float(np.clip(np.nan_to_num(values), 0, 1).sum())) + noise()
+        often = int((values == rows[7]).sum())
+        if leak == "its last bit":
+            return total // 2 * 2 + (often > 1)
+        return total + 50_000 * (often > (leak == "the value twice"))
+
+    data, other = worst_neighbours(release, rows, trials=20)
+    assert (data == rows[7]).sum() != (other == rows[7]).sum()
+    assert (data != other).sum() == 1
+    assert audit(release, (data, other), mu=1.01, trials=1000).refuted
+
+
 @pytest.fixture
 def mixed() -> pd.DataFrame:
     n = 24
@@ -828,7 +846,7 @@ def test_candidates_and_rows_of_the_users_own(mixed: pd.DataFrame) -> None:
 
 
 def test_a_release_of_the_package_survives_the_search() -> None:
-    data = _CALM.iloc[:20].assign(g=["a", "b"] * 10)
+    data = _CALM.iloc[:8].assign(g=["a", "b"] * 4)
     seeds = itertools.count(1)
 
     def release(rows: Any) -> Any:
