@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dpstats.audit_forms import CODED, Form, form_of, forms_matrix, names_of
 from dpstats.audit_outcomes import NO_REPLY, Numbers, columns_of, matrix_of, numbers_of
 from dpstats.estimate.attack import MOST_COLUMNS, Floats, Score, learn_scores
-from dpstats.estimate.digits import LAST_BITS, MOST_NUMBERS, learn_digit_scores
+from dpstats.estimate.digits import MOST_NUMBERS, learn_digit_scores
 
 _ALWAYS = (
     "the time a run takes, its errors, and what it prints, warns of or writes",
     "what several runs show only together",
     "low digits of several numbers together, but for their parity",
-    f"digits beyond the last {LAST_BITS} bits, and remainders other than of 2, 3, 4, 5, 8 and 10",
+    "remainders other than of powers of 2, of 3, 5 and 10",
     "what properties and methods of a returned object would say, what its functions hold, and "
     "where it lies in memory",
 )

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from dpstats.estimate.attack import Bins, Column, Floats, Score, Sum
 
 MOST_NUMBERS = 200
-LAST_BITS = 4
 MODULI = (2, 3, 4, 5, 8, 10)
 
 _KEPT = 12  # scores
+_BITS = 3  # of a number, those that differ most
+_SIZES = 8
 _ATOMS = 30
 _EPS = float(np.finfo(float).eps)
 
@@ -89,6 +90,11 @@ class _Lattice:
         with np.errstate(all="ignore"):
             return np.asarray(np.rint((values - self.origin) / self.step))
 
+    def whole(self, values: Floats) -> NDArray[np.uint64]:
+        """Steps as whole numbers; negative ones in two's complement."""
+        finite = np.where(np.isfinite(values), values, self.origin)
+        return np.asarray(self.steps(finite).astype(np.int64).view(np.uint64))
+
 
 @dataclass(frozen=True)
 class _Remainder:
@@ -99,6 +105,33 @@ class _Remainder:
     def __call__(self, runs: Floats) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(np.mod(self.lattice.steps(runs[:, self.column]), self.modulus))
+
+
+@dataclass(frozen=True)
+class _Digit:
+    """One binary digit of the number of steps."""
+
+    column: int
+    lattice: _Lattice
+    position: int
+
+    def __call__(self, runs: Floats) -> Floats:
+        steps = self.lattice.steps(runs[:, self.column])
+        with np.errstate(all="ignore"):
+            return np.asarray(np.mod(np.floor(steps / 2.0**self.position), 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _BySize:
+    """Something that is 0 or 1, apart for small and for large numbers."""
+
+    column: int
+    edges: Floats
+    read: _Bit | _Remainder
+
+    def __call__(self, runs: Floats) -> Floats:
+        sizes = np.searchsorted(self.edges, runs[:, self.column], side="right")
+        return np.asarray(sizes + (self.edges.size + 1) * self.read(runs))
 
 
 @dataclass(frozen=True)
@@ -134,6 +167,8 @@ class _Known:
     def __call__(self, runs: Floats) -> Floats:
         return np.nan_to_num(self.read(runs), nan=-math.inf)
 
+
+_DIGITS = (_Bit, _Spacing, _Remainder, _Digit, _BySize, _Parity)
 
 Read = Callable[[Floats], Floats]
 
@@ -191,25 +226,49 @@ def _atoms_of(column: int, first: Floats, second: Floats) -> _Atoms | None:
     return _Atoms(column, values[np.sort(repeated[order[:_ATOMS]])])
 
 
+def _clearest(first: NDArray[np.uint64], second: NDArray[np.uint64], places: int) -> list[int]:
+    """Positions of the bits that differ most between whole numbers of either law."""
+    gap = [
+        float(np.mean((first >> p) & np.uint64(1)) - np.mean((second >> p) & np.uint64(1)))
+        for p in map(np.uint64, range(places))
+    ]
+    best = np.argsort(-np.abs(gap), kind="stable")[:_BITS]
+    return [int(place) for place in best if gap[place]]
+
+
+def _place(position: int) -> str:
+    return f"bit {position + 1} from the last" if position else "last bit"
+
+
 def _reads_of(column: int, name: str, first: Floats, second: Floats) -> Iterator[tuple[str, Read]]:
     """All that is read of one column of numbers."""
     both = np.concatenate([first, second])
     trailing = _zeros(both)[0]
+    ordered = np.sort(both[np.isfinite(both)])
+    parts = np.arange(1, _SIZES) * ordered.size // _SIZES
+    edges = np.unique(ordered[parts[: ordered.size]])
     yield f"sign of zero in {name}", _Sign(column)
     if np.isfinite(trailing).any():
         start = int(np.nanmin(trailing))
-        for place in range(min(LAST_BITS, 52 - start)):
-            which = "last bit" if not place else f"bit {place + 1} from the last"
-            yield f"{which} of {name}", _Bit(column, start + place)
+        last = _Bit(column, start)
+        yield f"{_place(0)} of {name}", last
+        yield f"{_place(0)} of {name} by its size", _BySize(column, edges, last)
+        for place in _clearest(_bits(first), _bits(second), 52):
+            if place > start:
+                yield f"{_place(place - start)} of {name}", _Bit(column, place)
         yield f"length of {name} in bits", _Spacing(column, True)
         yield f"spacing of {name}", _Spacing(column, False)
     lattice = _lattice_of(both)
     if lattice is not None:
-        for modulus in MODULI:
-            words = f"parity of {name}" if modulus == 2 else f"{name} modulo {modulus}"
-            if lattice != _Lattice(0.0, 1.0):
-                words += f" in steps of {lattice.step:.4g}"
-            yield words, _Remainder(column, lattice, modulus)
+        steps = "" if lattice == _Lattice(0.0, 1.0) else f" in steps of {lattice.step:.4g}"
+        parity = _Remainder(column, lattice, 2)
+        yield f"parity of {name}{steps}", parity
+        yield f"parity of {name} by its size{steps}", _BySize(column, edges, parity)
+        for modulus in MODULI[1:]:
+            yield f"{name} modulo {modulus}{steps}", _Remainder(column, lattice, modulus)
+        for place in _clearest(lattice.whole(first), lattice.whole(second), 48):
+            if place:
+                yield f"binary digit {place + 1} of {name}{steps}", _Digit(column, lattice, place)
 
 
 def _same(values: Floats) -> bool:
@@ -252,7 +311,7 @@ class _Found:
         return cls(name, read, bins, (square - free) / math.sqrt(2 * free), column, two)
 
     def score(self) -> Score:
-        digits = isinstance(self.read, _Bit | _Spacing | _Remainder | _Parity)
+        digits = isinstance(self.read, _DIGITS)
         if self.two:
             return Score(self.name, _Known(self.read), True, digits)
         return Score(f"likelihood ratio of {self.name}", self.bins, True, digits)
