@@ -1,0 +1,257 @@
+"""When a private call ends, however it ends, its rows are forgotten and no error holds any of them.
+
+Whoever catches an error gets its traceback, and with that the locals of all frames that it went through:
+debuggers, notebooks and reporters show such values.
+"""
+
+from __future__ import annotations
+
+import gc
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpstats.errors import ArgumentError, DPStatsError, PassError, PlanWarning
+from dpstats.frame.rows import Block
+from dpstats.mechanism import cell_rows, class_rows, family_rows, kernel_rows, linear_rows, slabs
+from dpstats.mechanism.cell_rows import LiftedSums
+from dpstats.mechanism.family_rows import FamilySums
+from dpstats.mechanism.grid import ExactSum
+from dpstats.mechanism.linear_rows import ScoreSums
+from dpstats.mechanism.session import Session
+from dpstats.mechanism.slabs import Passes
+from tests.audits.adversaries import Setup, setups
+
+_MODULES = (linear_rows, family_rows, class_rows, cell_rows, kernel_rows)
+_PRIVATE = (
+    *(module._Slab for module in _MODULES),
+    linear_rows._Joined,
+    Block,
+    ScoreSums,
+    FamilySums,
+    LiftedSums,
+    ExactSum,
+)
+"""What holds rows, or totals of rows without noise."""
+
+_SETUPS = {f"{s.function}, {s.method}": s for s in setups()}
+every_method = pytest.mark.parametrize("name", _SETUPS)
+
+
+@contextmanager
+def _seen() -> Iterator[tuple[list[Passes[Any]], list[Session[Any]]]]:
+    """All rows and sessions that are made within."""
+    rows: list[Passes[Any]] = []
+    sessions: list[Session[Any]] = []
+    with pytest.MonkeyPatch.context() as patched:
+        for kind, made in ((Passes, rows), (Session, sessions)):
+            patched.setattr(kind, "__init__", _noting(kind.__init__, made))
+        yield rows, sessions
+
+
+def _noting(original: Callable[..., None], made: list[Any]) -> Callable[..., None]:
+    def init(self: Any, *given: Any, **named: Any) -> None:
+        made.append(self)
+        original(self, *given, **named)
+
+    return init
+
+
+def _call(setup: Setup, data: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PlanWarning)
+        return setup.case("typical").call(data, 1)
+
+
+def _table(setup: Setup) -> pd.DataFrame:
+    table: pd.DataFrame = setup.case("typical").tables[0]
+    return table
+
+
+class _Blocks:
+    """A table in two blocks, which ends early, or fails, from a pass on."""
+
+    def __init__(self, table: pd.DataFrame, error: BaseException | None, at: int) -> None:
+        self._table, self._error, self._at, self.passes = table, error, at, 0
+
+    def __call__(self) -> Iterator[pd.DataFrame]:
+        self.passes += 1
+        half = len(self._table) // 2
+        yield self._table[:half]
+        if self.passes < self._at:
+            yield self._table[half:]
+        elif self._error is not None:
+            raise self._error
+
+
+# -- what is looked at ------------------------------------------------------------------------------
+
+_LEFT_OUT = (types.ModuleType, type, types.BuiltinFunctionType, pd.DataFrame, _Blocks)
+
+
+def _reached(error: BaseException) -> Iterator[tuple[str, Any]]:
+    """Everything that can be reached from an error and its traceback, with the frame it was found in.
+
+    Frames of tests are theirs, and tables are those of the caller.
+    """
+    seen: set[int] = set()
+    starts: list[tuple[str, Any]] = []
+    errors: list[BaseException] = [error]
+    while errors:
+        one = errors.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        errors += [e for e in (one.__cause__, one.__context__) if e is not None]
+        starts += [("args", value) for value in (*one.args, vars(one))]
+        trace = one.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if "/tests/" not in code.co_filename.replace("\\", "/"):
+                name = f"{code.co_filename.rpartition('/')[2]}:{code.co_name}"
+                starts += [
+                    (f"{name}.{k}", v) for k, v in trace.tb_frame.f_locals.items() if v is not error
+                ]
+            trace = trace.tb_next
+    while starts:
+        name, value = starts.pop()
+        if id(value) in seen or isinstance(value, _LEFT_OUT):
+            continue
+        seen.add(id(value))
+        yield name, value
+        if isinstance(value, types.FunctionType):
+            inner = [cell.cell_contents for cell in value.__closure__ or () if _filled(cell)]
+        else:
+            inner = gc.get_referents(value)
+        starts += [(name, v) for v in inner if not isinstance(v, types.FrameType)]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def _is_private(value: Any) -> bool:
+    """Rows, slabs, and exact totals: Python's integers in an array."""
+    if isinstance(value, _PRIVATE):
+        return True
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return any(type(k) is int for k in value.ravel())
+    return False
+
+
+def _require_silent(error: BaseException) -> None:
+    found = sorted({f"{name}: {type(v).__name__}" for name, v in _reached(error) if _is_private(v)})
+    assert not found, "an error holds what was read of private rows"
+
+
+def _require_forgotten(rows: list[Passes[Any]], sessions: list[Session[Any]]) -> None:
+    assert rows
+    assert sessions
+    for one in rows:
+        assert one._cached is None, "rows are kept"
+    held = [
+        name
+        for session in sessions
+        for name, value in vars(session).items()
+        if any(_is_private(v) for v in (value if isinstance(value, tuple) else (value,)))
+    ]
+    assert held == [], "exact totals are kept"
+
+
+# -- how calls end ----------------------------------------------------------------------------------
+
+
+@every_method
+def test_rows_are_forgotten_when_a_call_has_succeeded(name: str) -> None:
+    setup = _SETUPS[name]
+    with _seen() as (rows, sessions):
+        _call(setup, _table(setup))
+    _require_forgotten(rows, sessions)
+
+
+_ENDS: dict[str, tuple[type[BaseException], int]] = {
+    "an error of the package": (ArgumentError, 1),
+    "a stop": (KeyboardInterrupt, 2),
+}
+"""What is raised, and after how many releases (where there are so many)."""
+
+
+@pytest.mark.parametrize("end", _ENDS)
+@every_method
+def test_an_error_between_releases_holds_no_rows(
+    name: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raised where the exact totals of a release are at hand."""
+    setup, original, (kind, at) = _SETUPS[name], Session._record, _ENDS[end]
+    error = kind("in the middle")
+
+    def record(self: Session[Any], release: Any) -> Any:
+        found = original(self, release)
+        if len(self.releases) == at or self.left < 1e-9:
+            raise error
+        return found
+
+    monkeypatch.setattr(Session, "_record", record)
+    with _seen() as (rows, sessions), pytest.raises(kind) as caught:
+        _call(setup, _table(setup))
+    _require_silent(caught.value)
+    _require_forgotten(rows, sessions)
+
+
+@pytest.mark.parametrize("end", ["other rows", "a stop", "an error of the caller"])
+@every_method
+def test_a_pass_that_ends_in_the_midst_of_it_leaves_no_rows(name: str, end: str) -> None:
+    """The first pass counts the rows; in the second, half of them have been read."""
+    setup = _SETUPS[name]
+    error = {"other rows": None, "a stop": KeyboardInterrupt(), "an error of the caller": OSError()}
+    blocks = _Blocks(_table(setup), error[end], at=2)
+    expected = KeyboardInterrupt if end == "a stop" else PassError
+    with _seen() as (rows, sessions), pytest.raises(expected) as caught:
+        _call(setup, blocks)
+    assert blocks.passes == 2
+    _require_silent(caught.value)
+    _require_forgotten(rows, sessions)
+
+
+@pytest.mark.parametrize("end", ["other rows", "a stop"])
+@pytest.mark.parametrize(
+    "name", ["dp_lm, anchored", "dp_glm, anchored, poisson", "dp_mixture, private"]
+)
+def test_a_later_pass_that_ends_leaves_no_rows(
+    name: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rows are too many to be kept, they are read again after the first release."""
+    monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
+    setup = _SETUPS[name]
+    blocks = _Blocks(_table(setup), KeyboardInterrupt() if end == "a stop" else None, at=3)
+    expected = KeyboardInterrupt if end == "a stop" else PassError
+    with _seen() as (rows, sessions), pytest.raises(expected) as caught:
+        _call(setup, blocks)
+    assert blocks.passes == 3
+    assert sessions[0].releases
+    _require_silent(caught.value)
+    _require_forgotten(rows, sessions)
+
+
+def test_what_is_looked_for_would_be_found() -> None:
+    """The search has teeth: it sees an exact total, and a slab in the closure of a function."""
+    total, slab = np.array([2**70], dtype=object), ExactSum((1,))
+
+    def closure() -> Any:
+        return slab
+
+    for held in (total, [closure], {"a": (total,)}):
+        error = DPStatsError("holds", held)
+        with pytest.raises(AssertionError):
+            _require_silent(error)
+    _require_silent(DPStatsError("holds nothing", np.array(["a"], dtype=object), np.zeros(3)))
