@@ -1,4 +1,4 @@
-"""Later passes have the rows that were counted at first; rows are cut before anything is made of them."""
+"""Later passes have the rows that were counted at first; rows are cut before they are used."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_later_pass_with_other_rows_is_stopped(
         monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
     at = 2 if kept else 3
     data, budget = _Changing(_OTHERS[other], at, listed), Budget(mu=1, person=person)
-    with pytest.raises(PassError, match="90 rows when they were counted, and (89|91) in a later"):
+    with pytest.raises(PassError, match=r"90 rows when they were counted, and (89|91) in a later"):
         dp_lm("y ~ x", data, _PUBLIC, mu=1, person=person, executor=executor, seed=1, budget=budget)
     assert data.passes == at
     assert len(budget.entries) == 1, "it stays charged"
