@@ -1,0 +1,162 @@
+"""Make each mutation in a copy of the project, and run the tests of its area there.
+
+``python -m tests.mutations [name or area ...]`` runs all, or those that are named. A line for each says
+whether it was killed (a test failed) or has survived, and in how many seconds; where one survives, or
+its tests cannot be run, the exit status is 1. First the same tests are run on the copy as it is: what
+fails there would kill nothing.
+
+``--sample SECONDS`` takes them in an order that rotates with the commit, and begins no new one when the
+time is used up. It is for after a run of all tests: it does not run them on the copy as it is.
+
+``--list`` shows them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.mutations.listed import MUTATIONS, Mutation
+
+PROJECT = Path(__file__).parents[2]
+_COPIED = ("dpstats", "tests", "pyproject.toml")
+_KILLED, _SURVIVED = 1, 0  # exit statuses of pytest; with any other the tests were not run
+_SAID = 30  # lines of what pytest says, where it was not run
+
+
+def changed(mutation: Mutation, project: Path) -> str:
+    """The text of its file with the mutation; raises where the old text does not stand there once."""
+    text = (project / mutation.file).read_text(encoding="utf-8")
+    found = text.count(mutation.old)
+    if found != 1:
+        raise ValueError(
+            f"'{mutation.name}': the text to be changed stands {found} times in {mutation.file}; "
+            "the list in tests/mutations/listed.py is to follow the code."
+        )
+    return text.replace(mutation.old, mutation.new)
+
+
+@contextmanager
+def made(mutation: Mutation, copy: Path) -> Iterator[None]:
+    """Within, the copy has the mutation."""
+    path = copy / mutation.file
+    before = path.read_text(encoding="utf-8")
+    path.write_text(changed(mutation, copy), encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def tested(copy: Path, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
+    """pytest on some tests of the copy, which imports nothing of the project from elsewhere."""
+    # no compiled files: a change within a second would not be seen
+    own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    plain = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=short")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *plain, *options, *tests],
+        cwd=copy,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def chosen(names: Sequence[str]) -> list[Mutation]:
+    """Those of these names or areas; all, where none are named."""
+    known = {m.name for m in MUTATIONS} | {m.area for m in MUTATIONS}
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"there is no mutation and no area '{name}'; --list shows them.")
+    return [m for m in MUTATIONS if not names or m.name in names or m.area in names]
+
+
+def rotated(mutations: Sequence[Mutation], commit: str) -> list[Mutation]:
+    """The same mutations in the order of a commit."""
+    order = list(mutations)
+    random.Random(commit).shuffle(order)
+    return order
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
+def _require_passing(copy: Path, mutations: Sequence[Mutation]) -> None:
+    """The tests pass on the copy as it is."""
+    tests = dict.fromkeys(test for m in mutations for test in m.tests)
+    whole = {test for test in tests if "::" not in test}
+    found = tested(copy, [t for t in tests if t in whole or t.partition("::")[0] not in whole])
+    if found.returncode != 0:
+        last = "\n".join(found.stdout.splitlines()[-_SAID:])
+        raise SystemExit(f"{last}\nthese tests fail without any mutation, and can kill none.")
+
+
+def run(mutation: Mutation, copy: Path) -> bool:
+    """Whether the mutation was killed; says so."""
+    start = time.monotonic()
+    with made(mutation, copy):
+        found = tested(copy, mutation.tests, "-x")
+    seconds = time.monotonic() - start
+    killed = found.returncode == _KILLED
+    word = {_KILLED: "killed", _SURVIVED: "SURVIVED"}.get(found.returncode, "NOT RUN")
+    print(f"{word:9}{seconds:6.1f} s  {mutation.area}: {mutation.name}", flush=True)
+    if word == "NOT RUN":
+        print("\n".join((found.stdout + found.stderr).splitlines()[-_SAID:]))
+    return killed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("names", nargs="*", help="names or areas")
+    parser.add_argument("--sample", type=float, metavar="SECONDS")
+    parser.add_argument("--list", action="store_true")
+    given = parser.parse_args(arguments)
+    mutations = chosen(given.names)
+    if given.list:
+        print("\n".join(f"{m.area}: {m.name}  ({m.file})" for m in mutations))
+        return 0
+    start, survived, made_of_them = time.monotonic(), [], 0
+    with TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in _COPIED:
+            source = PROJECT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy / name)
+        for mutation in mutations:
+            changed(mutation, copy)
+        if given.sample is None:
+            _require_passing(copy, mutations)
+        else:
+            mutations = rotated(mutations, _commit())
+        for mutation in mutations:
+            if given.sample is not None and time.monotonic() - start > given.sample:
+                break
+            made_of_them += 1
+            if not run(mutation, copy):
+                survived.append(mutation.name)
+    seconds = time.monotonic() - start
+    print(
+        f"{made_of_them} of {len(mutations)} mutations, {len(survived)} not killed, {seconds:.0f} s"
+    )
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
