@@ -16,8 +16,10 @@ _FEWEST = 60
 
 
 @pytest.fixture(autouse=True)
-def _not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes a second is left out."""
     monkeypatch.setattr(command.compileall, "compile_dir", lambda *given, **named: None)
+    monkeypatch.setattr(command, "_require_own", lambda copy: None)
 
 
 _AREAS = {
@@ -103,6 +105,23 @@ def test_the_command_fails_where_one_is_not_killed(
     printed = capsys.readouterr().out
     assert f"{word} " in printed
     assert MUTATIONS[0].name in printed
+
+
+def test_a_sample_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A clock that goes on by ten seconds with every test: four of them are within forty-five."""
+    now = 0.0
+
+    def tested(*_: object) -> object:
+        nonlocal now
+        now += 10.0
+        return subprocess.CompletedProcess([], 1, "said", "")
+
+    monkeypatch.setattr(command, "tested", tested)
+    monkeypatch.setattr(command.time, "monotonic", lambda: now)
+    assert command.main(["--sample", "45"]) == 0
+    assert capsys.readouterr().out.count("killed ") == 4
 
 
 def test_what_fails_without_a_mutation_kills_none(monkeypatch: pytest.MonkeyPatch) -> None:

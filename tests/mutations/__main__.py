@@ -5,8 +5,8 @@ whether it was killed (a test failed) or has survived, and in how many seconds; 
 its tests cannot be run, the exit status is 1. First the same tests are run on the copy as it is: what
 fails there would kill nothing.
 
-``--sample SECONDS`` takes them in an order that rotates with the commit, and begins no new one when the
-time is used up. It is for after a run of all tests: it does not run them on the copy as it is.
+``--sample SECONDS`` takes them in an order that rotates with the commit, and begins no new one that
+might not end in time. It is for after a run of all tests: it runs none on the copy as it is.
 
 ``--list`` shows them.
 """
@@ -61,11 +61,15 @@ def made(mutation: Mutation, copy: Path) -> Iterator[None]:
 
 def tested(copy: Path, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
     """pytest on some tests of the copy, which imports nothing of the project from elsewhere."""
+    plain = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=short")
+    return _python(copy, "-m", "pytest", *plain, *options, *tests)
+
+
+def _python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # nothing is compiled to files: of two changes within a second, the other one might be imported
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    plain = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=short")
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *plain, *options, *tests],
+        [sys.executable, *arguments],
         cwd=copy,
         env=os.environ | own,
         capture_output=True,
@@ -109,6 +113,14 @@ def _copy(folder: Path) -> None:
     compileall.compile_dir(folder / "dpstats", quiet=2, invalidation_mode=mode)
 
 
+def _require_own(copy: Path) -> None:
+    """What is imported in the copy comes from there."""
+    found = _python(copy, "-c", "import dpstats, tests; print(dpstats.__file__, tests.__file__)")
+    at = str(copy.resolve())
+    if not all(os.path.realpath(path).startswith(at) for path in found.stdout.split() or [""]):
+        raise SystemExit(f"the copy imports another package: {found.stdout or found.stderr}")
+
+
 def _require_passing(copy: Path, mutations: Sequence[Mutation]) -> None:
     """The tests pass on the copy as it is."""
     tests = dict.fromkeys(test for m in mutations for test in m.tests)
@@ -144,10 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         print("\n".join(f"{m.area}: {m.name}  ({m.file})" for m in mutations))
         return 0
-    start, survived, made_of_them = time.monotonic(), [], 0
+    start, longest, ran = time.monotonic(), 0.0, 0
+    survived: list[str] = []
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy(copy)
+        _require_own(copy)
         for mutation in mutations:
             changed(mutation, copy)
         if given.sample is None:
@@ -155,15 +169,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             mutations = rotated(mutations, _commit())
         for mutation in mutations:
-            if given.sample is not None and time.monotonic() - start > given.sample:
+            begun = time.monotonic()
+            if given.sample is not None and ran and begun - start + longest > given.sample:
                 break
-            made_of_them += 1
+            ran += 1
             if not run(mutation, copy):
                 survived.append(mutation.name)
+            longest = max(longest, time.monotonic() - begun)
     seconds = time.monotonic() - start
-    print(
-        f"{made_of_them} of {len(mutations)} mutations, {len(survived)} not killed, {seconds:.0f} s"
-    )
+    print(f"{ran} of {len(mutations)} mutations, {len(survived)} not killed, {seconds:.0f} s")
     return 1 if survived else 0
 
 
