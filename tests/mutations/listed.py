@@ -1145,7 +1145,7 @@ _ENDS = (
         "session.py",
         "            error.__traceback__ = error.__context__ = None\n",
         "            error.__traceback__ = None\n",
-        _FORGETTING,
+        f"{_FORGETTING}::{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
         "the traceback of Ctrl-C is kept",
@@ -1239,8 +1239,8 @@ _PAPERS = (
         "classes are safe with fewer rows than Algorithm 3 counts on",
         "mechanism/class_session.py",
         "plan.probability(max(smallest - target - 1.0, 0.0))",
-        "plan.probability(max(smallest - target + 9.0, 0.0))",
-        f"{_MECHANISM}/test_class_session.py::test_the_papers_safety_is_the_smallest_count_to_spare",
+        "plan.probability(max(smallest - target / 2, 0.0))",
+        *_replayed("eptr_bayes, paper"),
     ),
     _paper(
         "a design is safe below the eigenvalue that Algorithm 4 counts on",
@@ -1248,14 +1248,13 @@ _PAPERS = (
         "gamma = max(smallest - target - twice, 0.0) / twice",
         "gamma = max(smallest - target / 2, 0.0) / twice",
         *_replayed("eptr_lm, paper"),
-        _SQUARES,
     ),
     _paper(
         "a point is safe below the degree that Algorithm 5 counts on",
         "mechanism/kernel_session.py",
         "max(degree - target - 2, 0.0) / 2",
         "max(degree - target / 4, 0.0) / 2",
-        f"{_KERNEL}::test_the_papers_safety_is_half_the_degree_to_spare",
+        *_replayed("eptr_nw, paper"),
     ),
 )
 
