@@ -12,7 +12,7 @@ import pytest
 
 from dpstats import Budget, dp_glm, dp_lm
 from dpstats.errors import PassError
-from dpstats.frame import Design
+from dpstats.frame import Design, FirstRows, Reading
 from dpstats.frame.persons import SomeRows
 from dpstats.frame.source import OneTable
 from dpstats.frame.table import as_table
@@ -83,6 +83,17 @@ def test_a_part_with_other_rows_than_its_persons_is_stopped() -> None:
     for n in (89, 91):
         with pytest.raises(PassError, match=f"{n} rows"):
             SomeRows(part, np.ones(n, dtype=bool)).size(design.check, lambda n: None)
+
+
+def test_later_rows_of_a_person_count_nowhere_where_all_columns_are_categories() -> None:
+    """No number is missing there that would empty the row."""
+    table = pd.DataFrame(
+        {"g": ["a", "b", "a", "b"], "yes": [True, False, True, True], "who": [1, 1, 2, 2]}
+    )
+    design = Design.learn("yes ~ 0 + g", table)
+    (block,) = design.rows(table, Reading(), FirstRows("who", 1)).blocks()
+    assert block.x.tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
+    assert block.y.tolist() == [1, 0, 1, 0]
 
 
 # -- rows are cut first -----------------------------------------------------------------------------
@@ -176,3 +187,19 @@ def test_moments_with_the_response_take_it_as_it_is_or_cut_along() -> None:
     # the last row becomes (0.6, 0.8) of the radius, its response 0.5 of the clip, or 2/500 of that
     expected = np.array([0.6, 0.8]) * 0.5 * (1 - 2 / 500)
     assert found[0] - found[1] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_row_without_a_finite_response_is_empty(bad: float) -> None:
+    """It adds nothing to any total, its design no more than its response."""
+    found = []
+    for last, response in (([3.0, 4.0], bad), ([0.0, 0.0], 0.0)):
+        session = _silent(last, response)
+        rows = session._rows
+        rows.cut(2.0)
+        sums = rows.score_sums(_ANCHOR, 5.0, 5.0, 5.0)
+        totals = [rows.gram(), rows.cross(5.0), sums.score, sums.squares, sums.cut, sums.empty]
+        found.append([total.tolist() for total in totals])
+        rows.close()
+    assert found[0] == found[1]
+    assert found[0][-1] == [1]

@@ -144,8 +144,8 @@ _NOISE = (
         "spherical.py",
         "if short >= 0 and happens_exp(short / 2):",
         "if short >= 0:",
+        f"{_MECHANISM}/test_spherical.py::test_the_largest_noise_that_is_accepted_has_its_law",
         f"{_MECHANISM}/test_spherical.py::test_masses_on_a_coarse_lattice",
-        f"{_MECHANISM}/test_spherical.py::test_length_is_gamma_and_direction_uniform",
     ),
     _noise(
         "a coin of an exponential stops too early",
@@ -187,7 +187,7 @@ _LATTICE = (
         "grid.py",
         "bits = (52 - math.ceil(math.log2(2 * d))) // 2",
         "bits = (60 - math.ceil(math.log2(2 * d))) // 2",
-        f"{_MECHANISM}/test_grid.py",
+        f"{_MECHANISM}/test_exactness.py",
     ),
     _lattice(
         "sums of products are beyond the integers of floats",
@@ -226,14 +226,6 @@ _ROWS = (
         "scale = np.minimum(whole, longest)",
         "scale = whole",
         *_replayed("dp_mean, paper"),
-    ),
-    _rows(
-        "infinite rows are not empty",
-        "slabs.py",
-        "bad = ~np.isfinite(length)",
-        "bad = np.isnan(length)",
-        _CELL_ROWS,
-        f"{_MECHANISM}/test_class_session.py",
     ),
     _rows(
         "rounding may take a row of a linear model beyond its radius",
@@ -282,7 +274,7 @@ _ROWS = (
         "linear_rows.py",
         "bad = ~(np.isfinite(norm) & np.isfinite(y))",
         "bad = ~np.isfinite(norm)",
-        _LINEAR_ROWS,
+        f"{_PASSES}::test_a_row_without_a_finite_response_is_empty",
     ),
     _rows(
         "the papers' rows are not truncated for generalised models",
@@ -912,7 +904,7 @@ _PERSONS = (
         "persons.py",
         "total = np.full(len(codes), self._most, dtype=np.int64)",
         "total = np.zeros(len(codes), dtype=np.int64)",
-        f"{_PERSON}::test_the_first_rows_of_every_person_count",
+        f"{_PERSON}::test_whatever_names_a_person_is_told_apart_exactly_or_counts_nowhere",
     ),
     _person(
         "numbers of later rows are kept",
@@ -927,8 +919,7 @@ _PERSONS = (
         "persons.py",
         "return np.where(self.keep[start:stop], self.table.codes(name, levels, start, stop), -1)",
         "return self.table.codes(name, levels, start, stop)",
-        f"{_PERSON}::test_the_first_rows_of_every_person_count",
-        f"{_PERSON}::test_another_person_changes_as_many_rows_as_count",
+        _PASSES,
     ),
     _person(
         "every part counts the rows of a person anew",
@@ -994,20 +985,21 @@ _PERSONS = (
 _formula = _of("formulas", "dpstats/frame")
 _ROWS_OF = f"{_FRAME}/test_rows.py"
 _ALONE = f"{_ROWS_OF}::test_replacing_a_row_changes_that_row_only"
+_BLOCKS = f"{_ROWS_OF}::test_blocks_of_any_size_give_the_same_bits"
 _FORMULAS = (
     _formula(
         "private rows are centred at their own mean",
         "evaluate.py",
         'value if state["center"] is None else value - state["center"]',
         'value if state["center"] is None else value - np.nanmean(value)',
-        _ALONE,
+        _BLOCKS,
     ),
     _formula(
         "private rows are scaled by their own spread",
         "evaluate.py",
         'return value if state["scale"] is None else value / state["scale"]',
         'return value if state["scale"] is None else value / np.nanstd(value)',
-        _ALONE,
+        _BLOCKS,
     ),
     _formula(
         "bases are learnt on private rows",
@@ -1058,7 +1050,7 @@ _FORMULAS = (
         "../errors.py",
         "    if not isinstance(value, plain):\n        return called(value)\n",
         "",
-        "tests/test_fuzz.py",
+        "tests/test_errors.py",
     ),
     _formula(
         "a ledger shows the data",
