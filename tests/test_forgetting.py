@@ -7,6 +7,7 @@ debuggers, notebooks and reporters show such values.
 from __future__ import annotations
 
 import gc
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,9 +18,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpstats import eptr
 from dpstats.errors import ArgumentError, DPStatsError, PassError, PlanWarning
 from dpstats.frame.rows import Block
-from dpstats.mechanism import cell_rows, class_rows, family_rows, kernel_rows, linear_rows, slabs
+from dpstats.mechanism import (
+    cell_rows,
+    class_rows,
+    family_rows,
+    kernel_rows,
+    linear_rows,
+    own_estimate,
+    slabs,
+)
 from dpstats.mechanism.cell_rows import LiftedSums
 from dpstats.mechanism.family_rows import FamilySums
 from dpstats.mechanism.grid import ExactSum
@@ -184,6 +194,7 @@ def test_rows_are_forgotten_when_a_call_has_succeeded(name: str) -> None:
 _ENDS: dict[str, tuple[type[BaseException], int]] = {
     "an error of the package": (ArgumentError, 1),
     "a stop": (KeyboardInterrupt, 2),
+    "a fault": (ValueError, 1),
 }
 """What is raised, and after how many releases (where there are so many)."""
 
@@ -247,6 +258,23 @@ def test_a_later_pass_that_ends_leaves_no_rows(
     assert sessions[0].releases
     _require_silent(caught.value)
     _require_forgotten(rows, sessions)
+
+
+@pytest.mark.parametrize("kind", [ArgumentError, KeyboardInterrupt, ValueError])
+def test_an_error_beside_an_estimator_of_ones_own_holds_nothing(
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its value is at hand when the noise is drawn; only what the caller gave may be seen after."""
+
+    def released(*_: Any, **__: Any) -> Any:
+        raise kind("in the middle")
+
+    monkeypatch.setattr(own_estimate, "release_if_safe", released)
+    with pytest.raises(kind) as caught:
+        eptr(np.arange(5.0), np.mean, len, 0.1, epsilon=1, delta=1e-6, seed=1)
+    _require_silent(caught.value)
+    frames = [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
+    assert frames[-2:] == ["eptr", "tested_estimate"]
 
 
 def test_what_is_looked_for_would_be_found() -> None:

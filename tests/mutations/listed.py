@@ -1085,10 +1085,9 @@ _FORMULAS = (
 # -- passes and endings -----------------------------------------------------------------------------
 
 _end = _of("passes and endings")
-_HELD = "test_an_error_between_releases_holds_no_rows"
-_ENDED = (
-    f"{_FORGETTING}::test_rows_are_forgotten_when_a_call_has_succeeded[dp_glm, anchored, binomial]"
-)
+_HELD = f"{_FORGETTING}::test_an_error_between_releases_holds_no_rows"
+_ENDED_AFTER = f"{_FORGETTING}::test_rows_are_forgotten_when_a_call_has_succeeded"
+_ENDED = f"{_ENDED_AFTER}[dp_glm, anchored, binomial]"
 _ENDS = (
     _end(
         "another number of rows is accepted in a later pass",
@@ -1126,25 +1125,46 @@ _ENDS = (
         _ENDED,
     ),
     _end(
-        "the traceback of an error is kept",
+        "exact totals are kept when a session ends",
         "session.py",
-        "            error.__traceback__ = error.__context__ = None\n",
-        "            error.__context__ = None\n",
-        f"{_FORGETTING}::{_HELD}[dp_glm, anchored, binomial-an error of the package]",
+        "        self._exact.clear()\n",
+        "",
+        f"{_ENDED_AFTER}[eptr_bayes, sums]",
+    ),
+    _end(
+        "errors leave a session as they are",
+        "session.py",
+        "        if error is not None:\n            without_trace(error)\n",
+        "",
+        f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
+    ),
+    _end(
+        "Ctrl-C leaves a session as it is",
+        "session.py",
+        "        if error is not None:\n",
+        "        if isinstance(error, Exception):\n",
+        f"{_HELD}[dp_glm, anchored, binomial-a stop]",
+    ),
+    _end(
+        "the traceback of an error is kept",
+        "../errors.py",
+        "error.__traceback__ = error.__context__ = error.__cause__ = None",
+        "error.__context__ = error.__cause__ = None",
+        f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
         "what an error arose from is kept",
-        "session.py",
-        "            error.__traceback__ = error.__context__ = None\n",
-        "            error.__traceback__ = None\n",
-        f"{_FORGETTING}::{_HELD}[dp_glm, anchored, binomial-an error of the package]",
+        "../errors.py",
+        "error.__traceback__ = error.__context__ = error.__cause__ = None",
+        "error.__traceback__ = error.__cause__ = None",
+        f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
-        "the traceback of Ctrl-C is kept",
-        "session.py",
-        "if isinstance(error, DPStatsError | KeyboardInterrupt):",
-        "if isinstance(error, DPStatsError):",
-        f"{_FORGETTING}::{_HELD}[dp_glm, anchored, binomial-a stop]",
+        "an error keeps what an estimator of one's own has said",
+        "own_estimate.py",
+        "        without_trace(error)\n",
+        "        pass\n",
+        f"{_FORGETTING}::test_an_error_beside_an_estimator_of_ones_own_holds_nothing",
     ),
 )
 
