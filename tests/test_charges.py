@@ -28,7 +28,7 @@ from dpstats.errors import (
     SchemaError,
 )
 from dpstats.frame import Design
-from dpstats.mechanism import own_estimate
+from dpstats.mechanism.conditional import release_if_safe
 from dpstats.mechanism.privacy import Privacy, PurePrivacy
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.unit import Unit
@@ -69,7 +69,8 @@ def _own(calibration: str) -> Call:
     rows = pd.DataFrame({"y": [0.0, 1.0] * 200})
 
     def call(data: Any = rows, **more: Any) -> Any:
-        options = {"epsilon": 2.0, "delta": 0.01, "calibration": calibration, "seed": 1} | more
+        options: dict[str, Any] = {"epsilon": 2.0, "delta": 0.01, "calibration": calibration}
+        options |= {"seed": 1, **more}
         return eptr(data, lambda d: d.y.mean(), len, 0.1, **options)
 
     return call
@@ -153,7 +154,7 @@ def test_the_noise_of_persons_is_three_times_that_of_rows(name: str) -> None:
     for rows in (1, _PERSONS):
         _, fit = _fitted(name, rows)
         pure = isinstance(fit.privacy.total, PurePrivacy)
-        lines = {}
+        lines: dict[str, float] = {}
         for line in fit.privacy.spent:
             share = line.share if pure else math.sqrt(line.share)
             whole = 1.0 if line.released.endswith("passes") else share
@@ -205,8 +206,8 @@ def _require_charged_after_a_release(
 ) -> None:
     budget, error = _budget(), kind("after")
     monkeypatch.setattr(Session, "_record", _raising(error, Session._record))
-    released = own_estimate.release_if_safe
-    monkeypatch.setattr(own_estimate, "release_if_safe", _raising(error, released))
+    place = "dpstats.mechanism.own_estimate.release_if_safe"
+    monkeypatch.setattr(place, _raising(error, release_if_safe))
     with pytest.raises(kind):
         _CALLS[name](budget=budget)
     (entry,) = budget.entries

