@@ -74,7 +74,7 @@ _NOISE = (
         "noise.py",
         "if not SMALLEST_SD <= sd <= LARGEST_SD:",
         "if not 1.0 <= sd <= LARGEST_SD:",
-        f"{_MECHANISM}/test_noise.py",
+        f"{_MECHANISM}/test_noise.py::test_scales_beyond_the_lattice_statement_are_refused",
     ),
     _noise(
         "Gaussian noise is four fifths of what the sensitivity asks for",
@@ -88,7 +88,7 @@ _NOISE = (
         "gaussian.py",
         "drawn = noise.integers(sd, total.size)",
         "drawn = noise.integers(sd / 1.3, total.size)",
-        _SESSION,
+        f"{_SESSION}::test_released_values_have_the_sd_that_their_release_states",
     ),
     _noise(
         "coordinates with wider noise have that of the others",
@@ -173,7 +173,6 @@ _LATTICE = (
         "WIDENED = 1 + 1e-6",
         "WIDENED = 1.0",
         _CONDITIONAL,
-        f"{_MECHANISM}/test_least_squares.py",
     ),
     _lattice(
         "a release that its test refused is made",
@@ -309,7 +308,7 @@ _ROWS = (
         "family_rows.py",
         "r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)",
         "r, h, e = found",
-        _FAMILY_ROWS,
+        f"{_FAMILY_ROWS}::test_no_bound_relies_on_what_a_family_returns",
     ),
     _rows(
         "features of classes are cut at twice the radius",
@@ -442,7 +441,8 @@ _CLAIMS = (
         "kernel_session.py",
         "one = 2 / ratio if nodes == 1 else 2 * math.sqrt(2) * longest / ratio",
         "one = 2 / ratio if nodes == 1 else 2 * longest / ratio",
-        _KERNEL,
+        f"{_KERNEL}::test_the_move_of_weighted_values_is_attained",
+        f"{_KERNEL}::test_no_search_moves_weighted_values_further",
     ),
     _claim(
         "bounded values of a curve move by half as much",
@@ -514,7 +514,6 @@ _CLAIMS = (
         "return (coef * (limits.coef / size) if size > limits.coef else coef), smallest",
         "return coef, smallest",
         *_replayed("eptr_lm, adaptive"),
-        _SQUARES,
     ),
     _claim(
         "joint moments move by 1.5",
@@ -669,8 +668,7 @@ _ACCOUNTING = (
         "session.py",
         "        if isinstance(self.total, ApproximatePrivacy):\n            raise ValueError",
         "        if self.total is None:\n            raise ValueError",
-        _SESSION,
-        f"{_MECHANISM}/test_class_session.py",
+        f"{_MECHANISM}/test_class_session.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
     ),
     _accounting(
         "the slack of a total is appealed to again and again",
@@ -712,14 +710,15 @@ _ACCOUNTING = (
         "composition.py",
         "            self.slacks + one.slacks,",
         "            max(self.slacks, one.slacks),",
-        _COMPOSITION,
+        f"{_COMPOSITION}::test_slack_has_a_limit_of_its_own",
+        f"{_COMPOSITION}::test_where_no_call_is_gaussian_epsilons_and_deltas_add",
     ),
     _accounting(
         "rhos of pure calls do not add up",
         "composition.py",
         "Fraction(pure.rho), slack, Fraction(cost.at))",
         "Fraction(0), slack, Fraction(cost.at))",
-        _COMPOSITION,
+        f"{_COMPOSITION}::test_a_pure_cost_counts_as_the_gaussian_and_the_rho_that_follow",
     ),
     _accounting(
         "a budget has no limit for slack",
@@ -934,7 +933,7 @@ _PERSONS = (
         "persons.py",
         "        if len(self._kinds) > 1:\n",
         "        if len(self._kinds) > 9:\n",
-        _PERSON,
+        f"{_PERSON}::test_a_person_is_not_a_number_here_and_text_there",
     ),
     _person(
         "the column of persons is not looked at",
@@ -1064,7 +1063,7 @@ _FORMULAS = (
         "rows.py",
         "            if workers != self._arithmetic:\n",
         "            if workers is None:\n",
-        "tests/test_engines.py",
+        "tests/test_engines.py::test_workers_that_compute_otherwise_stop_the_call",
     ),
     _formula(
         "an error in a pass says its cause",
@@ -1208,7 +1207,7 @@ _PAPERS = (
         "kernel_fit.py",
         "each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)",
         "each = ApproximatePrivacy(spend.epsilon, spend.delta)",
-        "tests/test_eptr_nw.py",
+        "tests/test_eptr_nw.py::test_several_points_of_the_paper_share_the_budget_and_warn",
     ),
     _paper(
         "the papers' second moments have 1.2 R^2",
@@ -1230,15 +1229,14 @@ _PAPERS = (
         "mechanism/ptr_paper.py",
         "    margin = 1 + 2 / epsilon * math.log(max(1 / delta, 1 / epsilon))\n    half",
         "    margin = 2 / epsilon * math.log(max(1 / delta, 1 / epsilon)) - 1\n    half",
-        f"{_MECHANISM}/test_ptr.py",
+        f"{_CONSTANTS}[Algorithm 3]",
     ),
     _paper(
         "the papers' test is twice as steep",
         "mechanism/ptr_paper.py",
         "out = special.expit(self.epsilon / 2 * (gamma - self.margin))",
         "out = special.expit(self.epsilon * (gamma - self.margin))",
-        *_replayed("eptr, paper"),
-        f"{_MECHANISM}/test_ptr.py",
+        f"{_CONSTANTS}[Algorithm 3]",
     ),
     _paper(
         "the papers' plan goes on where its proof ends",
