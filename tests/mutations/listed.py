@@ -144,8 +144,7 @@ _NOISE = (
         "spherical.py",
         "if short >= 0 and happens_exp(short / 2):",
         "if short >= 0:",
-        f"{_MECHANISM}/test_spherical.py::test_the_largest_noise_that_is_accepted_has_its_law",
-        f"{_MECHANISM}/test_spherical.py::test_masses_on_a_coarse_lattice",
+        f"{_MECHANISM}/test_exactness.py",
     ),
     _noise(
         "a coin of an exponential stops too early",
