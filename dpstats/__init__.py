@@ -1,22 +1,22 @@
 """R-style statistical models under differential privacy, made useful by a little public data."""
 
 from dpstats import audit, datasets
-from dpstats.bayes import eptr_bayes
-from dpstats.budget import Budget
-from dpstats.eptr import eptr
-from dpstats.eptr_linear import eptr_lm
+from dpstats.budget.budget import Budget
+from dpstats.compare.etable import etable
 from dpstats.errors import BudgetExceeded
-from dpstats.etable import etable
 from dpstats.frame import PublicMoments, public_moments
-from dpstats.gaussian import dp_mean, dp_mvnorm
-from dpstats.glm import dp_glm
-from dpstats.kernel import eptr_nw
-from dpstats.lm import dp_lm
-from dpstats.mixture import dp_mixture
-from dpstats.model import anova
-from dpstats.plan import plan_glm, plan_lm
+from dpstats.models.eptr_bayes.eptr_bayes import eptr_bayes
+from dpstats.models.eptr_linear.eptr_lm import eptr_lm
+from dpstats.models.eptr_nw.eptr_nw import eptr_nw
+from dpstats.models.eptr_own.eptr import eptr
+from dpstats.models.eptr_own.safety_check import check_safety
+from dpstats.models.gaussian.dp_mvnorm import dp_mean, dp_mvnorm
+from dpstats.models.glm.dp_glm import dp_glm
+from dpstats.models.linear.dp_lm import dp_lm
+from dpstats.models.mixture.dp_mixture import dp_mixture
+from dpstats.plans.plan import plan_glm, plan_lm
 from dpstats.report.options import options
-from dpstats.safety_check import check_safety
+from dpstats.score_rounds.result import anova
 
 __all__ = [
     "Budget",

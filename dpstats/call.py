@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.unit import Unit
 from dpstats.errors import (
     LARGEST,
     ArgumentError,
@@ -27,8 +29,6 @@ from dpstats.errors import (
     shown,
     whole,
 )
-from dpstats.estimate.glm import PublicRows
-from dpstats.estimate.matrices import Floats
 from dpstats.frame import (
     Design,
     FirstRows,
@@ -39,8 +39,8 @@ from dpstats.frame import (
     public_moments,
 )
 from dpstats.frame.source import is_path
-from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.unit import Unit
+from dpstats.models.glm.estimate import PublicRows
+from dpstats.numerics.matrices import Floats
 
 _MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (

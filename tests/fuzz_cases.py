@@ -1272,9 +1272,9 @@ NEIGHBOURS = codes(
     "None", "3", "[1, 2]", "([0.0],)", "(1, 2, 3)", "'ab'", "Rude()", "{}", "([9.0], None)"
 )
 CLAIMS = codes(
-    "dpstats.mechanism.privacy.Privacy(1.0)",
-    "dpstats.mechanism.privacy.PurePrivacy(1.0)",
-    "dpstats.mechanism.privacy.ApproximatePrivacy(1.0, 0.1)",
+    "dpstats.accounting.privacy.Privacy(1.0)",
+    "dpstats.accounting.privacy.PurePrivacy(1.0)",
+    "dpstats.accounting.privacy.ApproximatePrivacy(1.0, 0.1)",
     "3",
     "'a'",
     "Thing()",

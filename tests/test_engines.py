@@ -38,8 +38,9 @@ from dpstats import (
     eptr_nw,
 )
 from dpstats.errors import ArgumentError, DPStatsError, PassError, SchemaError
-from dpstats.frame import reading, rows, source
-from dpstats.mechanism.grid import Grid
+from dpstats.frame import executors as reading
+from dpstats.frame import rows, source
+from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import InTurn
 
 SECRET = "secret 8675309"

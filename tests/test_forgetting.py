@@ -21,21 +21,19 @@ import pytest
 from dpstats import eptr
 from dpstats.errors import ArgumentError, DPStatsError, PassError, PlanWarning
 from dpstats.frame.rows import Block
-from dpstats.mechanism import (
-    cell_rows,
-    class_rows,
-    family_rows,
-    kernel_rows,
-    linear_rows,
-    own_estimate,
-    slabs,
-)
-from dpstats.mechanism.cell_rows import LiftedSums
-from dpstats.mechanism.family_rows import FamilySums
-from dpstats.mechanism.grid import ExactSum
-from dpstats.mechanism.linear_rows import ScoreSums
+from dpstats.mechanism import passes as slabs
+from dpstats.mechanism.lattice import ExactSum
+from dpstats.mechanism.passes import Passes
 from dpstats.mechanism.session import Session
-from dpstats.mechanism.slabs import Passes
+from dpstats.models.eptr_bayes import rows as class_rows
+from dpstats.models.eptr_nw import rows as kernel_rows
+from dpstats.models.eptr_own import releases as own_estimate
+from dpstats.models.gaussian import rows as cell_rows
+from dpstats.models.gaussian.rows import LiftedSums
+from dpstats.models.glm import rows as family_rows
+from dpstats.models.glm.rows import FamilySums
+from dpstats.models.linear import rows as linear_rows
+from dpstats.models.linear.rows import ScoreSums
 from tests.audits.adversaries import Setup, setups
 
 _MODULES = (linear_rows, family_rows, class_rows, cell_rows, kernel_rows)

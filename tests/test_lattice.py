@@ -35,7 +35,7 @@ from dpstats import (
     eptr_nw,
 )
 from dpstats.errors import PlanWarning
-from dpstats.mechanism import gaussian
+from dpstats.mechanism import release as gaussian
 from dpstats.mechanism.noise import SecureNoise, SeededNoise
 from tests.test_engines import bits, content, make
 

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 from dpstats import Budget, dp_glm, dp_lm
+from dpstats.accounting.privacy import Privacy
 from dpstats.errors import PassError
 from dpstats.frame import Design, FirstRows, Reading
 from dpstats.frame.persons import SomeRows
 from dpstats.frame.source import OneTable
 from dpstats.frame.table import as_table
-from dpstats.mechanism import slabs
-from dpstats.mechanism.family_rows import FamilyRows
-from dpstats.mechanism.linear_session import LinearSession
-from dpstats.mechanism.privacy import Privacy
+from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.threads import InTurn
+from dpstats.models.glm.rows import FamilyRows
+from dpstats.models.linear.releases import LinearSession
 from tests.mechanism.sources import Arrays, Floats, NonPrivateSilence
 
 # -- another number of rows -------------------------------------------------------------------------

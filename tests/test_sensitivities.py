@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats.mechanism.privacy import Privacy, PurePrivacy
-from dpstats.mechanism.ptr_pair import divergence
+from dpstats.accounting.privacy import Privacy, PurePrivacy
+from dpstats.propose_test.pair import divergence
 from tests.audits import adversaries
 from tests.audits.adversaries import cases
 from tests.audits.changes import BEHIND_A_TEST, Change, changes

@@ -243,7 +243,7 @@ def reference(out: Path) -> None:
 
 
 def _linked(page: str, classes: dict[str, type], up: str) -> str:
-    """A page on which annotations such as dpstats.linear_model.LinearModel lead to that class."""
+    """A page on which annotations such as dpstats.frame.Design lead to that class."""
     dot = r'(?:</span><span class="o">\.</span><span class="n">|\.)'
     for name, one in classes.items():
         path = dot.join(one.__module__.split("."))

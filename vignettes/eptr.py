@@ -34,9 +34,9 @@ from scipy import special
 
 from dpstats import check_safety, dp_lm, eptr, eptr_bayes, eptr_lm, eptr_nw, etable
 from dpstats.datasets import fair
-from dpstats.mechanism.ptr_curve import Levels, release_curve
-from dpstats.mechanism.ptr_pair import gaussian_mu
-from dpstats.mechanism.ptr_paper import papers_plan
+from dpstats.propose_test.curve import Levels, release_curve
+from dpstats.propose_test.pair import gaussian_mu
+from dpstats.propose_test.paper import papers_plan
 
 EPSILON, DELTA = 1.0, 1e-6
 

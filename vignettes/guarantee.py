@@ -33,9 +33,9 @@ import pandas as pd
 from scipy import special
 
 from dpstats import Budget, BudgetExceeded, dp_lm, dp_mean
+from dpstats.accounting.privacy import Privacy
 from dpstats.audit import audit, worst_neighbours
 from dpstats.datasets import fair
-from dpstats.mechanism.privacy import Privacy
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--trials", type=int, default=2000, help="runs of each audit on this page")
@@ -248,14 +248,14 @@ folder.cleanup()
 #   `tests/test_lattice.py`, `test_grid.py`, `test_slabs.py`.
 # - *The sum does not depend on the order of rows, blocks or engines*: `tests/test_engines.py`.
 # - *Conversions between mu, rho, epsilon and delta*: dp-accounting as an oracle,
-#   `tests/mechanism/test_privacy.py`, `test_composition.py`.
+#   `tests/accounting/test_privacy.py`, `test_composition.py`.
 # - *Persons: as many rows change as may count*: `tests/frame/test_persons.py`,
-#   `tests/mechanism/test_unit.py`.
-# - *A budget is never overspent, by whomever, and outlives a crash*: `tests/test_budget.py`,
-#   `tests/test_ledger_stress.py`.
+#   `tests/accounting/test_unit.py`.
+# - *A budget is never overspent, by whomever, and outlives a crash*: `tests/budget/test_budget.py`,
+#   `tests/budget/test_ledger_stress.py`.
 # - *No value of a row in a message; no error because of one*: `tests/test_fuzz.py`.
 # - *The whole of each function gives away no more than it claims*: audits: below, and
-#   `tests/test_claims_audit.py`.
+#   `tests/audit/test_claims_audit.py`.
 #
 # ### An audit
 #

@@ -44,12 +44,12 @@ import pandas as pd
 from tabulate import tabulate
 
 from dpstats import dp_glm, dp_lm, dp_mean, dp_mixture, dp_mvnorm, eptr_lm
-from dpstats.bounds.common import CallFacts, whitening_range
 from dpstats.datasets import fair, randhie
 from dpstats.errors import PrivacyError
-from dpstats.estimate.mean_planning import papers_mean_cut
-from dpstats.estimate.public_range import papers_range, public_range, variance_ratio
-from dpstats.mechanism.ptr_paper import papers_delta, papers_plan
+from dpstats.models.gaussian.mean_planning import papers_mean_cut
+from dpstats.models.gaussian.public_range import papers_range, public_range, variance_ratio
+from dpstats.propose_test.paper import papers_delta, papers_plan
+from dpstats.score_rounds.bounds import CallFacts, whitening_range
 
 
 def told(fit: Any, *sources: str) -> None:
@@ -507,8 +507,8 @@ except PrivacyError as refused:
 #
 # *Theorems 3.1, 4.1 and 5.1* say that the Bayes classifier, least squares and kernel regression of the
 # paper are private. They hold where Theorem 2.2 does. *Corrected*: the proof of 4.1 skips data whose
-# solution is projected; `dpstats.mechanism.least_squares` has the whole one, with a smaller constant.
-# 5.1 is for one point: a curve of m points costs m times as much by composition, and
+# solution is projected; `dpstats.models.eptr_linear.releases` has the whole one, with a smaller
+# constant. 5.1 is for one point: a curve of m points costs m times as much by composition, and
 # `eptr_nw(method="paper")` says so; the other methods release the whole curve at once.
 #
 # *Corollary A.5* (the error of kernel regression) asks for a compact kernel and a known Lipschitz

@@ -5,7 +5,9 @@ of columns, public rows and declared limits may raise. A row that is missing, no
 unknown level becomes zero and changes no other row.
 """
 
-from dpstats.frame.classes import (
+from dpstats.frame.design import Design
+from dpstats.frame.executors import Reading
+from dpstats.frame.formula.layouts import (
     check_columns,
     curve_formula,
     declare_classes,
@@ -13,10 +15,8 @@ from dpstats.frame.classes import (
     learn_classes,
     points_formula,
 )
-from dpstats.frame.design import Design
-from dpstats.frame.moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.persons import FirstRows
-from dpstats.frame.reading import Reading
+from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows
 
 __all__ = [

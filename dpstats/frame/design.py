@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstats.errors import SchemaError, mapping
-from dpstats.frame.bind import BoundFactor
-from dpstats.frame.engine import Column, Pieces
-from dpstats.frame.evaluate import State
-from dpstats.frame.formula import Expr, Piece
+from dpstats.frame.executors import Reading
+from dpstats.frame.formula.bind import BoundFactor
+from dpstats.frame.formula.engine import Column, Pieces
+from dpstats.frame.formula.evaluate import State
+from dpstats.frame.formula.grammar import Expr, Piece
 from dpstats.frame.persons import FirstRows, OfPersons
-from dpstats.frame.reading import Reading
 from dpstats.frame.rows import ROLES, Rows, encode
 from dpstats.frame.schema import ColumnSpec, check_table
 from dpstats.frame.source import BLOCK_ROWS, OneTable, open_source, public_table
@@ -103,7 +103,7 @@ class Design:
         >>> Design.learn("y ~ g", public).terms
         ('Intercept', 'g[T.b]')
         """
-        from dpstats.frame.learn import learn
+        from dpstats.frame.formula.learn import learn
 
         return learn(formula, public, weights, offset, mapping("limits", limits))
 
@@ -131,7 +131,7 @@ class Design:
         >>> Design.declare("y ~ center(x) + g", schema).terms
         ('Intercept', 'center(x)', 'g[T.b]')
         """
-        from dpstats.frame.learn import declare
+        from dpstats.frame.formula.learn import declare
 
         return declare(formula, mapping("the schema", schema), weights, offset)
 
@@ -206,7 +206,7 @@ class Design:
         >>> Design.declare("y ~ x1 * x2", schema).columns_of("~ . - x1:x2")
         ('y ~ x1 + x2', [0, 1, 2])
         """
-        from dpstats.frame.update import columns_of
+        from dpstats.frame.formula.update import columns_of
 
         return columns_of(self, change)
 
@@ -219,13 +219,13 @@ class Design:
         >>> design.subset(*design.columns_of("~ . - x2")).terms
         ('Intercept', 'x1')
         """
-        from dpstats.frame.update import subset
+        from dpstats.frame.formula.update import subset
 
         return subset(self, formula, kept)
 
     def require_formula(self, formula: str) -> None:
         """Raise FormulaError unless ``formula`` is the one of this design."""
-        from dpstats.frame.update import require_formula
+        from dpstats.frame.formula.update import require_formula
 
         require_formula(self, formula)
 
@@ -250,7 +250,7 @@ class Design:
         >>> Design.declare("y ~ x + I(x ** 2)", schema).extent(schema)
         (array([1., 2., 4.]), 5.0)
         """
-        from dpstats.frame.extent import extent
+        from dpstats.frame.formula.extent import extent
 
         return extent(self, schema)
 
@@ -264,7 +264,7 @@ class Design:
         schema : dict, optional
             ``{"y": bool}`` or ``{"y": ["no", "yes"]}`` if the response is not a number.
         """
-        from dpstats.frame.update import with_response
+        from dpstats.frame.formula.update import with_response
 
         return with_response(self, formula, schema or {})
 
@@ -300,13 +300,13 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """The design as JSON knows it; ``from_dict`` gives back the same encoding to the bit."""
-        from dpstats.frame.serial import design_to_dict
+        from dpstats.frame.formula.serial import design_to_dict
 
         return design_to_dict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Design:
         """A design from what ``to_dict`` has written."""
-        from dpstats.frame.serial import design_from_dict
+        from dpstats.frame.formula.serial import design_from_dict
 
         return design_from_dict(saved)

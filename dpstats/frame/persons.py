@@ -2,7 +2,7 @@
 
 Which rows of a person count depends on the rows of that person alone: the first k in the order of the
 table. All others become rows with missing values, which count nowhere; so do rows whose person is
-missing, or is no text and no whole number. (What that does for privacy: `dpstats.mechanism.unit`.)
+missing, or is no text and no whole number. (What that does for privacy: `dpstats.accounting.unit`.)
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstats.errors import ArgumentError, unheard
-from dpstats.frame.evaluate import basis, evaluate
-from dpstats.frame.formula import BASES
-from dpstats.frame.reading import Bar, Reading, arithmetic, other_arithmetic
+from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
+from dpstats.frame.formula.evaluate import basis, evaluate
+from dpstats.frame.formula.grammar import BASES
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, other_rows
 from dpstats.frame.table import Codes, Table, slices
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstats.mechanism.gaussian import Floats, Release, release_vector
+from dpstats.accounting.privacy import Privacy, Total
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import Privacy, Total
-from dpstats.mechanism.slabs import Integers
+from dpstats.mechanism.passes import Integers
+from dpstats.mechanism.release import Floats, Release, release_vector
 
 WIDENED = 1 + 1e-6
 """Factor on a sensitivity that covers the rounding to a lattice made for it."""

@@ -52,7 +52,7 @@ import opendp.prelude as opendp
 from numpy.typing import NDArray
 
 from dpstats.errors import PrivacyError
-from dpstats.mechanism.spherical import Ball, exact_draw, happens, rough_draw, unbounded_laplace
+from dpstats.mechanism.ball import Ball, exact_draw, happens, rough_draw, unbounded_laplace
 
 opendp.enable_features("contrib")
 

@@ -18,14 +18,14 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from dpstats.accounting.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
 from dpstats.mechanism.conditional import Tested, release_if_safe
-from dpstats.mechanism.gaussian import Release, release_counts, release_symmetric, release_vector
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
-from dpstats.mechanism.ptr import ReleasePlan
-from dpstats.mechanism.scale import LogHistogram
-from dpstats.mechanism.slabs import Integers, Passes
+from dpstats.mechanism.passes import Integers, Passes
+from dpstats.mechanism.release import Release, release_counts, release_symmetric, release_vector
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.propose_test.plan import ReleasePlan
 
 _T = TypeVar("_T")
 _Rows = TypeVar("_Rows", bound=Passes[Any])

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpstats.bounds.bound import Bound
-from dpstats.mechanism.privacy import PurePrivacy
+from dpstats.accounting.privacy import PurePrivacy
+from dpstats.report.bound import Bound
 from dpstats.report.format import (
     DIGITS,
     LEGEND,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.privacy import ApproximatePrivacy, PurePrivacy, Total
-from dpstats.mechanism.unit import Unit
+from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
+from dpstats.accounting.unit import Unit
+from dpstats.mechanism.release import Release
 from dpstats.report.format import format_scalar
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
@@ -23,7 +23,7 @@ def total_line(total: Total) -> str:
 
     Examples
     --------
-    >>> from dpstats.mechanism.privacy import Privacy
+    >>> from dpstats.accounting.privacy import Privacy
     >>> total_line(Privacy(1.0, 1e-6))
     'mu = 1 (GDP) up to delta0 = 1e-06'
     """
@@ -72,7 +72,7 @@ class PrivacyStatement:
 
     Examples
     --------
-    >>> from dpstats.mechanism.privacy import Privacy
+    >>> from dpstats.accounting.privacy import Privacy
     >>> statement = PrivacyStatement(Privacy(1.0), (), seeded=False)
     >>> statement.mu, statement.rho
     (1.0, 0.5)
@@ -117,7 +117,7 @@ class PrivacyStatement:
 
         Examples
         --------
-        >>> from dpstats.mechanism.privacy import Privacy
+        >>> from dpstats.accounting.privacy import Privacy
         >>> PrivacyStatement(Privacy(0.5), (), seeded=False).for_group(4).mu
         2.0
         """

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from dpstats.bounds.bound import Bound
 from dpstats.errors import NotReleasedError
+from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.table import Page
 

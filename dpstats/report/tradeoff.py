@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.accounting.privacy import Total
+from dpstats.accounting.tradeoff import Floats, smallest_type_two
 from dpstats.errors import ArgumentError, items, number, shown
-from dpstats.mechanism.privacy import Total
-from dpstats.mechanism.tradeoff import Floats, smallest_type_two
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, GREY, axes, finish, letter_width, letters, size_in_inches
 
@@ -50,7 +50,7 @@ def equivalents(total: Total, deltas: Iterable[float]) -> tuple[tuple[float, flo
 
     Examples
     --------
-    >>> from dpstats.mechanism.privacy import Privacy
+    >>> from dpstats.accounting.privacy import Privacy
     >>> [(round(epsilon, 3), delta) for epsilon, delta in equivalents(Privacy(1.0), [1e-3, 1e-5])]
     [(3.139, 0.001), (4.377, 1e-05)]
     """

@@ -17,17 +17,18 @@ from unittest import mock
 
 import numpy as np
 
+from dpstats.accounting.privacy import PurePrivacy
 from dpstats.frame import Design, Reading
-from dpstats.mechanism import own_estimate, slabs
-from dpstats.mechanism.class_session import CountLevels
-from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.kernel_session import DegreeLevels
-from dpstats.mechanism.least_squares import EigenvalueLevels
-from dpstats.mechanism.linear_rows import WithResponse
-from dpstats.mechanism.privacy import PurePrivacy
-from dpstats.mechanism.ptr_curve import Levels
-from dpstats.mechanism.ptr_paper import PapersPlan
+from dpstats.mechanism import passes as slabs
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
+from dpstats.models.eptr_bayes.releases import CountLevels
+from dpstats.models.eptr_linear.releases import EigenvalueLevels
+from dpstats.models.eptr_nw.releases import DegreeLevels
+from dpstats.models.eptr_own import releases as own_estimate
+from dpstats.models.linear.rows import WithResponse
+from dpstats.propose_test.curve import Levels
+from dpstats.propose_test.paper import PapersPlan
 from tests.audits.releases import Draws, Echo, Tape, Voice
 from tests.audits.watched import PLACES, Twin, Watched, listening
 

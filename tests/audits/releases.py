@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.mechanism import gaussian
-from dpstats.mechanism.gaussian import Release
+from dpstats.accounting.privacy import PurePrivacy
+from dpstats.mechanism import release as gaussian
+from dpstats.mechanism.ball import Ball, rough_draw
 from dpstats.mechanism.noise import SMALLEST_SD, SeededNoise
-from dpstats.mechanism.privacy import PurePrivacy
-from dpstats.mechanism.spherical import Ball, rough_draw
+from dpstats.mechanism.release import Release
 
 CERTAIN = 1e6
 """Log ratio of what only one of the two tables can have released."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.mechanism.cell_rows import CellRows
-from dpstats.mechanism.slabs import Passes
+from dpstats.mechanism.passes import Passes
 from dpstats.mechanism.threads import InTurn
+from dpstats.models.gaussian.rows import CellRows
 
 Floats = np.ndarray
 

@@ -9,9 +9,11 @@ from unittest import mock
 
 import numpy as np
 
-from dpstats.mechanism import cell_rows, class_rows, kernel_rows
-from dpstats.mechanism.family_rows import FamilyRows
-from dpstats.mechanism.linear_rows import LinearRows
+from dpstats.models.eptr_bayes import rows as class_rows
+from dpstats.models.eptr_nw import rows as kernel_rows
+from dpstats.models.gaussian import rows as cell_rows
+from dpstats.models.glm.rows import FamilyRows
+from dpstats.models.linear.rows import LinearRows
 
 Floats = np.ndarray
 

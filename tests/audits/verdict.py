@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpstats.mechanism.privacy import Privacy
+from dpstats.accounting.privacy import Privacy
 
 _CUTS = np.linspace(0.003, 0.997, 250)
 _LARGEST = 1e6

@@ -24,14 +24,14 @@ from unittest import mock
 
 import numpy as np
 
-from dpstats.mechanism import gaussian
-from dpstats.mechanism.cell_rows import CellRows
-from dpstats.mechanism.class_rows import ClassRows
-from dpstats.mechanism.family_rows import FamilyRows
-from dpstats.mechanism.kernel_rows import KernelRows
-from dpstats.mechanism.linear_rows import LinearRows
+from dpstats.mechanism import release as gaussian
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
+from dpstats.models.eptr_bayes.rows import ClassRows
+from dpstats.models.eptr_nw.rows import KernelRows
+from dpstats.models.gaussian.rows import CellRows
+from dpstats.models.glm.rows import FamilyRows
+from dpstats.models.linear.rows import LinearRows
 from tests.audits.releases import ORIGINAL, Draws, Echo, Leak, Tape, Voice, heard
 from tests.audits.rows import Table, remembered
 
@@ -137,22 +137,34 @@ class Place:
 
 
 PLACES = {
-    "dp_lm": Place("dpstats.linear_fit", "LinearSession", ("anchored", "pmt", "ssp")),
-    "dp_glm": Place("dpstats.glm_task", "FamilySession", ("anchored", "pmt", "declared_start")),
-    "eptr_lm": Place(
-        "dpstats.eptr_linear", "LeastSquaresSession", ("adaptive", "adassp", "tested")
+    "dp_lm": Place("dpstats.models.linear.fit", "LinearSession", ("anchored", "pmt", "ssp")),
+    "dp_glm": Place(
+        "dpstats.models.glm.methods", "FamilySession", ("anchored", "pmt", "declared_start")
     ),
-    "eptr_bayes": Place("dpstats.bayes", "ClassSession", ("from_sums", "from_test")),
+    "eptr_lm": Place(
+        "dpstats.models.eptr_linear.eptr_lm",
+        "LeastSquaresSession",
+        ("adaptive", "adassp", "tested"),
+    ),
+    "eptr_bayes": Place(
+        "dpstats.models.eptr_bayes.eptr_bayes", "ClassSession", ("from_sums", "from_test")
+    ),
     "eptr_nw": Place(
-        "dpstats.kernel",
+        "dpstats.models.eptr_nw.eptr_nw",
         "KernelSession",
         ("sums", "adaptive", "tested", "papers"),
-        inner="dpstats.kernel_fit",
+        inner="dpstats.models.eptr_nw.fit",
     ),
-    "eptr": Place("dpstats.eptr", "", ("tested_estimate",)),
-    "dp_mean": Place("dpstats.gaussian", "CellSession", ("fit_mean", "papers_mean")),
-    "dp_mvnorm": Place("dpstats.gaussian", "CellSession", ("refined_gaussian", "papers_gaussian")),
-    "dp_mixture": Place("dpstats.mixture", "CellSession", ("find_cells", "fit_cells")),
+    "eptr": Place("dpstats.models.eptr_own.eptr", "", ("tested_estimate",)),
+    "dp_mean": Place(
+        "dpstats.models.gaussian.dp_mvnorm", "CellSession", ("fit_mean", "papers_mean")
+    ),
+    "dp_mvnorm": Place(
+        "dpstats.models.gaussian.dp_mvnorm", "CellSession", ("refined_gaussian", "papers_gaussian")
+    ),
+    "dp_mixture": Place(
+        "dpstats.models.mixture.dp_mixture", "CellSession", ("find_cells", "fit_cells")
+    ),
 }
 
 

@@ -231,8 +231,8 @@ class Count:
 
 def counted(run: Run) -> Count:
     """Run once and count."""
-    from dpstats.frame.reading import Reading
-    from dpstats.mechanism.slabs import Passes
+    from dpstats.frame.executors import Reading
+    from dpstats.mechanism.passes import Passes
 
     found = Count()
     over, bar = Passes._over, Reading.bar
@@ -256,7 +256,7 @@ def counted(run: Run) -> Count:
 @contextmanager
 def always_read() -> Iterator[None]:
     """Rows are not kept between the passes, however few they are."""
-    with mock.patch("dpstats.mechanism.slabs._CACHE_BYTES", -1):
+    with mock.patch("dpstats.mechanism.passes._CACHE_BYTES", -1):
         yield
 
 
@@ -419,7 +419,7 @@ def threads(n: int, d: int, repeats: int) -> None:
     def limited(blocks: int, blas: int) -> Any:
         with (
             ThreadPoolExecutor(blocks) as executor,
-            mock.patch("dpstats.mechanism.slabs.one_blas_thread", nullcontext),
+            mock.patch("dpstats.mechanism.passes.one_blas_thread", nullcontext),
             threadpool_limits(blas, user_api="blas"),
         ):
             return call(executor=executor)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from dpstats.mechanism import ptr
-from dpstats.mechanism.ptr_curve import Calibration, Levels
+from dpstats.propose_test import plan as ptr
+from dpstats.propose_test.curve import Calibration, Levels
 from tests.benchmarks import eptr_competitors as ec
 from tests.benchmarks import eptr_settings
 

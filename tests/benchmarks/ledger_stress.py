@@ -21,11 +21,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dpstats.budget import Budget
-from dpstats.charge import charged
+from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged
 from dpstats.errors import BudgetExceeded
-from dpstats.mechanism.privacy import Privacy
-from dpstats.mechanism.unit import Unit
 
 _ROOT = str(Path(__file__).parents[2])
 if _ROOT not in sys.path:  # processes that start afresh import this module by its name

@@ -10,8 +10,7 @@ import pytest
 
 from dpstats.errors import DPStatsError, FormulaError, PublicDataError, SchemaError
 from dpstats.frame import Design, public_moments
-
-from .test_engine import FORMULAS
+from tests.frame.formula.test_engine import FORMULAS
 
 
 def test_state_is_learnt_on_the_usable_public_rows_only(clean):

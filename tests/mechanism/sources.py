@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.mechanism.ball import Ball
 from dpstats.mechanism.noise import SMALLEST_SD
-from dpstats.mechanism.slabs import RowSource
-from dpstats.mechanism.spherical import Ball
+from dpstats.mechanism.passes import RowSource
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

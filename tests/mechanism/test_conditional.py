@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.conditional import (
     WIDENED,
     lattice_unit,
@@ -18,7 +19,6 @@ from dpstats.mechanism.conditional import (
     release_if_safe,
 )
 from dpstats.mechanism.noise import SecureNoise, SeededNoise
-from dpstats.mechanism.privacy import Privacy
 from tests.mechanism.laws import fair_signs
 from tests.mechanism.sources import NonPrivateSilence
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpstats.mechanism import spherical
-from dpstats.mechanism.grid import ExactMatrix, exact_product, scaled_product
-from dpstats.mechanism.spherical import Ball
+from dpstats.mechanism import ball as spherical
+from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
 
 
 @pytest.mark.parametrize("d", [2, 5, 16, 40])

@@ -16,23 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpstats.family import resolve_family
-from dpstats.mechanism import own_estimate
-from dpstats.mechanism.cell_rows import Frame
-from dpstats.mechanism.cell_session import CellSession
-from dpstats.mechanism.class_session import ClassSession, CountLevels
-from dpstats.mechanism.family_session import FamilySession
-from dpstats.mechanism.gaussian import Release
-from dpstats.mechanism.kernel_rows import KernelPlan
-from dpstats.mechanism.kernel_session import DegreeLevels, Features, KernelSession
-from dpstats.mechanism.least_squares import EigenvalueLevels, LeastSquaresSession, Limits
-from dpstats.mechanism.linear_session import LinearSession
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.mechanism.noise import Noise, SecureNoise, SeededNoise
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy
-from dpstats.mechanism.ptr import ReleasePlan, plan_release
-from dpstats.mechanism.ptr_curve import Levels
-from dpstats.mechanism.ptr_paper import papers_plan
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
+from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels
+from dpstats.models.eptr_linear.releases import EigenvalueLevels, LeastSquaresSession, Limits
+from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession
+from dpstats.models.eptr_nw.rows import KernelPlan
+from dpstats.models.eptr_own import releases as own_estimate
+from dpstats.models.gaussian.releases import CellSession
+from dpstats.models.gaussian.rows import Frame
+from dpstats.models.glm.family import resolve_family
+from dpstats.models.glm.releases import FamilySession
+from dpstats.models.linear.releases import LinearSession
+from dpstats.propose_test.curve import Levels
+from dpstats.propose_test.paper import papers_plan
+from dpstats.propose_test.plan import ReleasePlan, plan_release
 from tests.mechanism.laws import gamma_lengths, independent_signs, laplace_scale, normal_scale
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 

@@ -6,7 +6,6 @@ cases of tests. They are among those that run by default, and few, so that the l
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 
 
@@ -22,19 +21,16 @@ class Mutation:
     tests: tuple[str, ...]
 
 
-def _of(area: str, folder: str = "dpstats/mechanism") -> _Area:
-    return _Area(area, folder)
+def _of(area: str) -> _Area:
+    return _Area(area)
 
 
 @dataclass(frozen=True)
 class _Area:
     area: str
-    folder: str
 
     def __call__(self, name: str, file: str, old: str, new: str, *tests: str) -> Mutation:
-        return Mutation(
-            name, self.area, posixpath.normpath(f"{self.folder}/{file}"), old, new, tests
-        )
+        return Mutation(name, self.area, file, old, new, tests)
 
 
 def _replayed(*methods: str) -> tuple[str, ...]:
@@ -46,17 +42,17 @@ def _replayed(*methods: str) -> tuple[str, ...]:
 def _charged(*methods: str) -> tuple[str, ...]:
     """What persons with three rows are charged."""
     test = "test_persons_are_charged_what_was_asked_and_rows_are_noised_for_it"
-    return tuple(f"tests/test_charges.py::{test}[{method}]" for method in methods)
+    return tuple(f"tests/budget/test_charges.py::{test}[{method}]" for method in methods)
 
 
 _MECHANISM, _FRAME = "tests/mechanism", "tests/frame"
-_CONDITIONAL = f"{_MECHANISM}/test_conditional.py"
-_GAUSSIAN = f"{_MECHANISM}/test_gaussian.py"
-_SESSION = f"{_MECHANISM}/test_session.py"
+_CONDITIONAL = "tests/mechanism/test_conditional.py"
+_GAUSSIAN = "tests/mechanism/test_release.py"
+_SESSION = "tests/mechanism/test_session.py"
 _PASSES = "tests/test_passes.py"
 _FORGETTING = "tests/test_forgetting.py"
-_CHARGES = "tests/test_charges.py"
-_BUDGET = "tests/test_budget.py"
+_CHARGES = "tests/budget/test_charges.py"
+_BUDGET = "tests/budget/test_budget.py"
 
 # -- noise ------------------------------------------------------------------------------------------
 
@@ -64,94 +60,94 @@ _noise = _of("noise")
 _NOISE = (
     _noise(
         "a coin is a little too kind",
-        "noise.py",
+        "dpstats/mechanism/noise.py",
         "return happens(part.numerator, part.denominator)",
         "return happens(part.numerator + 1, part.denominator + 1)",
         _CONDITIONAL,
     ),
     _noise(
         "noise may span a few steps of the lattice",
-        "noise.py",
+        "dpstats/mechanism/noise.py",
         "if not SMALLEST_SD <= sd <= LARGEST_SD:",
         "if not 1.0 <= sd <= LARGEST_SD:",
-        f"{_MECHANISM}/test_noise.py::test_scales_beyond_the_lattice_statement_are_refused",
+        "tests/mechanism/test_noise.py::test_scales_beyond_the_lattice_statement_are_refused",
     ),
     _noise(
         "Gaussian noise is four fifths of what the sensitivity asks for",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "sd = sensitivity / privacy.mu * (1 + 1e-12)",
         "sd = 0.8 * sensitivity / privacy.mu",
         *_replayed("dp_lm, ssp"),
     ),
     _noise(
         "less Gaussian noise is drawn than is stated",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "drawn = noise.integers(sd, total.size)",
         "drawn = noise.integers(sd / 1.3, total.size)",
         f"{_SESSION}::test_released_values_have_the_sd_that_their_release_states",
     ),
     _noise(
         "coordinates with wider noise have that of the others",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "noise.integers(math.sqrt(2) * sd, int(wider.sum()))",
         "noise.integers(sd, int(wider.sum()))",
         f"{_GAUSSIAN}::test_wider_coordinates_have_root_two_times_the_noise",
     ),
     _noise(
         "matrices have too little noise off the diagonal",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "off = noise.integers(sd / between, k * len(rows))",
         "off = noise.integers(sd / 2, k * len(rows))",
         f"{_GAUSSIAN}::test_symmetric_noise_has_sd_on_the_diagonal_and_what_is_said_off_it",
     ),
     _noise(
         "pure counts have half of their noise",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "scale = sensitivity / privacy.at * (1 + 1e-12)",
         "scale = sensitivity / privacy.at / 2",
         *_replayed("dp_mvnorm, refined, pure"),
     ),
     _noise(
         "less Laplace noise is drawn than is stated",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "drawn = noise.laplace(scale, total.size)",
         "drawn = noise.laplace(scale / 1.5, total.size)",
         f"{_GAUSSIAN}::test_counts_have_the_laplace_scale_of_their_sensitivity",
     ),
     _noise(
         "pure matrices have too little noise off the diagonal",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "weights = np.repeat([2.0, 1.0], [k * len(rows), k * d])",
         "weights = np.repeat([4.0, 1.0], [k * len(rows), k * d])",
         f"{_GAUSSIAN}::test_pure_symmetric_noise_is_a_ball_in_the_frobenius_norm",
     ),
     _noise(
         "floats may be released beside integers",
-        "gaussian.py",
+        "dpstats/mechanism/release.py",
         "if not all(type(k) is int for k in total.ravel()):",
         "if total.size < 0:",
         f"{_GAUSSIAN}::test_nothing_but_integers_is_released",
     ),
     _noise(
         "spherical noise falls too fast",
-        "spherical.py",
+        "dpstats/mechanism/ball.py",
         "scale = parts / used * (1 + 2.0**-40)",
         "scale = parts / used * 0.9",
-        f"{_MECHANISM}/test_spherical.py::test_masses_of_neighbours_differ_by_at_most_epsilon",
+        "tests/mechanism/test_ball.py::test_masses_of_neighbours_differ_by_at_most_epsilon",
     ),
     _noise(
         "a draw of spherical noise is never refused within its ball",
-        "spherical.py",
+        "dpstats/mechanism/ball.py",
         "if short >= 0 and happens_exp(short / 2):",
         "if short >= 0:",
-        f"{_MECHANISM}/test_exactness.py",
+        "tests/mechanism/test_exactness.py",
     ),
     _noise(
         "a coin of an exponential stops too early",
-        "spherical.py",
+        "dpstats/mechanism/ball.py",
         "    return thrown % 2 == 1",
         "    return thrown < 3",
-        f"{_MECHANISM}/test_spherical.py::test_coin_of_an_exponential",
+        "tests/mechanism/test_ball.py::test_coin_of_an_exponential",
     ),
 )
 
@@ -161,192 +157,192 @@ _lattice = _of("lattice")
 _LATTICE = (
     _lattice(
         "a lattice is so coarse that rounding matters",
-        "conditional.py",
+        "dpstats/mechanism/conditional.py",
         "math.log2(1e-7 * sensitivity / math.sqrt(size))",
         "math.log2(1e-2 * sensitivity / math.sqrt(size))",
         _CONDITIONAL,
     ),
     _lattice(
         "nothing is added to a sensitivity for the lattice",
-        "conditional.py",
+        "dpstats/mechanism/conditional.py",
         "WIDENED = 1 + 1e-6",
         "WIDENED = 1.0",
         _CONDITIONAL,
     ),
     _lattice(
         "a release that its test refused is made",
-        "conditional.py",
+        "dpstats/mechanism/conditional.py",
         "value = drawn.value if passed else np.full_like(drawn.value, np.nan)",
         "value = drawn.value",
         _CONDITIONAL,
     ),
     _lattice(
         "products of rows are split too finely for floats",
-        "grid.py",
+        "dpstats/mechanism/lattice.py",
         "bits = (52 - math.ceil(math.log2(2 * d))) // 2",
         "bits = (60 - math.ceil(math.log2(2 * d))) // 2",
-        f"{_MECHANISM}/test_exactness.py",
+        "tests/mechanism/test_exactness.py",
     ),
     _lattice(
         "sums of products are beyond the integers of floats",
-        "grid.py",
+        "dpstats/mechanism/lattice.py",
         "2 ** ((52 - log_rows) // 2)",
         "2 ** ((60 - log_rows) // 2)",
-        f"{_MECHANISM}/test_grid.py",
+        "tests/mechanism/test_lattice.py",
     ),
     _lattice(
         "exact sums overflow",
-        "grid.py",
+        "dpstats/mechanism/lattice.py",
         "_flush = 1 << 10",
         "_flush = 1 << 14",
-        f"{_MECHANISM}/test_grid.py",
+        "tests/mechanism/test_lattice.py",
     ),
 )
 
 # -- rows and cuts ----------------------------------------------------------------------------------
 
 _rows = _of("rows")
-_LINEAR_ROWS = f"{_MECHANISM}/test_linear_rows.py"
-_FAMILY_ROWS = f"{_MECHANISM}/test_family_rows.py"
-_CELL_ROWS = f"{_MECHANISM}/test_cell_rows.py"
-_KERNEL = f"{_MECHANISM}/test_kernel_session.py"
+_LINEAR_ROWS = "tests/models/linear/test_rows.py"
+_FAMILY_ROWS = "tests/models/glm/test_rows.py"
+_CELL_ROWS = "tests/models/gaussian/test_rows.py"
+_KERNEL = "tests/models/eptr_nw/test_releases.py"
 _ROWS = (
     _rows(
         "rounding may take a row beyond its radius",
-        "slabs.py",
+        "dpstats/mechanism/passes.py",
         "inner = (radius - step * (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)",
         "inner = radius",
         f"{_CELL_ROWS}::test_no_lifted_row_is_longer_than_its_bound",
     ),
     _rows(
         "rows of cells, classes and sums are not cut",
-        "slabs.py",
+        "dpstats/mechanism/passes.py",
         "scale = np.minimum(whole, longest)",
         "scale = whole",
         *_replayed("dp_mean, paper"),
     ),
     _rows(
         "rounding may take a row of a linear model beyond its radius",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "inner = (radius - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)",
         "inner = radius",
         f"{_LINEAR_ROWS}::test_no_row_is_longer_than_the_radius_after_rounding",
     ),
     _rows(
         "rows of a linear model are cut at twice the radius",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)",
         "np.minimum(np.ldexp(1.0, slab.exponent), 2 * longest), 1.0)",
         *_replayed("dp_lm, ssp"),
     ),
     _rows(
         "the response of a cut row stays as it is",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "slab.y = slab.y * slab.factor",
         "slab.y = slab.y * 1.0",
         _PASSES,
     ),
     _rows(
         "scores are cut by their residuals alone",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "bound = np.minimum(bound, residual_clip) * (1 - 1e-12) - unit / 2",
         "bound = np.full_like(bound, residual_clip) - unit / 2",
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
         "squared residuals are not cut",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "share = np.minimum(full / square_clip, 1.0)",
         "share = np.minimum(full / square_clip, 1e3)",
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
         "responses are not cut in moments",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "np.clip(y / response_clip, -1.0, 1.0)",
         "np.clip(y / response_clip, -2.0, 2.0)",
         *_replayed("dp_lm, pmt"),
     ),
     _rows(
         "a row with an infinite response is not empty",
-        "linear_rows.py",
+        "dpstats/models/linear/rows.py",
         "bad = ~(np.isfinite(norm) & np.isfinite(y))",
         "bad = ~np.isfinite(norm)",
         f"{_PASSES}::test_a_row_without_a_finite_response_is_empty",
     ),
     _rows(
         "the papers' rows are not truncated for generalised models",
-        "family_rows.py",
+        "dpstats/models/glm/rows.py",
         "kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))",
         "kept = np.ones_like(norm)",
         _PASSES,
     ),
     _rows(
         "the papers' radius does not reach the rows of a generalised model",
-        "../glm_task.py",
+        "dpstats/models/glm/methods.py",
         "with FamilySession(rows, bounded, at.back, zero, radius, total, noise) as session:",
         "with FamilySession(rows, bounded, at.back, zero, None, total, noise) as session:",
         _PASSES,
     ),
     _rows(
         "scores and information rows are cut at twice their bounds",
-        "family_rows.py",
+        "dpstats/models/glm/rows.py",
         "over = slab.norm * np.abs(with_step) > inner",
         "inner = 2 * inner\n        over = slab.norm * np.abs(with_step) > inner",
         *_replayed("dp_glm, anchored, poisson"),
     ),
     _rows(
         "squared Pearson residuals are not cut",
-        "family_rows.py",
+        "dpstats/models/glm/rows.py",
         "share = np.minimum(np.abs(e) / pearson_clip, 1.0)",
         "share = np.minimum(np.abs(e) / pearson_clip, 1e3)",
         *_replayed("dp_glm, anchored, poisson"),
     ),
     _rows(
         "what a family returns is believed to be finite",
-        "family_rows.py",
+        "dpstats/models/glm/rows.py",
         "r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)",
         "r, h, e = found",
         f"{_FAMILY_ROWS}::test_no_bound_relies_on_what_a_family_returns",
     ),
     _rows(
         "features of classes are cut at twice the radius",
-        "class_rows.py",
+        "dpstats/models/eptr_bayes/rows.py",
         "cut_to_grid(features, exponent, length, self._radius, self.grid.fine)",
         "cut_to_grid(features, exponent, length, 2 * self._radius, self.grid.fine // 2)",
         *_replayed("eptr_bayes, sums"),
     ),
     _rows(
         "rows of cells are cut at twice their radius",
-        "cell_rows.py",
+        "dpstats/models/gaussian/rows.py",
         "shortened = cut_to_grid(z, exponent, norm, radii[j], steps)",
         "shortened = cut_to_grid(z, exponent, norm, 2 * radii[j], 2 * steps)",
         *_replayed("dp_mvnorm, refined"),
     ),
     _rows(
         "a row may be in a cell that is not counted",
-        "cell_rows.py",
+        "dpstats/models/gaussian/rows.py",
         'raise ValueError("the partition has other cells than are counted")',
         "pass",
-        f"{_MECHANISM}/test_cell_session.py::test_a_partition_has_as_many_cells_as_are_counted",
+        "tests/models/gaussian/test_releases.py::test_a_partition_has_as_many_cells_as_are_counted",
     ),
     _rows(
         "responses of curves are not cut",
-        "kernel_rows.py",
+        "dpstats/models/eptr_nw/rows.py",
         "/ plan.radius, -1.0, 1.0)",
         "/ plan.radius, -9.0, 9.0)",
         *_replayed("eptr_nw, gp"),
     ),
     _rows(
         "weights at several nodes are not cut",
-        "kernel_rows.py",
+        "dpstats/models/eptr_nw/rows.py",
         "    over = total > longest**2",
         "    over = total > 4 * longest**2",
         f"{_KERNEL}::test_weights_are_cut_to_the_length_that_is_claimed",
     ),
     _rows(
         "rows with missing values have weights",
-        "kernel_rows.py",
+        "dpstats/models/eptr_nw/rows.py",
         "alive = np.array(columns[1], dtype=np.bool_)",
         "alive = np.ones_like(columns[1], dtype=np.bool_)",
         f"{_KERNEL}::test_rows_that_are_missing_or_broken_count_nowhere",
@@ -356,88 +352,88 @@ _ROWS = (
 # -- sensitivities ----------------------------------------------------------------------------------
 
 _claim = _of("sensitivities")
-_SQUARES = f"{_MECHANISM}/test_least_squares.py"
+_SQUARES = "tests/models/eptr_linear/test_releases.py"
 _CLAIMS = (
     _claim(
         "a replaced row moves one count",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "sensitivity = math.sqrt(2 * memberships) * fine",
         "sensitivity = math.sqrt(memberships) * fine",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
         "a replaced row moves one pure count",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "release_counts(what, counts, 2.0 * memberships,",
         "release_counts(what, counts, 1.0 * memberships,",
         *_replayed("dp_mvnorm, refined, pure"),
     ),
     _claim(
         "squares have half of their sensitivity",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "release_vector(what, squares, float(steps**2), unit, costs[0], self._noise)",
         "release_vector(what, squares, steps**2 / 2, unit, costs[0], self._noise)",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
         "second moments move by R^2",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "(2 if papers else math.sqrt(2)) * steps**2,",
         "(2 if papers else 1.0) * steps**2,",
         *_replayed("dp_lm, ssp"),
     ),
     _claim(
         "moments with the response move by R B",
-        "linear_session.py",
+        "dpstats/models/linear/releases.py",
         "                2.0 * steps**2,",
         "                1.0 * steps**2,",
         *_replayed("dp_lm, pmt"),
     ),
     _claim(
         "scores move by one clip",
-        "linear_session.py",
+        "dpstats/models/linear/releases.py",
         'release_vector("mean score", total, 2 * clip / unit,',
         'release_vector("mean score", total, 1 * clip / unit,',
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
         "scores of generalised models move by one clip",
-        "family_session.py",
+        "dpstats/models/glm/releases.py",
         "                2.0 * fine,",
         "                1.0 * fine,",
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _claim(
         "sums of classes move by sqrt(2) R",
-        "class_session.py",
+        "dpstats/models/eptr_bayes/releases.py",
         "release_vector(what, total, 2.0 * fine, unit, cost, self._noise)",
         "release_vector(what, total, 1.42 * fine, unit, cost, self._noise)",
         *_replayed("eptr_bayes, sums"),
     ),
     _claim(
         "the mean of one class alone moves",
-        "class_session.py",
+        "dpstats/models/eptr_bayes/releases.py",
         "4 * radius**2 * (1 / count**2 + 1 / (count + 1) ** 2)",
         "4 * radius**2 * (1 / count**2)",
         *_replayed("eptr_bayes, ptr, gdp"),
     ),
     _claim(
         "a curve moves by sqrt(2) lengths",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "sensitivity = 2.0 * features.length / unit + math.sqrt(total.size)",
         "sensitivity = 1.42 * features.length / unit + math.sqrt(total.size)",
         *_replayed("eptr_nw, gp"),
     ),
     _claim(
         "degrees of several nodes move by the weights of one row",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "sensitivity = 1.0 if len(below) == 1 else math.sqrt(2) * self._longest",
         "sensitivity = 1.0 if len(below) == 1 else self._longest",
         f"{_KERNEL}::test_the_sensitivity_of_degrees_is_attained",
     ),
     _claim(
         "values at several nodes move by the weights of one row",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "one = 2 / ratio if nodes == 1 else 2 * math.sqrt(2) * longest / ratio",
         "one = 2 / ratio if nodes == 1 else 2 * longest / ratio",
         f"{_KERNEL}::test_the_move_of_weighted_values_is_attained",
@@ -445,63 +441,63 @@ _CLAIMS = (
     ),
     _claim(
         "bounded values of a curve move by half as much",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "move = 2.0 * WIDENED if m == 1",
         "move = 1.0 * WIDENED if m == 1",
         *_replayed("eptr_nw, adaptive"),
     ),
     _claim(
         "bounds on many degrees fail as seldom as one of them",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "z = -float(special.ndtri(self.total.slack / m)) * (1 + 1e-6)",
         "z = -float(special.ndtri(self.total.slack)) * (1 + 1e-6)",
         f"{_KERNEL}::test_bounded_values_are_recorded_and_use_their_slack_once",
     ),
     _claim(
         "a row moves the safety of a curve by half a level",
-        "kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "step = WIDENED / float(degree.min())",
         "step = WIDENED / float(degree.min()) / 2",
         *_replayed("eptr_nw, ptr, gdp"),
     ),
     _claim(
         "solutions move by less than the diameter of the scores",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "return 2 * radius * (b + a * c) * math.sqrt(1 - c * c)",
         "return 2 * radius * b",
         *_replayed("eptr_lm, ptr, gdp"),
     ),
     _claim(
         "with one column solutions move by half of it",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "return radius * (a + b + b * b / (4 * a)) if a >= b / 2 else 2 * b * radius",
         "return radius * (a + b) if a >= b / 2 else b * radius",
         f"{_SQUARES}::test_the_diameter_is_the_supremum_of_a_search",
     ),
     _claim(
         "the smallest eigenvalue moves by half a row",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "sensitivity = self._limits.radius**2 * (1 + error) * WIDENED",
         "sensitivity = self._limits.radius**2 * (1 + error) / 2",
         *_replayed("eptr_lm, adaptive"),
     ),
     _claim(
         "the bound on an eigenvalue forgets the neighbour's row",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "return value - z * release.noise_sd - release.step - influence",
         "return value - z * release.noise_sd - release.step",
         f"{_SQUARES}::test_the_bound_of_a_bounded_solution_is_that_of_its_proof",
     ),
     _claim(
         "the bound on an eigenvalue forgets its noise",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "z = -float(special.ndtri(slack)) * (1 + 1e-6)",
         "z = 0.0",
         f"{_SQUARES}::test_the_bound_of_a_bounded_solution_is_that_of_its_proof",
     ),
     _claim(
         "levels of an eigenvalue are half a row apart",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED",
         "step = limits.radius**2 / 2",
         f"{_SQUARES}::test_levels_bound_the_worst_pairs",
@@ -509,42 +505,42 @@ _CLAIMS = (
     ),
     _claim(
         "solutions are not projected to the ball",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "return (coef * (limits.coef / size) if size > limits.coef else coef), smallest",
         "return coef, smallest",
         *_replayed("eptr_lm, adaptive"),
     ),
     _claim(
         "joint moments move by 1.5",
-        "least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "                2.0 * steps**2,",
         "                1.5 * steps**2,",
         *_replayed("eptr_lm, adassp"),
     ),
     _claim(
         "lifted moments move by those of one row",
-        "cell_session.py",
+        "dpstats/models/gaussian/releases.py",
         "math.sqrt(2) * (steps**2 + lift**2),",
         "1.0 * (steps**2 + lift**2),",
         *_replayed("dp_mvnorm, refined"),
     ),
     _claim(
         "sums of rows move by one radius",
-        "cell_session.py",
+        "dpstats/models/gaussian/releases.py",
         '"sum and number of rows", joint, 2.0 * fine,',
         '"sum and number of rows", joint, 1.0 * fine,',
         *_replayed("dp_mean, refined"),
     ),
     _claim(
         "a row is in one zone of all tests",
-        "cell_session.py",
+        "dpstats/models/gaussian/releases.py",
         "np.concatenate(counts), cost, memberships=most)",
         "np.concatenate(counts), cost)",
-        f"{_MECHANISM}/test_cell_session.py::test_zones_of_two_tests_of_one_cell_attain_their_sensitivity",
+        "tests/models/gaussian/test_releases.py::test_zones_of_two_tests_of_one_cell_attain_their_sensitivity",
     ),
     _claim(
         "levels of an estimator of one's own are half a unit apart",
-        "own_estimate.py",
+        "dpstats/models/eptr_own/releases.py",
         "return math.ceil(min(safety, _SAFEST) * (1 - 1e-6))",
         "return math.ceil(2 * min(safety, _SAFEST))",
         *_replayed("eptr, gdp"),
@@ -554,60 +550,60 @@ _CLAIMS = (
 # -- tests before releases --------------------------------------------------------------------------
 
 _test = _of("tests of safety")
-_PTR = f"{_MECHANISM}/test_ptr.py"
+_PTR = "tests/propose_test/test_plan.py"
 _TESTS = (
     _test(
         "delta is spent twice, on the noise and on the unsafe level",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "return gaussian_mu(epsilon, delta - slack), slack",
         "return gaussian_mu(epsilon, delta), slack",
         f"{_PTR}::test_the_split_of_delta_is_additive",
     ),
     _test(
         "the sharpest curve is made for half as much delta again",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "return Ceilings(np.array([epsilon]), np.array([delta * (1 - _MARGIN)]))",
         "return Ceilings(np.array([epsilon]), np.array([delta * 1.5]))",
         f"{_PTR}::test_dp_curve_has_its_reference_values_at_a_small_delta",
     ),
     _test(
         "the unsafe level is as safe as the next",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "cap_shift = shift(levels.same_at(0))",
         "cap_shift = shift(levels.same_at(1))",
         f"{_PTR}::test_dp_curve_has_its_reference_values_at_a_small_delta",
     ),
     _test(
         "a step of a curve is not verified",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "if (attempt or p == cap) and bool((value <= c.limits).all()):",
         "if attempt or p == cap:",
         f"{_PTR}::test_curves_of_random_profiles_keep_delta_and_do_not_fall",
     ),
     _test(
         "neighbours at two levels are looked at in one direction",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "    value[1] = (p - q) - c.excess * (1 - p)",
         "    value[1] = -1.0 + 0 * (p - q) - c.excess * (1 - p)",
         f"{_PTR}::test_curves_of_random_profiles_keep_delta_and_do_not_fall",
     ),
     _test(
         "merged levels forget how far the lowest may move",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "        same[0] = self.same[0]\n",
         "",
         f"{_PTR}::test_merging_the_bottom_levels_is_private_and_costs_almost_no_noise",
     ),
     _test(
         "the composable curve goes on beyond its last order",
-        "ptr_curve.py",
+        "dpstats/propose_test/curve.py",
         "    limits[-1] = min(limits[-1], slack)\n",
         "",
         f"{_PTR}::test_gdp_curve_is_below_its_target_at_6000_orders",
     ),
     _test(
         "a plan is made for a target that is not reached",
-        "ptr.py",
+        "dpstats/propose_test/plan.py",
         "    curve = [0.0] * below + climb(levels, sd, c)",
         "    sd = sd / 2\n    curve = [0.0] * below + climb(levels, 2 * sd, c)",
         *_replayed("eptr_bayes, ptr, gdp"),
@@ -617,96 +613,96 @@ _TESTS = (
 # -- accounting -------------------------------------------------------------------------------------
 
 _accounting = _of("accounting")
-_PRIVACY = f"{_MECHANISM}/test_privacy.py"
-_COMPOSITION = f"{_MECHANISM}/test_composition.py"
+_PRIVACY = "tests/accounting/test_privacy.py"
+_COMPOSITION = "tests/accounting/test_composition.py"
 _ACCOUNTING = (
     _accounting(
         "a release takes more than its share",
-        "privacy.py",
+        "dpstats/accounting/privacy.py",
         "return Privacy(self.mu * math.sqrt(part))",
         "return Privacy(self.mu * math.sqrt(math.sqrt(part)))",
         *_replayed("dp_lm, anchored"),
     ),
     _accounting(
         "a pure release takes more than its share",
-        "privacy.py",
+        "dpstats/accounting/privacy.py",
         "return PurePrivacy(self.at * part)",
         "return PurePrivacy(self.at * math.sqrt(part))",
         *_replayed("dp_mvnorm, refined, pure"),
     ),
     _accounting(
         "what is spent leaves half of it",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "self.left -= share\n",
         "self.left -= share / 2\n",
         *_replayed("dp_lm, anchored"),
     ),
     _accounting(
         "shares may exceed the total",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "if not 0 < share <= self.left * (1 + 1e-12):",
         "if not 0 < share:",
         f"{_SESSION}::test_overspending_is_refused_before_reading",
     ),
     _accounting(
         "a total that was begun pays for a test",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        if self.left < 1:\n",
         "        if self.left < 0:\n",
-        f"{_MECHANISM}/test_class_session.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
+        "tests/models/eptr_bayes/test_releases.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
     ),
     _accounting(
         "a plan for another total is taken",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        if not fits:\n",
         "        if fits is None:\n",
-        f"{_MECHANISM}/test_class_session.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
+        "tests/models/eptr_bayes/test_releases.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
     ),
     _accounting(
         "a total at one epsilon pays for several releases",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        if isinstance(self.total, ApproximatePrivacy):\n            raise ValueError",
         "        if self.total is None:\n            raise ValueError",
-        f"{_MECHANISM}/test_class_session.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
+        "tests/models/eptr_bayes/test_releases.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
     ),
     _accounting(
         "the slack of a total is appealed to again and again",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        self._slack_used = True\n",
         "        self._slack_used = False\n",
         f"{_SQUARES}::test_a_bounded_solution_is_recorded_and_uses_its_slack_once",
     ),
     _accounting(
         "two histograms are released for the price of one",
-        "family_session.py",
+        "dpstats/models/glm/releases.py",
         "costs = [self._spend(share / 2) for _ in windows]",
         "costs = [self._spend(share / 2)] + [self.total.share(share / 2)]  # type: ignore[union-attr]",
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _accounting(
         "an epsilon at its delta is taken for more mu",
-        "privacy.py",
+        "dpstats/accounting/privacy.py",
         "return float(root) * (1 - 1e-10 - 1e-14 / root)",
         "return float(root) * (1 + 1e-6)",
         f"{_PRIVACY}::test_epsilon_delta_round_trip_stays_on_the_safe_side",
     ),
     _accounting(
         "slack is no part of delta",
-        "privacy.py",
+        "dpstats/accounting/privacy.py",
         "return min(self.slack + math.exp(_log_delta(self.mu, epsilon)), 1.0)",
         "return min(math.exp(_log_delta(self.mu, epsilon)), 1.0)",
         *_charged("eptr_lm, adaptive"),
     ),
     _accounting(
         "a pure call counts as half its mu",
-        "privacy.py",
+        "dpstats/accounting/privacy.py",
         "return 2 * math.sqrt(2) * float(special.erfinv(math.tanh(self.at / 2)))",
         "return math.sqrt(2) * float(special.erfinv(math.tanh(self.at / 2)))",
         f"{_PRIVACY}::test_pure_mu_is_the_smallest_that_follows",
     ),
     _accounting(
         "slacks do not add up",
-        "composition.py",
+        "dpstats/accounting/composition.py",
         "            self.slacks + one.slacks,",
         "            max(self.slacks, one.slacks),",
         f"{_COMPOSITION}::test_slack_has_a_limit_of_its_own",
@@ -714,28 +710,28 @@ _ACCOUNTING = (
     ),
     _accounting(
         "rhos of pure calls do not add up",
-        "composition.py",
+        "dpstats/accounting/composition.py",
         "Fraction(pure.rho), slack, Fraction(cost.at))",
         "Fraction(0), slack, Fraction(cost.at))",
         f"{_COMPOSITION}::test_a_pure_cost_counts_as_the_gaussian_and_the_rho_that_follow",
     ),
     _accounting(
         "a budget has no limit for slack",
-        "composition.py",
+        "dpstats/accounting/composition.py",
         "        if _above(spent.slacks, self.slack):\n            return False\n",
         "",
         f"{_COMPOSITION}::test_slack_has_a_limit_of_its_own",
     ),
     _accounting(
         "pure epsilons are enough where a call was Gaussian",
-        "composition.py",
+        "dpstats/accounting/composition.py",
         "not spent.gaussian and not _above(spent.epsilons, self.epsilon)",
         "not _above(spent.epsilons, self.epsilon)",
         _COMPOSITION,
     ),
     _accounting(
         "the slack of a budget is taken from no delta",
-        "composition.py",
+        "dpstats/accounting/composition.py",
         "return resolve_privacy(epsilon=self.level, delta=self.delta - slack)",
         "return resolve_privacy(epsilon=self.level, delta=self.delta)",
         f"{_COMPOSITION}::test_limits_of_epsilon_and_delta_are_safe",
@@ -744,7 +740,7 @@ _ACCOUNTING = (
 
 # -- charges ----------------------------------------------------------------------------------------
 
-_charge = _of("charges", "dpstats")
+_charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
 _PER_UNIT = "charged(budget, unit.whole(spend.total), unit, call,"
 _PER_ROW = "charged(budget, spend.total, unit, call,"
@@ -759,82 +755,98 @@ _LM_FITS_INSIDE = """        check_size(rows.n, rows.d)
 _CHARGED = (
     _charge(
         "eptr_lm charges per row",
-        "eptr_linear.py",
+        "dpstats/models/eptr_linear/eptr_lm.py",
         _PER_UNIT,
         _PER_ROW,
         *_charged("eptr_lm, ptr, dp"),
     ),
     _charge(
-        "eptr_bayes charges per row", "bayes.py", _PER_UNIT, _PER_ROW, *_charged("eptr_bayes, sums")
+        "eptr_bayes charges per row",
+        "dpstats/models/eptr_bayes/eptr_bayes.py",
+        _PER_UNIT,
+        _PER_ROW,
+        *_charged("eptr_bayes, sums"),
     ),
-    _charge("eptr_nw charges per row", "kernel.py", _PER_UNIT, _PER_ROW, *_charged("eptr_nw, gp")),
-    _charge("eptr charges per row", "eptr.py", _PER_UNIT, _PER_ROW, *_charged("eptr, gdp")),
+    _charge(
+        "eptr_nw charges per row",
+        "dpstats/models/eptr_nw/eptr_nw.py",
+        _PER_UNIT,
+        _PER_ROW,
+        *_charged("eptr_nw, gp"),
+    ),
+    _charge(
+        "eptr charges per row",
+        "dpstats/models/eptr_own/eptr.py",
+        _PER_UNIT,
+        _PER_ROW,
+        *_charged("eptr, gdp"),
+    ),
     _charge(
         "dp_lm charges per row",
-        "lm.py",
+        "dpstats/models/linear/dp_lm.py",
         "charged(budget, asked, unit, call,",
         "charged(budget, total, unit, call,",
         *_charged("dp_lm, anchored"),
     ),
     _charge(
         "dp_mixture charges per row",
-        "mixture.py",
+        "dpstats/models/mixture/dp_mixture.py",
         "charged(budget, asked, unit, call,",
         "charged(budget, total, unit, call,",
         *_charged("dp_mixture, public"),
     ),
     _charge(
         "dp_glm spends on a row what a person was promised",
-        "glm.py",
+        "dpstats/models/glm/dp_glm.py",
         "total = asked.per_row(unit.rows)",
         "total = asked",
         *_charged("dp_glm, anchored, binomial"),
     ),
     _charge(
         "methods behind a test spend on a row what a person was promised",
-        "ptr_call.py",
+        "dpstats/propose_test/call.py",
         "    if unit.rows == 1:\n",
         "    if unit.rows >= 1:\n",
         *_charged("eptr_bayes, ptr, gdp", "eptr_nw, ptr, dp"),
     ),
     _charge(
         "Gaussian methods of eptr spend on a row what a person was promised",
-        "ptr_call.py",
+        "dpstats/propose_test/call.py",
         "return Spend(resolve_privacy(**given).per_row(unit.rows))",
         "return Spend(resolve_privacy(**given))",
         *_charged("eptr_nw, gp"),
     ),
     _charge(
         "a result states for a person what holds for a row",
-        "report/privacy.py",
+        "dpstats/report/privacy.py",
         "return cls(unit.whole(total), spent, seeded, shown, unit)",
         "return cls(total, spent, seeded, shown, unit)",
         *_charged("dp_mean, paper"),
     ),
     _charge(
         "dp_lm fits where what is refused is not charged",
-        "lm.py",
+        "dpstats/models/linear/dp_lm.py",
         _LM_FITS,
         _LM_FITS_INSIDE,
         _AFTER,
     ),
     _charge(
         "dp_glm fits where what is refused is not charged",
-        "glm.py",
+        "dpstats/models/glm/dp_glm.py",
         "    fit, session = ready.fit_rows(rows, total, make_noise(seed))\n",
         "        fit, session = ready.fit_rows(rows, total, make_noise(seed))\n",
         _AFTER,
     ),
     _charge(
         "a reading that fails withdraws its charge",
-        "charge.py",
+        "dpstats/budget/charge.py",
         "        if isinstance(error, PassError):\n",
         '        if isinstance(error, PassError):\n            self._note("withdrawn")\n',
         f"{_BUDGET}::test_a_reading_that_breaks_off_stays_charged",
     ),
     _charge(
         "Ctrl-C withdraws a charge",
-        "charge.py",
+        "dpstats/budget/charge.py",
         "elif isinstance(error, DPStatsError | PlanWarning):",
         "elif isinstance(error, DPStatsError | PlanWarning | KeyboardInterrupt):",
         f"{_BUDGET}::test_a_call_that_a_person_stops_stays_charged",
@@ -842,35 +854,35 @@ _CHARGED = (
     ),
     _charge(
         "an open budget is not charged",
-        "charge.py",
+        "dpstats/budget/charge.py",
         "        budget = open_budget()\n    elif",
         "        return Charge(None)\n    elif",
         f"{_BUDGET}::test_a_refused_call_touches_no_data_and_charges_nothing",
     ),
     _charge(
         "a call that is more than what is left is charged and made",
-        "budget.py",
+        "dpstats/budget/budget.py",
         "if not published and not caps.hold(state.spent.plus(counted.cost)):",
         "if not published and not caps.hold(counted.cost and Composed().plus(counted.cost)):",
         f"{_BUDGET}::test_two_calls_of_half_fit_and_then_nothing_does",
     ),
     _charge(
         "a budget of persons takes calls for rows",
-        "budget.py",
+        "dpstats/budget/budget.py",
         "        if unit.rows < needed:\n",
         "        if unit.rows < 1:\n",
         f"{_BUDGET}::test_a_budget_of_persons_takes_no_call_for_rows",
     ),
     _charge(
         "a call for named persons is taken for rows",
-        "budget.py",
+        "dpstats/budget/budget.py",
         "needed, how = 2 * ours.rows,",
         "needed, how = ours.rows,",
         f"{_BUDGET}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
         "the charge of a call that is withdrawn takes others with it",
-        "budget.py",
+        "dpstats/budget/budget.py",
         "self.spent = Composed.of(entry.cost for entry in self.entries.values())",
         "self.spent = Composed()",
         f"{_BUDGET}::test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are",
@@ -879,19 +891,19 @@ _CHARGED = (
 
 # -- persons ----------------------------------------------------------------------------------------
 
-_person = _of("persons", "dpstats/frame")
-_PERSON = f"{_FRAME}/test_persons.py"
+_person = _of("persons")
+_PERSON = "tests/frame/test_persons.py"
 _PERSONS = (
     _person(
         "one row more of a person counts",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "return np.asarray(total < self._most)",
         "return np.asarray(total <= self._most)",
         f"{_PERSON}::test_the_first_rows_of_every_person_count",
     ),
     _person(
         "every block counts the rows of a person anew",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "total[named] = rank[named] + before[codes[named]]",
         "total[named] = rank[named]",
         f"{_PERSON}::test_files_are_one_table_whatever_their_order",
@@ -899,14 +911,14 @@ _PERSONS = (
     ),
     _person(
         "rows without a name count",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "total = np.full(len(codes), self._most, dtype=np.int64)",
         "total = np.zeros(len(codes), dtype=np.int64)",
         f"{_PERSON}::test_whatever_names_a_person_is_told_apart_exactly_or_counts_nowhere",
     ),
     _person(
         "numbers of later rows are kept",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "return np.where(self.keep[start:stop], self.table.numbers(name, start, stop), np.nan)",
         "return self.table.numbers(name, start, stop)",
         f"{_PERSON}::test_the_first_rows_of_every_person_count",
@@ -914,14 +926,14 @@ _PERSONS = (
     ),
     _person(
         "levels of later rows are kept",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "return np.where(self.keep[start:stop], self.table.codes(name, levels, start, stop), -1)",
         "return self.table.codes(name, levels, start, stop)",
         _PASSES,
     ),
     _person(
         "every part counts the rows of a person anew",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "            keep = [walk.among(table) for table in part.tables([self.first.column])]",
         "            walk = _Walk(self.first)\n"
         "            keep = [walk.among(table) for table in part.tables([self.first.column])]",
@@ -929,108 +941,108 @@ _PERSONS = (
     ),
     _person(
         "a person may have two kinds of names",
-        "persons.py",
+        "dpstats/frame/persons.py",
         "        if len(self._kinds) > 1:\n",
         "        if len(self._kinds) > 9:\n",
         f"{_PERSON}::test_a_person_is_not_a_number_here_and_text_there",
     ),
     _person(
         "the column of persons is not looked at",
-        "../call.py",
+        "dpstats/call.py",
         "first = None if unit.person is None else FirstRows(unit.person, unit.rows)",
         "first = None",
         f"{_PERSON}::test_a_call_with_persons_is_a_call_on_their_first_rows",
     ),
     _person(
         "a person counts as one row in a group",
-        "../mechanism/privacy.py",
+        "dpstats/accounting/privacy.py",
         "return Privacy(self.mu * k, slack * (1 + 1e-9) if k > 1 else slack)",
         "return Privacy(self.mu * math.sqrt(k), slack * (1 + 1e-9) if k > 1 else slack)",
         *_charged("eptr_nw, gp"),
     ),
     _person(
         "a row costs a root of what a person costs",
-        "../mechanism/privacy.py",
+        "dpstats/accounting/privacy.py",
         "return Privacy(self.mu / k)",
         "return Privacy(self.mu / math.sqrt(k))",
         *_charged("dp_lm, ssp"),
     ),
     _person(
         "a pure row costs what a person costs",
-        "../mechanism/privacy.py",
+        "dpstats/accounting/privacy.py",
         "return PurePrivacy(self.at / k)",
         "return PurePrivacy(self.at)",
         *_charged("dp_mean, refined, pure"),
     ),
     _person(
         "deltas of a group add up without their growth",
-        "../mechanism/privacy.py",
+        "dpstats/accounting/privacy.py",
         "slack = self.slack * float(terms.sum()) * (1 + 1e-12) if k > 1 else self.slack",
         "slack = self.slack * k",
-        f"{_MECHANISM}/test_unit.py",
+        "tests/accounting/test_unit.py",
     ),
     _person(
         "slacks of a group do not grow",
-        "../mechanism/privacy.py",
+        "dpstats/accounting/privacy.py",
         "slack = min(float(special.ndtr(special.ndtri(slack) + self.mu)) + self.slack, 1.0)",
         "slack = self.slack",
-        f"{_MECHANISM}/test_unit.py",
+        "tests/accounting/test_unit.py",
     ),
 )
 
 # -- formulas and tables ----------------------------------------------------------------------------
 
-_formula = _of("formulas", "dpstats/frame")
-_ROWS_OF = f"{_FRAME}/test_rows.py"
+_formula = _of("formulas")
+_ROWS_OF = "tests/frame/test_rows.py"
 _ALONE = f"{_ROWS_OF}::test_replacing_a_row_changes_that_row_only"
 _BLOCKS = f"{_ROWS_OF}::test_blocks_of_any_size_give_the_same_bits"
 _FORMULAS = (
     _formula(
         "private rows are centred at their own mean",
-        "evaluate.py",
+        "dpstats/frame/formula/evaluate.py",
         'value if state["center"] is None else value - state["center"]',
         'value if state["center"] is None else value - np.nanmean(value)',
         _BLOCKS,
     ),
     _formula(
         "private rows are scaled by their own spread",
-        "evaluate.py",
+        "dpstats/frame/formula/evaluate.py",
         'return value if state["scale"] is None else value / state["scale"]',
         'return value if state["scale"] is None else value / np.nanstd(value)',
         _BLOCKS,
     ),
     _formula(
         "bases are learnt on private rows",
-        "evaluate.py",
+        "dpstats/frame/formula/evaluate.py",
         "expr.op, np.where(bad, 0.0, x) if any_bad else x, expr.value, states.get(expr.text, {})",
         "expr.op, np.where(bad, 0.0, x) if any_bad else x, expr.value, {}",
         _ALONE,
     ),
     _formula(
         "a formula may call what looks at all rows",
-        "formula.py",
+        "dpstats/frame/formula/grammar.py",
         'ELEMENTWISE = ("log", "log2", "log10", "exp", "sqrt")',
         'ELEMENTWISE = ("log", "log2", "log10", "exp", "sqrt", "mean", "lag", "rank", "cumsum")',
-        f"{_FRAME}/test_formula.py::test_what_is_not_row_by_row_is_refused",
+        "tests/frame/formula/test_grammar.py::test_what_is_not_row_by_row_is_refused",
     ),
     _formula(
         "a formula may take attributes of columns",
-        "formula.py",
+        "dpstats/frame/formula/grammar.py",
         "        if isinstance(node, ast.Attribute):\n            raise self.refuse(",
         "        if isinstance(node, ast.Attribute):\n            return self.row(node.value)\n"
         "            raise self.refuse(",
-        f"{_FRAME}/test_formula.py::test_what_is_not_row_by_row_is_refused",
+        "tests/frame/formula/test_grammar.py::test_what_is_not_row_by_row_is_refused",
     ),
     _formula(
         "options of a call may be columns",
-        "formula.py",
+        "dpstats/frame/formula/grammar.py",
         "            return _as_lists(ast.literal_eval(node))\n",
         "            return 1.0 if isinstance(node, ast.Name) else _as_lists(ast.literal_eval(node))\n",
-        f"{_FRAME}/test_formula.py",
+        "tests/frame/formula/test_grammar.py",
     ),
     _formula(
         "a cell that cannot be read raises",
-        "rows.py",
+        "dpstats/frame/rows.py",
         "return unheard(lambda: encode(self.design, self.table, start, stop)[0])",
         "return encode(self.design, self.table, start, stop)[0]",
         f"{_ROWS_OF}::test_a_cell_that_defies_reading_empties_its_row_and_says_nothing",
@@ -1038,45 +1050,45 @@ _FORMULAS = (
     ),
     _formula(
         "errors of a reader quote cells",
-        "source.py",
+        "dpstats/frame/source.py",
         "        found = unheard(lambda: (_silently(made),))\n",
         "        found = (_silently(made),)\n",
-        f"{_FRAME}/test_source.py::test_errors_of_a_function_are_not_heard",
+        "tests/frame/test_source.py::test_errors_of_a_function_are_not_heard",
     ),
     _formula(
         "an error shows what was given, be it a table",
-        "../errors.py",
+        "dpstats/errors.py",
         "    if not isinstance(value, plain):\n        return called(value)\n",
         "",
         "tests/test_errors.py",
     ),
     _formula(
         "a ledger shows the data",
-        "../charge.py",
+        "dpstats/budget/charge.py",
         'return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__',
         'return ("" if library == "builtins" else f"{library} ") + repr(data)',
         f"{_BUDGET}::test_labels_name_the_data_and_show_none_of_it",
     ),
     _formula(
         "workers of two kinds are believed",
-        "rows.py",
+        "dpstats/frame/rows.py",
         "            if workers != self._arithmetic:\n",
         "            if workers is None:\n",
         "tests/test_engines.py::test_workers_that_compute_otherwise_stop_the_call",
     ),
     _formula(
         "an error in a pass says its cause",
-        "../mechanism/slabs.py",
+        "dpstats/mechanism/passes.py",
         "done = unheard(lambda: work(*parts))",
         "done = work(*parts)",
-        f"{_MECHANISM}/test_slabs.py::test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why",
+        "tests/mechanism/test_passes.py::test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why",
     ),
     _formula(
         "rows travel with a pass",
-        "../mechanism/slabs.py",
+        "dpstats/mechanism/passes.py",
         'private = ("_source", "_cached", "_threads")',
         'private = ("_source", "_threads")',
-        f"{_MECHANISM}/test_slabs.py::test_what_travels_holds_no_row",
+        "tests/mechanism/test_passes.py::test_what_travels_holds_no_row",
     ),
 )
 
@@ -1089,77 +1101,77 @@ _ENDED = f"{_ENDED_AFTER}[dp_glm, anchored, binomial]"
 _ENDS = (
     _end(
         "another number of rows is accepted in a later pass",
-        "../frame/rows.py",
+        "dpstats/frame/rows.py",
         "                read += table.n\n        if read != self.n:\n",
         "                read += table.n\n        if read < 0:\n",
         _PASSES,
     ),
     _end(
         "workers may find another number of rows in a later pass",
-        "../frame/rows.py",
+        "dpstats/frame/rows.py",
         "                bar.advance(rows)\n        if read != self.n:\n",
         "                bar.advance(rows)\n        if read < 0:\n",
         _PASSES,
     ),
     _end(
         "a part may have other rows than its persons",
-        "../frame/persons.py",
+        "dpstats/frame/persons.py",
         "        if n != len(self.keep):\n",
         "        if n < 0:\n",
         _PASSES,
     ),
     _end(
         "rows are not forgotten when a session ends",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        self._rows.close()\n",
         "",
         _ENDED,
     ),
     _end(
         "rows that are closed are kept",
-        "slabs.py",
+        "dpstats/mechanism/passes.py",
         "        self._cached = None\n",
         "",
         _ENDED,
     ),
     _end(
         "exact totals are kept when a session ends",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        self._exact.clear()\n",
         "",
         f"{_ENDED_AFTER}[eptr_bayes, sums]",
     ),
     _end(
         "errors leave a session as they are",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        if error is not None:\n            without_trace(error)\n",
         "",
         f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
         "Ctrl-C leaves a session as it is",
-        "session.py",
+        "dpstats/mechanism/session.py",
         "        if error is not None:\n",
         "        if isinstance(error, Exception):\n",
         f"{_HELD}[dp_glm, anchored, binomial-a stop]",
     ),
     _end(
         "the traceback of an error is kept",
-        "../errors.py",
+        "dpstats/errors.py",
         "error.__traceback__ = error.__context__ = error.__cause__ = None",
         "error.__context__ = error.__cause__ = None",
         f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
         "what an error arose from is kept",
-        "../errors.py",
+        "dpstats/errors.py",
         "error.__traceback__ = error.__context__ = error.__cause__ = None",
         "error.__traceback__ = error.__cause__ = None",
         f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),
     _end(
         "an error keeps what an estimator of one's own has said",
-        "own_estimate.py",
+        "dpstats/models/eptr_own/releases.py",
         "        without_trace(error)\n",
         "        pass\n",
         f"{_FORGETTING}::test_an_error_beside_an_estimator_of_ones_own_holds_nothing",
@@ -1168,49 +1180,49 @@ _ENDS = (
 
 # -- the papers' methods ----------------------------------------------------------------------------
 
-_paper = _of("papers", "dpstats")
+_paper = _of("papers")
 _CONSTANTS = (
     "tests/test_sensitivities.py::test_a_papers_test_has_the_papers_sensitivity_and_its_noise"
 )
 _PAPERS = (
     _paper(
         "Algorithm 3 has half its sensitivity",
-        "bayes_fit.py",
+        "dpstats/models/eptr_bayes/fit.py",
         "alpha = 2 / n * math.sqrt(",
         "alpha = 1 / n * math.sqrt(",
         *_replayed("eptr_bayes, paper"),
     ),
     _paper(
         "Algorithm 4 has R^2 C, and the diameter is dropped",
-        "eptr_linear_fit.py",
+        "dpstats/models/eptr_linear/fit.py",
         "sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted",
         "sensitivity = papers / 4 / wanted",
         *_replayed("eptr_lm, paper"),
     ),
     _paper(
         "Algorithm 4 has half its sensitivity",
-        "eptr_linear_fit.py",
+        "dpstats/models/eptr_linear/fit.py",
         "papers = 4 * limits.radius**2 * limits.coef",
         "papers = 2 * limits.radius**2 * limits.coef",
         f"{_CONSTANTS}[Algorithm 4]",
     ),
     _paper(
         "Algorithm 5 has half its sensitivity",
-        "kernel_fit.py",
+        "dpstats/models/eptr_nw/fit.py",
         "papers_plan(4 / float(t), each.at,",
         "papers_plan(2 / float(t), each.at,",
         f"{_CONSTANTS}[Algorithm 5]",
     ),
     _paper(
         "points of a curve do not share the budget of Algorithm 5",
-        "kernel_fit.py",
+        "dpstats/models/eptr_nw/fit.py",
         "each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)",
         "each = ApproximatePrivacy(spend.epsilon, spend.delta)",
-        "tests/test_eptr_nw.py::test_several_points_of_the_paper_share_the_budget_and_warn",
+        "tests/models/eptr_nw/test_eptr_nw.py::test_several_points_of_the_paper_share_the_budget_and_warn",
     ),
     _paper(
         "the papers' second moments have 1.2 R^2",
-        "mechanism/session.py",
+        "dpstats/mechanism/session.py",
         "(2 if papers else math.sqrt(2)) * steps**2,",
         "(1.2 if papers else math.sqrt(2)) * steps**2,",
         "tests/test_sensitivities.py::"
@@ -1218,49 +1230,49 @@ _PAPERS = (
     ),
     _paper(
         "the papers' noise is halved",
-        "mechanism/ptr_paper.py",
+        "dpstats/propose_test/paper.py",
         "        alpha / mu,\n",
         "        alpha / mu / 2,\n",
         f"{_CONSTANTS}[Algorithm 3]",
     ),
     _paper(
         "the papers' test answers two levels too early",
-        "mechanism/ptr_paper.py",
+        "dpstats/propose_test/paper.py",
         "    margin = 1 + 2 / epsilon * math.log(max(1 / delta, 1 / epsilon))\n    half",
         "    margin = 2 / epsilon * math.log(max(1 / delta, 1 / epsilon)) - 1\n    half",
         f"{_CONSTANTS}[Algorithm 3]",
     ),
     _paper(
         "the papers' test is twice as steep",
-        "mechanism/ptr_paper.py",
+        "dpstats/propose_test/paper.py",
         "out = special.expit(self.epsilon / 2 * (gamma - self.margin))",
         "out = special.expit(self.epsilon * (gamma - self.margin))",
         f"{_CONSTANTS}[Algorithm 3]",
     ),
     _paper(
         "the papers' plan goes on where its proof ends",
-        "mechanism/ptr_paper.py",
+        "dpstats/propose_test/paper.py",
         "    if epsilon > 2 and not allow_unproved:\n",
         "    if epsilon > 99 and not allow_unproved:\n",
         f"{_PTR}::test_the_papers_calibration_is_refused_beyond_its_proof_and_where_it_is_false",
     ),
     _paper(
         "classes are safe with fewer rows than Algorithm 3 counts on",
-        "mechanism/class_session.py",
+        "dpstats/models/eptr_bayes/releases.py",
         "plan.probability(max(smallest - target - 1.0, 0.0))",
         "plan.probability(max(smallest - target / 2, 0.0))",
         *_replayed("eptr_bayes, paper"),
     ),
     _paper(
         "a design is safe below the eigenvalue that Algorithm 4 counts on",
-        "mechanism/least_squares.py",
+        "dpstats/models/eptr_linear/releases.py",
         "gamma = max(smallest - target - twice, 0.0) / twice",
         "gamma = max(smallest - target / 2, 0.0) / twice",
         *_replayed("eptr_lm, paper"),
     ),
     _paper(
         "a point is safe below the degree that Algorithm 5 counts on",
-        "mechanism/kernel_session.py",
+        "dpstats/models/eptr_nw/releases.py",
         "max(degree - target - 2, 0.0) / 2",
         "max(degree - target / 4, 0.0) / 2",
         *_replayed("eptr_nw, paper"),

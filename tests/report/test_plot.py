@@ -21,15 +21,15 @@ from dpstats import (
     eptr_lm,
     eptr_nw,
 )
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
+from dpstats.accounting.tradeoff import smallest_type_two
 from dpstats.audit import audit
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError
-from dpstats.mechanism.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
-from dpstats.mechanism.tradeoff import smallest_type_two
-from dpstats.model import Path
 from dpstats.report.coefficients import apart, folded, plot_coefficients
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.result import Coefficients
+from dpstats.score_rounds.result import Path
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

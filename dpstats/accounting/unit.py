@@ -1,0 +1,95 @@
+"""Who is protected: one row, or a person with several rows.
+
+Every mechanism of the package is proved for one row replaced by another. A person with k rows is then
+protected by k times less noise-to-cost: the mechanisms run at a k-th of the total (`per_row` of
+`privacy`), and what is stated is what that gives to k rows (`for_group`).
+
+*Where a column names the person*, the first k rows of each count and all others are empty. Let D' be D
+with the rows of one person, wherever they stand, replaced by those of another who is not in D. Which
+rows of the others count depends on their own rows alone, and does not change. Of either person at most
+k rows count; pair them, and pair what is left with empty rows: as collections of rows that count, D
+and D' differ in k replacements at most. The releases are functions of that collection: sums of
+integers, which no order changes. So what holds for k rows holds for D and D', though the rows that
+count may stand in 2k different places. (Each pass finds the first rows anew, in its own order: whatever
+that is, the pass is one of such a function.) The other person must have no rows yet: a row that changes
+hands between two persons who both have some counts for two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpstats.accounting.privacy import Total
+from dpstats.errors import ArgumentError, shown, whole
+
+_MOST = 10**4
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One row, or a person with up to ``rows`` rows; ``person`` is the column that enforces it.
+
+    Attributes
+    ----------
+    rows : int
+    person : str or None
+        None: that nobody has more rows is taken on trust.
+    together : int
+        How many of them at once; see `for_group`.
+
+    Examples
+    --------
+    >>> Unit().text
+    'one row replaced by another (n is public)'
+    """
+
+    rows: int = 1
+    person: str | None = None
+    together: int = 1
+
+    @classmethod
+    def of(cls, rows_per_person: int, person: str | None) -> Unit:
+        """The unit that a call asks for."""
+        return cls(check_count("rows_per_person", rows_per_person), _column(person))
+
+    @property
+    def text(self) -> str:
+        """In words, as results say it."""
+        if self.rows == 1 and self.person is None:
+            if self.together > 1:
+                return f"{self.together} rows replaced by others (n is public)"
+            return "one row replaced by another (n is public)"
+        who = "one person" if self.together == 1 else f"{self.together} persons"
+        counted = "row" if self.rows == 1 else f"{self.rows} rows"
+        if self.person is not None:
+            how = f"n is public; the first {counted} of each `{self.person}` count"
+            other = (
+                "another who has no rows yet" if self.together == 1 else "others who have none yet"
+            )
+        else:
+            how = f"n is public; taken on trust: nobody has more than {counted}"
+            other = "another" if self.together == 1 else "others"
+        return f"{who} replaced by {other} ({how})"
+
+    def whole(self, per_row: Total) -> Total:
+        """What is stated when the mechanisms have spent this."""
+        return per_row.for_group(self.rows)
+
+    def group(self, k: int) -> Unit:
+        """So many of them at once."""
+        return Unit(self.rows, self.person, self.together * check_count("k", k))
+
+
+def check_count(name: str, value: Any) -> int:
+    """A whole number from 1 to ten thousand."""
+    count = whole(value, 1)
+    if count is None or count > _MOST:
+        raise ArgumentError(f"{name} must be a whole number from 1 to {_MOST}, not {shown(value)}.")
+    return count
+
+
+def _column(person: Any) -> str | None:
+    if person is None or isinstance(person, str):
+        return person
+    raise ArgumentError(f"person must be the name of a column, not {shown(person)}.")

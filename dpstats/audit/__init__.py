@@ -1,0 +1,22 @@
+"""Audits: how much a release gives away, at least, and which neighbours tell the most.
+
+`dpstats.audit` is this package and is also called as the function: dpstats.audit(...) and
+``from dpstats.audit import worst_neighbours`` both work.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from dpstats.audit.audit import Audit, AuditPoint, audit
+from dpstats.audit.neighbours import worst_neighbours
+
+__all__ = ["Audit", "AuditPoint", "audit", "worst_neighbours"]
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self, *args: Any, **options: Any) -> Audit:
+        return audit(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -1,0 +1,428 @@
+"""An audit kit: what does a release give away about one row, at least?
+
+Run a release many times on two neighbouring data sets, and try to tell the two apart. Whoever succeeds
+more often than the claimed privacy allows has refuted the claim. Nothing here needs privacy of its
+own, and nothing here protects: audits are for test data. `worst_neighbours` looks for a telling pair.
+
+>>> import numpy as np
+>>> noise = np.random.default_rng(1)
+>>> data, other = np.zeros(20), np.append(np.zeros(19), 1.0)
+>>> def leaky(rows):  # the sensitivity of this mean is 1/20; mu = 1 would need as much noise
+...     return round(rows.mean() + noise.normal(scale=1 / 60), 6)
+>>> found = audit(leaky, (data, other), mu=1, trials=4000)
+>>> found.refuted, 2 < found.mu < 3
+(True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.accounting.tradeoff import Allowed, Claim
+from dpstats.audit.attack import (
+    Event,
+    Floats,
+    Objective,
+    choose_events,
+    epsilon_given_away,
+    lower_limit,
+    mu_given_away,
+    thresholds,
+    upper_limit,
+)
+from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
+from dpstats.audit.page import AuditPage, audit_page, plot_audit
+from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, turns
+from dpstats.budget.charge import require_no_budget
+from dpstats.errors import ArgumentError
+from dpstats.report.table import Page
+
+__all__ = ["Audit", "AuditPoint", "audit"]
+
+_LEARN, _CHOOSE = 0.15, 0.3  # parts of the runs; the rest is counted
+_SIDES = ("data", "other")
+
+
+@dataclass(frozen=True)
+class AuditPoint:
+    """One event, and what the runs that were kept for counting say of it.
+
+    Attributes
+    ----------
+    event : str
+        In words.
+    serves : tuple of str
+        What it was chosen for: "mu", "epsilon", "claim".
+    likely_under : {"data", "other"}
+        The data set under which it is the more probable one, P; the other one is Q.
+    hits, false_hits : int
+        Runs under P, and under Q, in which it happened.
+    runs : int
+        Under either.
+    power, alpha : float
+        Lower limit of P(event), upper limit of Q(event).
+    """
+
+    event: str
+    serves: tuple[str, ...]
+    likely_under: str
+    hits: int
+    false_hits: int
+    runs: int
+    power: float
+    alpha: float
+
+    @property
+    def mu(self) -> float:
+        """What it proves in mu."""
+        return max(float(mu_given_away(self.power, self.alpha)), 0.0)
+
+    def epsilon(self, delta: float) -> float:
+        """What it proves in epsilon at this delta."""
+        event = float(epsilon_given_away(self.power, self.alpha, delta))
+        # the complement, with the data sets in each other's place
+        complement = float(epsilon_given_away(1 - self.alpha, 1 - self.power, delta))
+        return max(event, complement, 0.0)
+
+    def refutes(self, allowed: Allowed) -> bool:
+        """Whether it contradicts a claim."""
+        return self.power > allowed.power(self.alpha) + 1e-12  # what floats lose
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Audit:
+    """What an audit found; prints as a page.
+
+    Attributes
+    ----------
+    mu, epsilon : float
+        Lower bounds of what the release gives away; epsilon at `delta`.
+    delta : float
+    claim : object or None
+        What was put to the test.
+    refuted : bool
+        Whether the claim is contradicted; False without one. Not refuted is not proved: another pair,
+        another statistic or more runs may find more.
+    trials : int
+        Runs in all.
+    confidence : float
+        With which all bounds and the verdict hold together.
+    points : tuple of AuditPoint
+        The events behind them.
+    notes : tuple of str
+    """
+
+    mu: float
+    epsilon: float
+    delta: float
+    claim: Any
+    refuted: bool
+    trials: int
+    confidence: float
+    points: tuple[AuditPoint, ...]
+    notes: tuple[str, ...]
+    _table: pd.DataFrame = field(repr=False)
+    _allowed: Allowed | None = field(repr=False)
+    _unseen: tuple[str, ...] = field(default=(), repr=False)
+
+    def table(self) -> pd.DataFrame:
+        """Rates along all thresholds of the score that decided.
+
+        ``alpha`` and ``power`` are rates of the event "the score is beyond the threshold" under Q and P,
+        with limits that hold at `confidence` for each row by itself, not for all at once.
+        """
+        return self._table.copy()
+
+    def plot(self, ax: Any = None) -> Any:
+        """The plane of both errors: what the claim allows, and what was found.
+
+        A point below the claim's curve refutes it. Needs matplotlib (``pip install
+        "dpstats[plot]"``).
+        """
+        power = None if self._allowed is None else self._allowed.power
+        return plot_audit(self._table, self.points, power, self.confidence, ax)
+
+    def summary(self) -> Page:
+        """The page; exports to Markdown, LaTeX, HTML and CSV."""
+        return audit_page(
+            AuditPage(
+                self.claim,
+                self.mu,
+                self.epsilon,
+                self.delta,
+                self.refuted,
+                self.trials,
+                self.confidence,
+                self.points,
+                self.notes,
+                self.reach,
+                self._unseen,
+            )
+        )
+
+    @property
+    def reach(self) -> float:
+        """The largest mu that so many runs could show, if they always told the data sets apart."""
+        failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
+        return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
+
+    def __repr__(self) -> str:
+        return self.summary().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
+
+def audit(
+    release: Callable[[Any], Any],
+    neighbours: Sequence[Any],
+    *,
+    claim: Claim | None = None,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    trials: int = 10_000,
+    confidence: float = 0.99,
+    statistic: Callable[[Any], Any] | None = None,
+) -> Audit:
+    """Bound from below what a release gives away about two data sets, and try to refute its claim.
+
+    Parameters
+    ----------
+    release : function of one data set
+        Every call must be a fresh run, independent of those before: no fixed seed inside. It may return
+        a number, an array, a Series, DataFrame, list, tuple or dict of numbers, None or NaN ("no reply",
+        an outcome of its own), or a result of the package, of which `coef()` or `mean`, `value`,
+        `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are looked at, as far as it has
+        them, and whether there was a reply. Besides numbers, what they are counts: last digits, the
+        sign of zero, types, the order of keys and labels, and all that an instance of a class holds,
+        private or not. Its errors are passed on.
+    neighbours : (data, other)
+        Two data sets that differ in one row (or person, or whatever the claim protects). That is not
+        checked: an audit of data sets that differ in more refutes nothing. See `worst_neighbours`.
+    claim : object with ``delta(epsilon)``, optional
+        Such as ``fit.privacy``.
+    mu, rho, epsilon : float, optional
+        Or the claim in one unit: mu-GDP, the rho of a Gaussian release, or epsilon at ``delta`` (0,
+        pure, if that is left out). If nothing is claimed and the release returns a result of the
+        package, its own privacy is the claim; else there are lower bounds alone.
+    delta : float, optional
+        At which the lower bound of epsilon is given; the claim's own, if it has one, or 1e-5.
+    trials : int
+        Runs in all, half of them on either data set; 40 or more. 55 % are counted, the others find out
+        what to count. Some thousands tell noise that is a third too small; a fit of ten milliseconds
+        then takes a minute.
+    confidence : float
+        Of everything that is reported, together.
+    statistic : function, optional
+        What to look at in the value that ``release`` returned: gives numbers, as above. A telling
+        statistic (a likelihood ratio, if you know it) makes a sharper audit. It may not depend on which
+        of the two data sets was used other than through what was released.
+
+    Returns
+    -------
+    Audit
+        ``.mu``, ``.epsilon``, ``.refuted``, ``.table()``, ``.plot()``; prints as a page.
+
+    Raises
+    ------
+    DPStatsError
+        If an argument makes no sense, an outcome holds no numbers, or a budget is open, which should
+        not pay for test data.
+
+    Notes
+    -----
+    *Why the bounds hold.* Scores and events are found on the first 45 % of the runs. The other runs are
+    independent of these, so that for them every event S is a fixed one, and the numbers of runs in
+    which it happens are binomial with P(S) and Q(S). Clopper-Pearson limits for one binomial fail with
+    probability (1 - confidence) / (number of limits) at most, whatever P(S) is; by the union bound all
+    of them hold at once with probability ``confidence``. Then P(S) and Q(S) are possible under mu-GDP
+    only if mu >= Phi^-1(P(S)) - Phi^-1(Q(S)), and under (epsilon, delta) only if P(S) <=
+    exp(epsilon) Q(S) + delta; both are worst at the limits. A claim is refuted if for some
+    epsilon >= 0 the limits contradict P(S) <= exp(epsilon) Q(S) + delta(epsilon), or the same of the
+    complement with P and Q in each other's place, or its Gaussian trade-off function. As S depends on
+    the released value alone, this is a statement on the release: post-processing never gives away
+    more. A bad score costs power, never validity.
+
+    *Last digits.* Real numbers can be private where floats are not. ``0.0 + noise`` has bits that
+    ``1.0 + noise`` cannot have, and an audit of noise that is added to floats is right to refute it:
+    noise should be added to integers, or the sum be rounded to a grid that does not depend on the data.
+    ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits.
+
+    *What an audit cannot do.* Not refuted is not proved. Another pair of data sets, another statistic,
+    or more runs may give away more; rare events (a delta of 1e-9) are out of reach of any number of
+    runs. The page ends with what was not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def mean(rows):
+    ...     return round(np.clip(rows, 0, 1).mean() + noise.laplace(scale=1 / 20), 6)
+    >>> found = audit(mean, (np.zeros(20), np.append(np.zeros(19), 1.0)), epsilon=1, trials=8000)
+    >>> found.refuted, 0.6 < found.epsilon <= 1
+    (False, True)
+    >>> print(found.summary().to_text().splitlines()[1])
+    Claim:      epsilon = 1 (pure)
+
+    Without the rounding the last bits of the sum tell whether 0 or 1 / 20 was added to the noise:
+
+    >>> def naive(mean):
+    ...     return mean + noise.laplace(scale=1 / 20)
+    >>> audit(naive, (0.0, 1 / 20), epsilon=1, trials=8000).refuted
+    True
+    """
+    require_no_budget()
+    first, second = pair_of(neighbours)
+    check_audit(release, statistic, trials, confidence)
+    claim = claim_of(claim, mu, rho, epsilon, delta)
+    outcome: Any = None
+    runs: tuple[list[Run], list[Run]] = ([], [])
+    for order in turns(trials // 2):  # pair by pair: a release that drifts drifts on both
+        for side in order:
+            outcome, run = draw(release, (first, second)[side], statistic)
+            runs[side].append(run)
+            if claim is None:
+                claim = own_claim(outcome)
+    learn, choose = (round(part * (trials // 2)) for part in (_LEARN, _LEARN + _CHOOSE))
+    columns = Columns.of([one for side in runs for one in side[:choose]])
+    tables = [columns.table(side) for side in runs]
+    if all(map(same_to_the_bit, tables)) and getattr(
+        getattr(outcome, "privacy", None), "seeded", False
+    ):
+        raise ArgumentError(
+            "release has a fixed seed: every run returned the same. Leave seed= out, or let it change "
+            "from call to call."
+        )
+    found = _audit_of(tables, learn, choose, columns, claim, delta_of(claim, delta), confidence)
+    rarest = float(upper_limit(0, found.points[0].runs, (1 - confidence) / (2 * len(found.points))))
+    unseen = columns.unseen(
+        np.vstack([x[:learn] for x in tables]),
+        [one.form for side in runs for one in side],
+        statistic is not None,
+        rarest,
+    )
+    return replace(found, _unseen=unseen)
+
+
+def _audit_of(
+    tables: list[Floats],
+    learn: int,
+    choose: int,
+    columns: Columns,
+    claim: Any,
+    delta: float,
+    confidence: float,
+) -> Audit:
+    """From runs on either data set: the first to learn scores, the next to choose, the last to count."""
+    learnt = [x[:learn] for x in tables]
+    counted = [x[choose:] for x in tables]
+    scores = columns.scores(learnt[0], learnt[1])
+    allowed = None if claim is None else Allowed.of(claim)
+    objectives: dict[str, Objective] = {} if allowed is None else {"claim": evidence(allowed)}
+    objectives["mu"] = mu_given_away
+    objectives["epsilon"] = lambda power, alpha: epsilon_given_away(power, alpha, delta)
+    failure = (1 - confidence) / (2 * len(objectives))
+    events = choose_events(
+        scores,
+        np.vstack(learnt),
+        tables[0][learn:choose],
+        tables[1][learn:choose],
+        list(objectives.values()),
+        failure,
+    )
+    served: list[tuple[Event, list[str]]] = []
+    for unit, event in zip(objectives, events, strict=True):
+        known = next((units for one, units in served if one.same(event)), None)
+        if known is None:
+            served.append((event, [unit]))
+        else:
+            known.append(unit)
+    # how many events there are is known before anything is counted
+    failure = (1 - confidence) / (2 * len(served))
+    points = tuple(_point(event, units, counted, failure) for event, units in served)
+    return Audit(
+        mu=max(point.mu for point in points),
+        epsilon=max(point.epsilon(delta) for point in points),
+        delta=delta,
+        claim=claim,
+        refuted=allowed is not None and any(point.refutes(allowed) for point in points),
+        trials=2 * len(tables[0]),
+        confidence=confidence,
+        points=points,
+        notes=_notes(tables, served[0][0]),
+        _table=_along(served[0][0], [x[:choose] for x in tables], counted, delta, confidence),
+        _allowed=allowed,
+    )
+
+
+def _point(
+    event: Event, units: Sequence[str], counted: Sequence[Floats], failure: float
+) -> AuditPoint:
+    likely = 0 if event.of_first else 1
+    hits, false_hits = (int(event.holds(counted[side]).sum()) for side in (likely, 1 - likely))
+    runs = len(counted[0])
+    return AuditPoint(
+        str(event),
+        tuple(units),
+        _SIDES[likely],
+        hits,
+        false_hits,
+        runs,
+        float(lower_limit(hits, runs, failure)),
+        float(upper_limit(false_hits, runs, failure)),
+    )
+
+
+def _along(
+    event: Event,
+    trained: Sequence[Floats],
+    counted: Sequence[Floats],
+    delta: float,
+    confidence: float,
+) -> pd.DataFrame:
+    """Rates of an event as its threshold moves."""
+    score, likely, runs = event.score.of, 0 if event.of_first else 1, len(counted[0])
+    at = thresholds(np.concatenate([score(x) for x in trained]))
+    hits, false_hits = (
+        runs - below if event.above else below
+        for below in (
+            np.searchsorted(np.sort(score(counted[side])), at, side="right")
+            for side in (likely, 1 - likely)
+        )
+    )
+    power = lower_limit(hits, runs, (1 - confidence) / 2)
+    alpha = upper_limit(false_hits, runs, (1 - confidence) / 2)
+    return pd.DataFrame(
+        {
+            "threshold": at,
+            "alpha": false_hits / runs,
+            "alpha_upper": alpha,
+            "power": hits / runs,
+            "power_lower": power,
+            "mu": np.maximum(mu_given_away(power, alpha), 0.0),
+            "epsilon": np.maximum(epsilon_given_away(power, alpha, delta), 0.0),
+        }
+    )
+
+
+def _notes(tables: Sequence[Floats], deciding: Event) -> tuple[str, ...]:
+    if all(map(same_to_the_bit, tables)):
+        return (
+            "on either data set every run returned the same. If that is because of a fixed seed, the "
+            "runs are not independent and nothing here holds, the verdict above least of all: let the "
+            "seed change from call to call. (If there is no noise at all, it holds.)",
+        )
+    if deciding.score.digits:
+        return (
+            "it is the last digits that tell the data sets apart. Noise that is added to floats leaves "
+            "such traces; noise that is added to integers does not. To see what the values give away "
+            "without their last digits, round them: statistic=lambda value: round(value, 6).",
+        )
+    return ()

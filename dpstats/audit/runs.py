@@ -1,0 +1,130 @@
+"""Runs of a release as rows of one table: the numbers that were returned, and the form of what was."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.audit.attack import MOST_COLUMNS, Floats, Score, learn_scores
+from dpstats.audit.digits import MOST_NUMBERS, learn_digit_scores
+from dpstats.audit.forms import CODED, Form, form_of, forms_matrix, names_of
+from dpstats.audit.outcomes import NO_REPLY, Numbers, columns_of, matrix_of, numbers_of
+
+_ALWAYS = (
+    "the time a run takes, its errors, and what it prints, warns of or writes",
+    "what several runs show only together",
+    "low digits of several numbers together, but for their parity",
+    "remainders other than of powers of 2, of 3, 5 and 10",
+    "what properties and methods of a returned object would say, what its functions hold, and "
+    "where it lies in memory",
+)
+
+
+class Run(NamedTuple):
+    """What is kept of one run."""
+
+    numbers: Numbers
+    form: Form
+
+
+def draw(
+    release: Callable[[Any], Any], data: Any, statistic: Callable[[Any], Any] | None
+) -> tuple[Any, Run]:
+    """One run: what was returned, and what is kept of it."""
+    outcome = release(data)
+    seen = outcome if statistic is None else statistic(outcome)
+    return outcome, Run(numbers_of(seen), form_of(seen))
+
+
+def turns(pairs: int) -> list[tuple[int, int]]:
+    """Which of two data sets is first in each pair of runs.
+
+    By a fixed rule without a pattern: what counts the calls (a seed that is stepped, a serial number)
+    is then no more often odd on one of the data sets.
+
+    Examples
+    --------
+    >>> turns(8)
+    [(1, 0), (0, 1), (1, 0), (1, 0), (1, 0), (1, 0), (1, 0), (1, 0)]
+    """
+    digits = hashlib.shake_256(b"turns of an audit").digest(pairs // 8 + 1)
+    first = np.unpackbits(np.frombuffer(digits, dtype=np.uint8))[:pairs].tolist()
+    return [(side, 1 - side) for side in first]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of what is compared: numbers first, forms behind them."""
+
+    numbers: tuple[str, ...]
+    forms: tuple[str, ...]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Columns:
+        """All that some runs have."""
+        return cls(columns_of([one.numbers for one in runs]), names_of([one.form for one in runs]))
+
+    def table(self, runs: Sequence[Run]) -> Floats:
+        """One row per run.
+
+        Examples
+        --------
+        >>> runs = [draw(lambda data: data, value, None)[1] for value in (2.0, None)]
+        >>> Columns.of(runs).table(runs)[:, :2].tolist()
+        [[0.0, 2.0], [1.0, nan]]
+        """
+        numbers = matrix_of([one.numbers for one in runs], self.numbers)
+        return np.hstack([numbers, forms_matrix([one.form for one in runs], self.forms)])
+
+    def scores(self, first: Floats, second: Floats) -> tuple[Score, ...]:
+        """What may tell two laws apart, learnt from rows of either table."""
+        size = len(self.numbers)
+        shown = ["missing (None or NaN)" if name == NO_REPLY else name for name in self.numbers]
+        return (
+            *learn_scores(first[:, :size], second[:, :size], shown),
+            *learn_digit_scores(first, second, [*shown, *self.forms], self.coded()),
+        )
+
+    def coded(self) -> NDArray[np.bool_]:
+        """Which columns are codes of a kind, a text or an order."""
+        numbers = [False] * len(self.numbers)
+        return np.array(numbers + [name.startswith(CODED) for name in self.forms])
+
+    def unseen(
+        self, learnt: Floats, forms: Sequence[Form], statistic: bool, rarest: float
+    ) -> tuple[str, ...]:
+        """What no score has looked at, in words.
+
+        Parameters
+        ----------
+        learnt : ndarray
+            Rows from which scores were learnt.
+        forms : sequence of Form
+            Of all runs.
+        statistic : bool
+            Whether the user has said what to look at.
+        rarest : float
+            The smallest probability of an event that could show anything.
+        """
+        out = ["any other pair of data sets", f"events rarer than 1 in {1 / rarest:.0f}"]
+        if statistic:
+            out.append("whatever statistic= leaves out of what was returned")
+        if len(self.numbers) - 1 > MOST_COLUMNS:
+            out.append(f"numbers one by one, beyond the {MOST_COLUMNS} that differ most")
+        varying = [j for j in np.flatnonzero(~self.coded()) if not same_to_the_bit(learnt[:, [j]])]
+        if len(varying) > MOST_NUMBERS:
+            out.append(f"low digits beyond the first {MOST_NUMBERS} numbers that vary")
+        if any(form.cut for form in forms):
+            out.append("parts of what was returned that are many or lie deep")
+        return (*out, *_ALWAYS)
+
+
+def same_to_the_bit(table: Floats) -> bool:
+    """Whether no row differs from another."""
+    bits = np.ascontiguousarray(table).view(np.uint64)
+    return bool((bits == bits[0]).all())

@@ -1,0 +1,445 @@
+"""Budgets: what may be spent on a data set altogether, and what has been.
+
+The way of a charge: a call knows its total from its arguments; `charged` (`charge`) has the budget
+write it to its ledger (`ledger`), if it allows that (`dpstats.accounting.composition`), before the
+private table is opened; the call runs; what it released is written beside the charge.
+Nothing here sees a private value.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pandas as pd
+
+from dpstats.accounting.composition import Allowance, Composed
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
+from dpstats.accounting.unit import Unit
+from dpstats.budget.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
+from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
+from dpstats.budget.workers import identity, mark, marked, noted, unmark, worked_for
+from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, number, shown
+from dpstats.report.table import Page
+
+SLACK = 1e-5
+"""What calls that hold up to a probability may add of it, in a budget of mu or rho."""
+
+
+class Budget:
+    """A total that many calls share, with a ledger of what each has spent.
+
+    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
+    call inside that names no other is charged to it, in any thread; so are those of other processes,
+    if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), older ones
+    too, and of programs that are started meanwhile. (A worker that was started inside and is used when
+    none is open is charged to the budget that it began with.) Older workers of workers, and those on
+    other machines, need ``budget=``. A call is charged before it reads a private row. One that would
+    spend more than is left raises `BudgetExceeded` and reads nothing; one that fails before it has read
+    anything is not charged; one that is broken off later stays charged. What is computed from a release
+    (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+
+    Parameters
+    ----------
+    mu, rho, epsilon, delta : float, optional
+        The total in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone for pure
+        differential privacy. May be left out where ``path`` is an existing budget.
+    path : str or path, optional
+        A file that keeps the ledger. With a total it is made if it is not there: say
+        ``Budget(mu=2, path="study.budget")`` the first time and ``Budget(path="study.budget")``
+        later, which takes no mistyped name for a new study. Several processes may use it at
+        once, and other people who may write the file and its folder. Without a path the budget
+        ends with the process. The ledger is as safe as the file: who may delete it, or put an
+        old copy in its place, may spend twice.
+    slack : float, optional
+        Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
+        it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
+        if the first call needs it to be repeated.
+    rows_per_person, person
+        Who is protected: a row, or a person with so many rows, whom a column names. Calls must protect
+        as much: the same column, and as many rows or more.
+
+    Notes
+    -----
+    Calls may be chosen after seeing what earlier ones released. The limits are fixed before, and mu^2,
+    rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021).
+
+    A budget of epsilon and delta adds up mu^2 as well, which is far better than adding epsilons, if
+    its first call is Gaussian (most are). If that is stated at one epsilon (``calibration="dp"``,
+    "paper", `charge` with epsilon and delta), epsilons and deltas add up, those of all calls. Its
+    page says which. For many calls of different kinds a budget of mu is the simplest.
+
+    The ledger calls data by their path, or by ``data.attrs["name"]`` of a pandas table.
+
+    Examples
+    --------
+    >>> from dpstats import Budget, dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> budget = Budget(mu=1)
+    >>> with budget:
+    ...     fit = dp_lm("rate_marriage ~ age + religious", private, public, mu=0.6, seed=1)
+    >>> budget.spent.mu, round(budget.remaining.mu, 3)
+    (0.6, 0.8)
+    >>> smaller = fit.update("~ . - age")
+    >>> budget.spent.mu
+    0.6
+    """
+
+    def __init__(
+        self,
+        *unnamed: Any,
+        mu: float | None = None,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        path: str | os.PathLike[str] | None = None,
+        slack: float | None = None,
+        rows_per_person: int = 1,
+        person: str | None = None,
+    ) -> None:
+        if unnamed:
+            raise ArgumentError(
+                "say the unit of the total, Budget(mu=2), Budget(rho=2) or Budget(epsilon=3, "
+                "delta=1e-6); a file is Budget(path='study.budget')."
+            )
+        self._lock = threading.RLock()
+        terms = _terms(mu, rho, epsilon, delta, slack, Unit.of(rows_per_person, person))
+        if path is None:
+            if terms is None:
+                raise ArgumentError(
+                    "a budget needs its total: Budget(mu=2), Budget(rho=2), Budget(epsilon=3, "
+                    "delta=1e-6); or the file of one, Budget(path='study.budget')."
+                )
+            self._ledger: Ledger = MemoryLedger(terms)
+        elif isinstance(path, str) and ("://" in path or not path.strip()):
+            raise ArgumentError(f"path must name a file on this machine, not {shown(path)}.")
+        elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
+            self._ledger = FileLedger(Path(path), terms)
+        else:
+            raise ArgumentError(f"path must name a file, not {shown(path)}.")
+        self._terms = self._ledger.terms
+        self._state = _State()
+        self._read()
+
+    # -- what a person asks -----------------------------------------------------------------------
+
+    @property
+    def spent(self) -> Composed:
+        """What the calls so far cost together: ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.slack``."""
+        return self._read().spent
+
+    @property
+    def remaining(self) -> Total:
+        """What a next call may spend: ``.mu``, ``.rho``, ``.epsilon(delta)``."""
+        state = self._read()
+        return self._terms.allowance.left(state.spent, state.first)
+
+    @property
+    def total(self) -> Total:
+        """What the budget was opened with: ``.mu``, ``.rho``, ``.epsilon(delta)``."""
+        return self._terms.allowance.total
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The charges, in their order; those that were withdrawn are left out."""
+        return self._read().listed()
+
+    def tidy(self) -> pd.DataFrame:
+        """The charges, a row each."""
+        rows = []
+        for e in self.entries:
+            cost = (e.cost.mu, e.cost.rho, e.cost.slack, in_unit(e.cost, self._terms.allowance))
+            rows.append((e.time, e.call, e.data, e.unit, *cost, e.released))
+        columns = ["time", "call", "data", "unit", "mu", "rho", "slack", "cost", "released"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def table(self) -> Page:
+        """A statement of all charges; prints as text, shows as HTML, exports to Markdown and LaTeX."""
+        return statement_page(self._statement(), whole=True)
+
+    def __repr__(self) -> str:
+        return statement_page(self._statement(), whole=False).to_text()
+
+    def _repr_html_(self) -> str:
+        return statement_page(self._statement(), whole=False).to_html()
+
+    def _statement(self) -> Statement:
+        state, allowance = self._read(), self._terms.allowance
+        return Statement(
+            self._ledger.name,
+            allowance,
+            self._terms.unit.text,
+            allowance.caps(state.first),
+            state.spent,
+            allowance.left(state.spent, state.first),
+            state.listed(),
+        )
+
+    def charge(
+        self,
+        what: str,
+        *,
+        mu: float | None = None,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        data: str = "",
+        published: bool = False,
+    ) -> None:
+        """Charge a release that was, or will be, made by other means.
+
+        ``epsilon`` with ``delta`` is taken as stated at that epsilon alone, and not as that of a
+        Gaussian mechanism, whose mu would be given (which adds up better). The cost is that for
+        whom the budget protects: a row, or a person with ``rows_per_person`` rows. ``published``: it is
+        out already, and is written even where it is more than what is left.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the budget does not allow it.
+
+        Examples
+        --------
+        >>> budget = Budget(mu=1)
+        >>> budget.charge("counts by region, published in May", rho=0.08)
+        >>> round(budget.spent.mu, 12)
+        0.4
+        """
+        if not isinstance(what, str) or not what.strip():
+            raise ArgumentError(f"say in words what is released, not {shown(what)}.")
+        if not isinstance(data, str):
+            raise ArgumentError(f"data is a label, a text, not {shown(data)}.")
+        cost: Total = resolve_cost(mu, rho, epsilon, delta)
+        if epsilon is not None and delta is not None:
+            cost = ApproximatePrivacy(float(epsilon), float(delta))
+        unit = self._terms.unit
+        stated = cost if isinstance(cost, ApproximatePrivacy) else None
+        number = self._charge(Asked(what, data, unit.text, cost, stated), unit, bool(published))
+        self._note(number, "released", "by other means")
+
+    # -- what a call asks -------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        global _home
+        with _opening:
+            if _inherited():
+                _open.clear()
+            if _open and _open[-1] is not self:
+                raise BudgetError(
+                    "another budget is open already, and a call is charged to one: close that one "
+                    "first, or give this one to calls by budget=."
+                )
+            mark(str(self._ledger.path) if isinstance(self._ledger, FileLedger) else "")
+            _open.append(self)
+            _home = identity()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with _opening:
+            if self in _open:
+                _open.remove(self)
+            if not _open:
+                unmark()
+
+    def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
+        """Write a charge, if it is allowed (or published already); its number. For `charge`."""
+        self._require(unit)
+
+        def line(number: int) -> Line:
+            state, allowance = self._state, self._terms.allowance
+            counted = replace(asked, cost=allowance.counted(asked.cost, asked.stated, state.first))
+            caps = allowance.caps(state.first or counted.cost)
+            if not published and not caps.hold(state.spent.plus(counted.cost)):
+                raise self._refusal(asked, counted.cost, state)
+            return counted.line(number)
+
+        with self._lock:
+            return self._ledger.append(self._learn, line)
+
+    def _require(self, unit: Unit) -> None:
+        """Refuse a call that protects less than the budget, or another.
+
+        Where a column names the person, a row that goes from one person to another changes which rows of
+        both count: two. So a call with ``person=`` protects a change of j rows, whoever they are of, if
+        2 j rows are within its own.
+        """
+        ours = self._terms.unit
+        if unit.person == ours.person:
+            needed, how = ours.rows, ""
+        elif ours.person is None:
+            needed, how = 2 * ours.rows, f" (or open the budget with person='{unit.person}')"
+        else:
+            raise BudgetError(
+                f"this budget protects persons named by `{ours.person}`; the call protects "
+                f"{unit.text}. Add person='{ours.person}', rows_per_person={ours.rows} to the call."
+            )
+        if unit.rows < needed:
+            raise BudgetError(
+                f"this budget protects {ours.text}; the call protects {unit.text}. Add "
+                f"rows_per_person={needed} to the call{how}."
+            )
+
+    def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
+        """Write what came of a charge. For `dpstats.budget.charge`."""
+        with self._lock:
+            self._ledger.append(
+                self._learn, lambda number: Line(number, now(), event, charge, text=plain(text))
+            )
+
+    def _refusal(self, asked: Asked, cost: Total, state: _State) -> BudgetExceeded:
+        allowance = self._terms.allowance
+        left = allowance.left(state.spent, state.first)
+        caps = allowance.caps(state.first or cost)
+        wanted = in_unit(cost, allowance) if asked.stated is None else as_stated(asked.stated)
+        said = (
+            f"The call asks for {wanted}, and the budget ({self._ledger.name}) has "
+            f"{in_unit(left, allowance)} left of {in_unit(allowance.total, allowance)}. Nothing was "
+            "read or charged. "
+        )
+        room = max(caps.slack - state.spent.slack, 0.0)
+        if not caps.mu and not allowance.delta and (cost.slack or isinstance(cost, Privacy)):
+            said += "A budget of epsilon alone is for calls with epsilon alone."
+        elif cost.slack > room * (1 + 1e-12):
+            said += (
+                f"Its delta adds {cost.slack:.3g} to those before, and {room:.3g} is left for that: ask "
+                "with a smaller delta"
+                + (", or keep another budget with a larger slack=." if caps.mu else "")
+            )
+        elif caps.mu and not isinstance(cost, Privacy):
+            alone = Composed().plus(cost)
+            said += (
+                f"A call that is not Gaussian counts as mu = {alone.mu:.3g} in this budget, and mu = "
+                f"{left.mu:.3g} is left: keep such calls in a budget of their own."
+            )
+        elif allowance.delta and allowance.slack and not state.entries:
+            said += (
+                f"{allowance.slack:.3g} of delta is kept, by slack=, for calls that hold up to a "
+                "probability."
+            )
+        elif state.entries:
+            said += "budget.table() shows what it was spent on."
+        return BudgetExceeded(said.rstrip(" "), asked.cost, left)
+
+    def _read(self) -> _State:
+        with self._lock:
+            self._ledger.news(self._learn)
+            return self._state
+
+    def _learn(self, lines: list[Line]) -> None:
+        """Add lines to the state, all or none of them: a person may press Ctrl-C."""
+        state = self._state.copy()
+        for line in lines:
+            state.learn(line)
+        self._state = state
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._ledger, FileLedger):
+            return _again, (str(self._ledger.path),)
+        raise BudgetError(
+            "a budget in memory cannot be copied or sent to another process; give it a file: "
+            "Budget(..., path='study.budget')."
+        )
+
+
+def _again(path: str) -> Budget:
+    return Budget(path=path)
+
+
+class _State:
+    """What the lines of a ledger add up to."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.first: Total | None = None
+        self.spent = Composed()
+        self.entries: dict[int, Entry] = {}
+
+    def copy(self) -> _State:
+        new = copy(self)
+        new.entries = dict(self.entries)
+        return new
+
+    def listed(self) -> tuple[Entry, ...]:
+        """The charges that stand, numbered from 1."""
+        entries = self.entries.values()
+        return tuple(replace(entry, number=k) for k, entry in enumerate(entries, start=1))
+
+    def learn(self, line: Line) -> None:
+        if line.number <= self.last:
+            return
+        self.last = line.number
+        if line.event == "charge":
+            self.first = self.first or line.cost
+            self.spent = self.spent.plus(line.cost)
+            said = (line.call, line.data, line.unit)
+            self.entries[line.number] = Entry(line.number, line.time, *said, line.cost)
+        elif line.event == "released":
+            self.entries[line.charge] = replace(self.entries[line.charge], released=line.text)
+        else:
+            del self.entries[line.charge]
+            self.spent = Composed.of(entry.cost for entry in self.entries.values())
+            # limits that a withdrawn charge has laid down stand as long as others rest on them
+            self.first = self.first if self.entries else None
+
+
+def _terms(
+    mu: float | None,
+    rho: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    slack: float | None,
+    unit: Unit,
+) -> Terms | None:
+    if mu is rho is epsilon is delta is None:
+        if slack is not None or unit != Unit():
+            raise ArgumentError(
+                "slack=, rows_per_person= and person= belong to a new budget with its total."
+            )
+        return None
+    resolve_cost(mu, rho, epsilon, delta)
+    share = number(slack)
+    if slack is not None and (share is None or not 0 <= share < (delta or 1)):
+        largest = SLACK if epsilon is None else delta
+        raise ArgumentError(
+            "slack is a probability, 0 or more and less than 1 (and than delta), such as "
+            f"{largest or SLACK:g}; not {shown(slack)}."
+        )
+    if epsilon is None:
+        name: Literal["mu", "rho"] = "rho" if mu is None else "mu"
+        level = float(rho if mu is None else mu)  # type: ignore[arg-type]  # one of them is given
+        allowance = Allowance(name, level, slack=SLACK if share is None else share)
+    else:
+        if share is not None and delta is None:
+            raise ArgumentError("a budget of epsilon alone has no slack.")
+        allowance = Allowance("epsilon", float(epsilon), float(delta or 0.0), share)
+    return Terms(allowance, unit.rows, unit.person)
+
+
+def open_budget() -> Budget | None:
+    """The budget that calls are charged to which name none: of this process, or of one it works for."""
+    if _open and not (_inherited() and noted() is not None):
+        return _open[-1]
+    path = marked()
+    if path is None:
+        return None
+    if not path:
+        raise BudgetError(
+            "a budget in memory is open in the process that started this one, and cannot be charged "
+            "from here: open one with a file, Budget(..., path='study.budget')."
+        )
+    return Budget(path=path)
+
+
+def _inherited() -> bool:
+    """Whether what is open here came with the fork that made a worker."""
+    return _home != identity() and worked_for() is not None
+
+
+_opening = threading.Lock()
+_open: list[Budget] = []
+_home = ""

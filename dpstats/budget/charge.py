@@ -1,0 +1,126 @@
+"""What a call writes to its budget: the charge before it reads, and what was released after.
+
+Nothing here sees a private value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import suppress
+from types import FunctionType
+from typing import Any, Literal, TypeVar
+
+import pandas as pd
+
+from dpstats.accounting.privacy import ApproximatePrivacy, Total
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget, open_budget
+from dpstats.budget.ledger import Asked
+from dpstats.errors import (
+    ArgumentError,
+    BudgetError,
+    DPStatsError,
+    PassError,
+    PlanWarning,
+    shown,
+)
+from dpstats.frame.source import is_path
+from dpstats.report.released import Released
+
+_R = TypeVar("_R", bound=Released)
+
+
+class Charge:
+    """A charge that was written for a call; without a budget, nothing.
+
+    Inside ``with charge:`` stands what a call finds out before it reads a private row. What is refused
+    there for public reasons is not charged. (A reading that fails is no public reason.)
+    """
+
+    def __init__(self, budget: Budget | None, number: int = 0) -> None:
+        self._budget = budget
+        self._number = number
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # a warning about the plan is an error where a user has turned warnings into errors
+        if isinstance(error, PassError):
+            if self._budget is not None:
+                error.args = (f"{error} The call stays charged to its budget.",)
+        elif isinstance(error, DPStatsError | PlanWarning):
+            self._note("withdrawn")
+
+    def released(self, result: _R) -> _R:
+        """Write what was released beside the charge; the result."""
+        counts = Counter(line.released for line in result.privacy.spent)
+        text = "; ".join(f"{what} ({n} times)" if n > 1 else what for what, n in counts.items())
+        self._note("released", text + ("; seeded" if result.privacy.seeded else ""))
+        return result
+
+    def _note(self, event: Literal["released", "withdrawn"], text: str = "") -> None:
+        if self._budget is not None:
+            # the charge stands in any case, and a result that was paid for is not lost
+            with suppress(BudgetError):
+                self._budget._note(self._number, event, text)
+
+
+def charged(
+    budget: Any,
+    cost: Total,
+    unit: Unit,
+    call: str,
+    label: str,
+    stated: tuple[float | None, float | None] = (None, None),
+) -> Charge:
+    """Charge a call to its budget, or to the one that is open, before its data are touched.
+
+    ``stated``: epsilon and delta, if the call was given both.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the budget does not allow it.
+    """
+    if budget is None:
+        budget = open_budget()
+    elif not isinstance(budget, Budget):
+        raise ArgumentError(
+            f"budget must be a dpstats.Budget, such as Budget(mu=2), not {shown(budget)}."
+        )
+    if budget is None:
+        return Charge(None)
+    epsilon, delta = stated
+    both = None
+    if epsilon is not None and delta is not None:
+        both = ApproximatePrivacy(float(epsilon), float(delta))
+    return Charge(budget, budget._charge(Asked(call, label, unit.text, cost, both), unit))
+
+
+def require_no_budget() -> None:
+    """An audit runs its release many times, on test data: no study should pay for that."""
+    if open_budget() is not None:
+        raise BudgetError(
+            "an audit runs its release many times on test data, and a budget is open that would be "
+            "charged each time: close it first."
+        )
+
+
+def label_of(data: Any, reads_paths: bool = True) -> str:
+    """What a ledger calls the data: a path, the name in a table's attrs, or its kind; never a row.
+
+    Texts are paths only where the function that is called takes them for such.
+    """
+    if is_path(data) and reads_paths:
+        return str(os.fspath(data))
+    if reads_paths and isinstance(data, list | tuple) and data and all(map(is_path, data)):
+        return f"{len(data)} paths"
+    named = data.attrs.get("name") if isinstance(data, pd.DataFrame) else None
+    if isinstance(named, str):
+        return named
+    if isinstance(data, FunctionType):
+        return f"{data.__name__}()"
+    library = type(data).__module__.partition(".")[0]
+    return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__

@@ -1,0 +1,1 @@
+"""Fits side by side."""

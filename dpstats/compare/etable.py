@@ -1,0 +1,313 @@
+"""Tables of several fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.budget.page import together
+from dpstats.compare.page import Entry, Style, check_level, fits_page
+from dpstats.errors import ArgumentError, check_switch, items, number, numbers, shown, unheard
+from dpstats.models.glm.family import resolve_family
+from dpstats.report.format import format_c, format_scalar
+from dpstats.report.options import check_digits, check_stars, options
+from dpstats.report.privacy import SEEDED
+from dpstats.report.result import Coefficients
+from dpstats.report.table import Page
+from dpstats.score_rounds.result import Model, coefficients_of
+
+_PUBLIC = "public alone"
+_RELEASED = "released moments"
+_OPEN = "not private"
+
+
+def etable(
+    fits: Any,
+    *,
+    names: Sequence[str] | None = None,
+    digits: int | None = None,
+    stars: bool | Sequence[float] | None = None,
+    interval: bool = False,
+    level: float = 0.95,
+    public: bool = False,
+    nonprivate: Any = None,
+) -> Page:
+    """Several fits side by side, as in the tables of reports.
+
+    Parameters
+    ----------
+    fits : fit, list of fits, or mapping from names to fits
+        Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may stand
+        among them; its column says that it is not private.
+    names : sequence of str, optional
+        Headings of the columns; default (1), (2), ...
+    digits : int, optional
+        Significant digits of an estimate and its standard error, of the smaller one; default 3, or
+        ``dpstats.options.digits``.
+    stars : bool or sequence of float, optional
+        Whether significance is marked, or the levels of one, two, ... stars; default
+        ``(0.05, 0.01, 0.001)``, or ``dpstats.options.stars``.
+    interval : bool
+        Intervals of this ``level`` below the estimates, rather than standard errors.
+    level : float
+        Of the intervals.
+    public : bool
+        Also the fits of the public rows alone (one column where several fits share it).
+    nonprivate : statsmodels result, list of them, or mapping from names, optional
+        For teaching: columns without privacy, and the note that such a table is not for release.
+
+    Returns
+    -------
+    Page
+        Prints as text and shows as a table in notebooks; ``.to_markdown()``, ``.to_latex()``,
+        ``.to_html()``, ``.to_csv()``.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> print(etable([fit, fit.update("~ . - age")], digits=2))
+    Response: rate_marriage
+    <BLANKLINE>
+                                 (1)          (2)
+    Intercept               4.348***     3.933***
+                             (0.060)      (0.037)
+    age                   -0.0159***
+                            (0.0018)
+    religious               0.097***     0.077***
+                             (0.014)      (0.014)
+    <BLANKLINE>
+    Rows                        6048         6048
+    Public rows                  318          318
+    Residual std. error       0.9481       0.9542
+    R-squared                 0.0179      0.00513
+    mu (GDP)                       1            1
+    epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
+    Method                  anchored     anchored
+    ---
+    *** p < 0.001, ** p < 0.01, * p < 0.05
+    Standard errors in parentheses; they cover sampling and privacy noise.
+    (1), (2) are computed from one release, which was paid for once.
+    (1), (2): seeded: not for release.
+    """
+    check_switch("interval", interval)
+    check_switch("public", public)
+    if number(level) != 0.95 and not interval:
+        raise ArgumentError("level= goes with interval=True.")
+    given = _named(fits, names)
+    style = Style.of(
+        check_digits(digits if digits is not None else options.digits),
+        check_stars(options.stars if stars is None else stars),
+        check_level(level) if interval else None,
+    )
+    entries = [_entry(name, fit) for name, fit in given]
+    models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
+    notes = _spent(models) + _remarks(models)
+    if public:
+        alone, said = _public_columns(models)
+        entries += alone
+        notes += said
+    others = [] if nonprivate is None else _open_fits(nonprivate)
+    entries += [_open_entry(name, fit) for name, fit in others]
+    if len(models) < len(given) or others:
+        notes.append("A column that is not private is for teaching: do not release this table.")
+    return fits_page(entries, style, notes)
+
+
+def _open_fits(fits: Any) -> list[tuple[str, Any]]:
+    """Fits without privacy with their names, however they are given."""
+    if isinstance(fits, Mapping):
+        return [(f"{name} ({_OPEN})", fit) for name, fit in fits.items()]
+    found = _list(fits)
+    if len(found) == 1:
+        return [(_OPEN, found[0])]
+    return [(f"{_OPEN} {k}", fit) for k, fit in enumerate(found, 1)]
+
+
+def _list(fits: Any) -> list[Any]:
+    return list(fits) if isinstance(fits, list | tuple) else [fits]
+
+
+def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
+    if isinstance(fits, Mapping):
+        if names is not None:
+            raise ArgumentError("the mapping of fits has the names already; leave names= out.")
+        names = [k if isinstance(k, str) else shown(k) for k in fits]
+        fits = list(fits.values())
+    found = _list(fits)
+    if not found:
+        raise ArgumentError("etable needs at least one fit: etable([fit1, fit2]).")
+    if names is None:
+        names = [f"({k})" for k in range(1, len(found) + 1)]
+    headings = items(names, len(found))
+    if headings is None or len(headings) != len(found):
+        raise ArgumentError(f"names must be a list of {len(found)} headings, one for each fit.")
+    if not all(isinstance(n, str) for n in headings):
+        raise ArgumentError("names must be texts.")
+    return list(zip(headings, found, strict=True))
+
+
+def _entry(name: str, fit: Any) -> Entry:
+    if not isinstance(fit, Model):
+        return _open_entry(name, fit)
+    p = fit.privacy
+    facts: dict[str, Any] = {"Rows": fit.n}
+    if fit.m is not None and fit.public_spent is None:
+        facts["Public rows"] = fit.m
+    facts |= fit.table_facts()
+    if not math.isnan(p.mu):
+        upto = f" up to {format_scalar(p.slack, 3)}" if p.slack else ""
+        facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu
+    epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
+    facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
+    response = fit.design.response or ""
+    return Entry(name, response, fit.coefficients, facts | {"Method": fit.method})
+
+
+def _open_entry(name: str, fit: Any) -> Entry:
+    """A fit of statsmodels, or of a package that names things alike."""
+    entry = unheard(lambda: _read(name, fit))
+    if entry is None:
+        raise ArgumentError(
+            "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
+            f"{shown(fit)}."
+        )
+    return entry
+
+
+def _read(name: str, fit: Any) -> Entry:
+    """Estimates, standard errors and facts; raises for what has none."""
+    coef, errors = numbers(fit.params), numbers(fit.bse)
+    names = fit.params.index if isinstance(fit.params, pd.Series) else fit.model.exog_names
+    terms = tuple("Intercept" if term == "const" else str(term) for term in names)
+    if coef is None or errors is None or not coef.shape == errors.shape == (len(set(terms)),):
+        raise ValueError("names, estimates and standard errors are not as many")
+    with np.errstate(over="ignore"):
+        variance = np.diag(errors**2)
+    facts: dict[str, Any] = {}
+    rows, sigma2 = number(getattr(fit, "nobs", None)), number(getattr(fit, "scale", None))
+    if rows is not None and math.isfinite(rows):
+        facts["Rows"] = round(rows)
+    r_squared = number(getattr(fit, "rsquared", None))
+    if r_squared is not None and not math.isnan(r_squared):
+        if sigma2 is not None and 0 < sigma2 < math.inf:
+            facts["Residual std. error"] = math.sqrt(sigma2)
+        facts["R-squared"] = format_c(r_squared, 3)
+    family = unheard(lambda: _family(fit))
+    if family is not None and r_squared is None:
+        facts["Family"] = family
+        if sigma2 is not None and sigma2 != 1:
+            facts["Dispersion"] = sigma2
+    response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
+    facts["Method"] = _kind(fit, r_squared is not None or family is not None)
+    own = Coefficients(terms, coef, variance, np.zeros_like(variance), _freedom(fit))
+    return Entry(name, response, own, facts)
+
+
+def _kind(fit: Any, named: bool) -> str:
+    """That a fit is not private; its model, where no other line names it; whose errors it has."""
+    said = [_OPEN]
+    model, covariance = getattr(fit, "model", None), getattr(fit, "cov_type", None)
+    if model is not None and not named:
+        said.append(type(model).__name__)
+    if isinstance(covariance, str) and covariance not in ("nonrobust", "H1"):
+        said.append(covariance)
+    return ", ".join(said)
+
+
+def _freedom(fit: Any) -> float:
+    """Degrees of freedom of the t distribution that a fit uses; infinite where it uses none."""
+    freedom = number(getattr(fit, "df_resid", None))
+    uses = getattr(fit, "use_t", False) is True
+    return freedom if uses and freedom is not None and freedom > 0 else math.inf
+
+
+def _family(fit: Any) -> str:
+    """As `GlmModel.table_facts` says it, of a fit of statsmodels' GLM."""
+    found = resolve_family(fit.family)
+    return f"{found}, {found.link}"
+
+
+def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], list[str]]:
+    """The fits of public rows alone, those that are the same once."""
+    entries: list[Entry] = []
+    seen: list[tuple[tuple[str, ...], Any]] = []
+    missing = []
+    for name, fit in models:
+        alone = fit.public_fit
+        if alone is None:
+            missing.append(name)
+            continue
+        terms = fit.coefficients.terms
+        if any(terms == t and np.array_equal(alone.coef, c) for t, c in seen):
+            continue
+        seen.append((terms, alone.coef))
+        kind = _PUBLIC if fit.public_spent is None else _RELEASED
+        whose = kind if len(models) == 1 else f"{kind} {name}"
+        facts: dict[str, Any] = {"Method": kind}
+        if fit.public_spent is None:
+            facts["Public rows"] = fit.m or 0
+        else:
+            facts["mu (GDP)"] = fit.public_spent.mu
+        facts |= replace(fit, estimate=alone).table_facts()
+        entries.append(
+            Entry(whose, fit.design.response or "", coefficients_of(terms, alone), facts)
+        )
+    if len(entries) == 1:
+        entries = [replace(entries[0], name=str(entries[0].facts["Method"]))]
+    if not missing:
+        return entries, []
+    said = f"Public data say too little for a fit of their own beside {', '.join(missing)}."
+    return entries, [said]
+
+
+def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
+    """Which columns come from one release, and what all releases cost together."""
+    columns: dict[int, list[str]] = {}
+    for name, fit in models:
+        columns.setdefault(id(fit.privacy), []).append(name)
+    notes = [
+        f"{', '.join(names)} are computed from one release, which was paid for once."
+        for names in columns.values()
+        if len(names) > 1
+    ]
+    releases = list({id(fit.privacy): fit.privacy for _, fit in models}.values())
+    moments = [fit.public_spent for _, fit in models if fit.public_spent is not None]
+    before = list({id(spent): spent for spent in moments}.values())
+    if before:
+        notes.append(
+            "Public moments that are themselves private releases are counted with the others."
+        )
+    units = {(u.rows, u.person, u.together) for u in (p.protected for p in releases)}
+    units |= {(s.rows, s.person, 1) for s in before}
+    totals = [*(p.total for p in releases), *(Privacy(s.mu) for s in before)]
+    if len(totals) < 2:
+        return notes
+    if len(units) > 1:
+        return [*notes, "Columns protect different units; what they cost together is not stated."]
+    return [*notes, f"If they describe the same rows, {together(totals)}."]
+
+
+def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
+    """What a reader must know of single columns."""
+    said: dict[str, list[str]] = {}
+    for name, fit in models:
+        p = fit.privacy
+        remarks = [SEEDED] if p.seeded else []
+        if not getattr(fit, "released", True):
+            remarks.append("no reply; what is shown is the public fit")
+        if (p.protected.rows, p.protected.person) != (1, None):
+            remarks.append(f"the unit of privacy is {p.unit}")
+        if math.isnan(p.mu):
+            remarks.append("epsilon holds for this release by itself")
+        for remark in (*remarks, *fit.qualified):
+            said.setdefault(remark.rstrip("."), []).append(name)
+    return [f"{', '.join(names)}: {remark}." for remark, names in said.items()]

@@ -1,0 +1,1 @@
+"""Formulas: parsed, learnt on public rows, bound to columns, and evaluated row by row."""

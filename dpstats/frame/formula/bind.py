@@ -1,0 +1,94 @@
+"""Factors bound to the kinds and levels of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstats.errors import FormulaError
+from dpstats.frame.formula import engine
+from dpstats.frame.formula.engine import Fields
+from dpstats.frame.formula.evaluate import COMPARISONS, State, resolve
+from dpstats.frame.formula.grammar import BASES, Expr, Piece
+from dpstats.frame.schema import ColumnSpec
+
+
+@dataclass(frozen=True)
+class BoundFactor:
+    """A factor of the right-hand side and the columns it yields."""
+
+    piece: Piece
+    expr: Expr
+    fields: Fields
+
+
+def bind(
+    piece: Piece, columns: Mapping[str, ColumnSpec], states: Mapping[str, State]
+) -> BoundFactor:
+    """Check a factor against its columns and find the columns that it yields."""
+    expr = resolve(piece.parse(), {name: spec.code_levels for name, spec in columns.items()})
+    return BoundFactor(piece, expr, _fields(piece, expr, columns, states))
+
+
+def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[str, Any]:
+    """The fields of a design that describe its response."""
+    if piece is None:
+        return dict.fromkeys(("response", "response_kind", "response_levels", "response_factor"))
+    expr = piece.parse()
+    if expr.op in (*BASES, "C", "offset"):
+        raise FormulaError(
+            f"`{piece.text}` is not one numeric response; the left-hand side is a column (a number, a "
+            "bool, a category with two levels) or an expression such as log(y) or I(y == 'yes')."
+        )
+    kind, levels = "number", None
+    if expr.op == "column" and columns[expr.value].kind != "number":
+        kind, levels = columns[expr.value].kind, columns[expr.value].levels
+        if levels is None or len(levels) != 2:
+            shown = [str(level) for level in levels or ()]
+            raise FormulaError(
+                f"the response `{piece.text}` is a category with {len(shown)} level(s) in the public "
+                "data; the left-hand side must be one numeric response, or have two levels"
+                + (
+                    f": if rows may say something other than '{shown[0]}', declare the levels, the "
+                    f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
+                    if len(shown) == 1
+                    else f": {', '.join(shown[:6])}. Write I({expr.value} == '{(shown or ['a'])[0]}') "
+                    "for one of them against the rest, or drop levels that do not occur."
+                )
+            )
+    elif expr.op in COMPARISONS:
+        kind, levels = "bool", (False, True)
+    expr = resolve(expr, {name: spec.code_levels for name, spec in columns.items()})
+    return {
+        "response": piece.text,
+        "response_kind": kind,
+        "response_levels": levels,
+        "response_factor": expr,
+    }
+
+
+def _fields(
+    piece: Piece,
+    expr: Expr,
+    columns: Mapping[str, ColumnSpec],
+    states: Mapping[str, State],
+) -> Fields:
+    text = piece.text
+    if expr.op == "C" or (expr.op == "column" and columns[expr.value].kind != "number"):
+        levels = columns[expr.columns[0]].levels
+        assert levels is not None
+        return engine.category_fields(text, levels, expr.value if expr.op == "C" else {})
+    if expr.op in BASES:
+        # one row inside the learnt range tells how many columns the basis has
+        state = states.get(expr.text, {})
+        at = np.array([float(state.get("lower_bound", 0.0))])
+        try:
+            with np.errstate(all="ignore"):  # only their number counts here
+                width = len(engine.apply_basis(expr.op, at, expr.value, state))
+        except ValueError as error:
+            raise FormulaError(f"`{text}` cannot be used: {error}.") from None
+        return engine.basis_fields(text, expr.op, expr.value, width)
+    return Fields((text,), (text,))

@@ -1,0 +1,404 @@
+"""The one module that touches formulaic (1.2).
+
+formulaic parses the operators, decides which columns a set of terms needs, names them, codes the
+contrasts and computes the polynomial and spline bases. It never evaluates a factor here: factors
+are put into its cache already evaluated, so no Python text and no private row reaches it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from formulaic import Formula
+from formulaic.materializers import PandasMaterializer
+from formulaic.materializers.types import EvaluatedFactor, FactorValues
+from formulaic.parser import DefaultFormulaParser
+from formulaic.parser.algos.tokenize import tokenize
+from formulaic.parser.types import Factor, Term
+from formulaic.transforms import (
+    TRANSFORMS,
+    C,
+    basis_spline,
+    cyclic_cubic_spline,
+    encode_contrasts,
+    natural_cubic_spline,
+    poly,
+    scale,
+)
+
+from dpstats.errors import FormulaError, PublicDataError
+from dpstats.frame.formula.grammar import Piece
+
+Array = npt.NDArray[np.float64]
+Pieces = tuple[Piece, ...]
+
+_MOST_TERMS = 1000
+_KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the design: ``scale`` times the product of the parts (factor, field)."""
+
+    name: str
+    scale: float
+    parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The columns one factor contributes by itself.
+
+    ``full`` and ``reduced`` hold the field names with and without the one that the constant
+    already spans; ``coding`` (categories only) maps each field to its value at every level, NaN
+    where ``C(levels=)`` leaves the level out. ``spans``: the full fields span the constant.
+    """
+
+    full: tuple[str, ...]
+    reduced: tuple[str, ...]
+    spans: bool = False
+    coding: Mapping[str, Array] | None = None
+
+
+def tokens(formula: str) -> list[tuple[str, str, int]]:
+    """Text, kind ("name", "python", "operator", ...) and position of a formula's tokens.
+
+    Examples
+    --------
+    >>> tokens("y ~ log(x)")
+    [('y', 'name', 0), ('~', 'operator', 2), ('log(x)', 'python', 4)]
+    """
+    try:
+        return [
+            (token.token, token.kind.value if token.kind else "", token.source_start or 0)
+            for token in tokenize(formula)
+        ]
+    except Exception as error:
+        hint = ""
+        if any(sign in formula for sign in ("==", "!=", "<", ">")):
+            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
+        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
+
+
+def parse_terms(
+    formula: str, available: Sequence[str]
+) -> tuple[tuple[Pieces, ...] | None, tuple[Pieces, ...]]:
+    """Terms of the left side (None when there is none) and of the right; () is the constant.
+
+    The caller has checked the tokens: formulaic evaluates parts of them to find variables.
+    """
+    parser = DefaultFormulaParser(feature_flags={"twosided"})
+    context = {"__formulaic_variables_available__": list(available)}
+    _check_size(formula, parser, len(available))
+    try:
+        result = Formula(formula, _parser=parser, _context=context)
+    except Exception as error:
+        hint = ""
+        if any(sign in formula for sign in ("==", "!=", "<", ">")):
+            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
+        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
+    if hasattr(result, "lhs"):
+        return _terms(result.lhs), _terms(result.rhs)
+    return None, _terms(result)
+
+
+def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> None:
+    """Raise before a formula of a few characters becomes terms without end.
+
+    An upper bound from the tree alone: products multiply, and a power of a sum is multiplied out
+    before terms that are alike become one. Sums may be as long as the user has patience to write.
+    """
+    try:
+        top = parser.get_ast(formula)
+    except Exception:  # told when it is parsed
+        return
+    # children before parents, without recursion: a tree may be as deep as the formula is long
+    nodes, order = [top], []
+    while nodes:
+        node = nodes.pop()
+        order.append(node)
+        nodes += list(getattr(node, "args", ()))
+    count: dict[int, int] = {}
+    products: set[int] = set()
+    for node in reversed(order):
+        args = getattr(node, "args", None)
+        if args is None:
+            count[id(node)] = 1
+            continue
+        sizes = [count[id(arg)] for arg in args]
+        symbol = node.operator.symbol
+        found = available if symbol == "." else sum(sizes)
+        large = False
+        if symbol in ("^", "**"):
+            power = str(args[-1])
+            times = int(power) if power.isdigit() and len(power) < 6 else _MOST_TERMS
+            large = times > 50 or sizes[0] ** times > 100 * _MOST_TERMS
+            found = 0 if large else sum(math.comb(sizes[0], k) for k in range(1, times + 1))
+            large = large or found > _MOST_TERMS
+        elif symbol in ("*", ":", "/", "in") and len(sizes) == 2:
+            found = sizes[0] * sizes[1] + (0 if symbol == ":" else found)
+            # one column times a long sum is what its user wrote; a product of products is not
+            made = min(sizes) > 1 or any(id(arg) in products for arg in args)
+            large = made and found > _MOST_TERMS
+            products.add(id(node))
+        if large:
+            raise FormulaError(
+                f"'{_start(formula)}' has too many terms once it is multiplied out: products and "
+                f"powers make {_MOST_TERMS} at most."
+            )
+        count[id(node)] = found
+
+
+def _start(formula: str) -> str:
+    return formula if len(formula) <= 100 else f"{formula[:100]}..."
+
+
+def _terms(terms: Iterable[Any]) -> tuple[Pieces, ...]:
+    found = [
+        tuple(Piece(factor.expr, _KINDS[factor.eval_method.value]) for factor in term.factors)
+        for term in terms
+    ]
+    return tuple(() if term == (Piece("1", "literal"),) else term for term in found)
+
+
+def _plain(error: Exception) -> str:
+    """formulaic's message on one line, without terminal colours."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
+
+
+def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]) -> Fields:
+    """Field names and coding of a category, by formulaic's contrasts.
+
+    Examples
+    --------
+    >>> category_fields("g", ["a", "b"], {}).reduced
+    ('g[T.b]',)
+    """
+    kept = _plain_levels(options.get("levels") or levels)
+    if len(kept) < 2 or not set(kept) <= set(levels):
+        raise PublicDataError(
+            f"`{text}` needs two or more levels among those of the public rows. Leave it out of "
+            "the formula, or declare its levels with limits={column: [levels]}."
+        )
+    names, coding = [], {}
+    try:
+        for reduced in (False, True):
+            with np.errstate(all="ignore"):
+                values = encode_contrasts(
+                    pd.Series(pd.Categorical(kept, categories=kept)),
+                    contrasts=_contrasts(options.get("contrasts")),
+                    levels=kept,
+                    reduced_rank=reduced,
+                    output="pandas",
+                )
+            metadata = values.__formulaic_metadata__
+            form = metadata.get_format()
+            found = [form.format(name=text, field=name) for name in metadata.column_names]
+            table = np.full((len(levels), len(found)), np.nan)
+            coded = np.asarray(values, np.float64)
+            if not np.isfinite(coded).all():
+                raise ValueError("they are not finite")
+            table[[list(levels).index(level) for level in kept]] = coded
+            coding.update({name: table[:, j].copy() for j, name in enumerate(found)})
+            names.append(tuple(found))
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}") from None
+    return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
+
+
+def _plain_levels(levels: Any) -> list[Any]:
+    """The levels of C(levels=...), none where they are something else."""
+    if not isinstance(levels, list | tuple):
+        return []
+    return list(levels) if all(isinstance(v, str | bool | int | float) for v in levels) else []
+
+
+def _contrasts(spec: Any) -> Any:
+    if not isinstance(spec, dict):
+        return spec
+    return getattr(TRANSFORMS["contr"], spec["contrast"])(**spec["options"])
+
+
+def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> Fields:
+    """Field names of a basis with ``width`` columns."""
+    spans = op == "bs" and bool(options.get("include_intercept", False))
+    # formulaic numbers raw powers from 0, everything else from 1
+    first = 0 if spans or (op == "poly" and options.get("raw", False)) else 1
+    full = tuple(f"{text}[{i}]" for i in range(first, first + width))
+    return Fields(full, full[1:] if spans else full, spans)
+
+
+def structure(terms: Sequence[Pieces], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
+    """The columns that the terms need, at full structural rank, in formulaic's order and names.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of Piece
+    factors : mapping
+        Factor text to its fields.
+    """
+    materializer = PandasMaterializer(pd.DataFrame(index=pd.RangeIndex(2)), context={})
+    formula_terms = []
+    for term in terms:
+        made = [_factor(piece) for piece in term] or [Factor("1", eval_method="literal")]
+        formula_terms.append(Term(made))
+        for factor in made:
+            if factor.eval_method is not Factor.EvalMethod.LITERAL:
+                materializer.factor_cache[factor.expr] = EvaluatedFactor(
+                    factor, _stand_in(factor.expr, factors[factor.expr]), set()
+                )
+    matrix = materializer.get_model_matrix(
+        Formula(formula_terms, _ordering="none"), na_action="ignore", output="pandas"
+    )
+    columns: list[Column] = []
+    for row in matrix.model_spec.structure:
+        for scoped in row.scoped_terms:
+            columns += _scoped_columns(scoped, factors)
+    for name, times in Counter(column.name for column in columns).items():
+        if times > 1:
+            raise FormulaError(
+                f"two columns of the design would be called '{name}': rename that column of the "
+                "table."
+            )
+    return tuple(columns)
+
+
+def _factor(piece: Piece) -> Factor:
+    method = "literal" if piece.kind == "literal" else "lookup"
+    return Factor(piece.text, eval_method=method)
+
+
+def _stand_in(text: str, fields: Fields) -> FactorValues[Any]:
+    """Two rows of nothing that make formulaic treat the factor as what it is."""
+    nothing = np.zeros(2)
+    if fields.coding is not None:
+        return C(pd.Series(pd.Categorical(["a", "b"])), spans_intercept=fields.spans)
+    if fields.full == (text,):
+        return FactorValues(nothing, kind="numerical", spans_intercept=False)
+    return FactorValues(
+        dict.fromkeys(fields.full, nothing),
+        kind="numerical",
+        spans_intercept=fields.spans,
+        drop_field=fields.full[0] if fields.spans else None,
+        format="{field}",
+    )
+
+
+def _scoped_columns(scoped: Any, factors: Mapping[str, Fields]) -> list[Column]:
+    weight = float(scoped.scale)
+    if not scoped.factors:
+        return [Column("Intercept", weight, ())]
+    choices = []
+    for factor in scoped.factors:
+        fields = factors[factor.factor.expr]
+        names = fields.reduced if factor.reduced else fields.full
+        choices.append([(factor.factor.expr, name) for name in names])
+    # formulaic lets the first factor of an interaction vary fastest, as R does
+    return [
+        Column(":".join(name for _, name in parts[::-1]), weight, parts[::-1])
+        for parts in product(*reversed(choices))
+    ]
+
+
+def learn_state(op: str, x: Array, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stateful transform remembers of the public rows, as JSON knows it."""
+    if len(x) < 2:
+        raise ValueError("fewer than two usable rows")
+    state: dict[str, Any] = {}
+    if op in ("center", "scale"):
+        scale(x, **({"scale": False} if op == "center" else options), _state=state)
+        found = {
+            key: None if state[key] is None else float(state[key]) for key in ("center", "scale")
+        }
+        if not all(v is None or np.isfinite(v) for v in found.values()) or found["scale"] == 0:
+            raise ValueError("the column does not vary")
+        return found
+    if op == "poly":
+        degree = _degree(options)
+        if len(np.unique(x)) <= degree:
+            raise ValueError(f"degree {degree} needs more than {degree} distinct values")
+        poly(x, degree, _state=state)
+        return {
+            key: [float(state[key][k]) for k in sorted(state[key])] for key in ("alpha", "norms2")
+        }
+    if float(np.min(x)) == float(np.max(x)):
+        raise ValueError("the column does not vary")
+    if op == "bs":
+        basis_spline(x, **_clipped(op, options), _state=state)
+        return {key: _floats(state[key]) for key in ("lower_bound", "upper_bound", "knots")}
+    spline = cyclic_cubic_spline if op == "cc" else natural_cubic_spline
+    given = _clipped(op, options)
+    if isinstance(given.get("constraints"), list):
+        given["constraints"] = np.array(given["constraints"], dtype=np.float64)
+    spline(x, **given, _state=state)
+    found = {key: _floats(state[key]) for key in ("lower_bound", "upper_bound", "knots")}
+    constraints = state["constraints"]
+    if constraints is not None:
+        # the complement itself is kept: its signs may differ between LAPACK builds
+        q = np.linalg.qr(np.transpose(constraints), mode="complete")[0]
+        found["complement"] = q[:, np.shape(constraints)[0] :].tolist()
+    return found
+
+
+def apply_basis(
+    op: str, x: Array, options: Mapping[str, Any], state: Mapping[str, Any]
+) -> list[Array]:
+    """The columns of a basis at finite ``x``, each (rows,); every row by itself.
+
+    A value outside the range that bs() has learnt counts as the nearest end of that range.
+    """
+    if op == "poly":
+        degree = _degree(options)
+        if options.get("raw", False):
+            return [np.asarray(x**k) for k in range(1, degree + 1)]
+        learnt = {key: dict(enumerate(values)) for key, values in state.items()}
+        columns = np.asarray(poly(x, degree, _state=learnt))
+        return [columns[:, j] for j in range(degree)]
+    given = _clipped(op, options)
+    given.pop("df", None)
+    given.pop("knots", None)
+    if op == "bs":
+        return [np.asarray(v) for v in basis_spline(x, **given, _state=dict(state)).values()]
+    given.pop("constraints", None)
+    spline = cyclic_cubic_spline if op == "cc" else natural_cubic_spline
+    known = {key: state[key] for key in ("lower_bound", "upper_bound", "knots")}
+    known |= {"constraints": None, "cyclic": op == "cc"}
+    free = [np.asarray(v) for v in spline(x, **given, _state=known).values()]
+    if "complement" not in state:
+        return free
+    # column by column: a matrix product may give a row other last bits in a block of another shape
+    out = []
+    for weights in np.transpose(state["complement"]):
+        total = free[0] * weights[0]
+        for values, weight in zip(free[1:], weights[1:], strict=True):
+            total = total + values * weight
+        out.append(total)
+    return out
+
+
+def _clipped(op: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options under which a value out of range raises nothing."""
+    given = dict(options)
+    if given.get("extrapolation", "raise" if op == "bs" else "extend") == "raise":
+        given["extrapolation"] = "clip"
+    return given
+
+
+def _degree(options: Mapping[str, Any]) -> int:
+    degree = options.get("degree", 1)
+    if type(degree) is not int or degree < 1:
+        raise ValueError(f"the degree must be a whole number of at least 1, not {degree!r}")
+    return degree
+
+
+def _floats(value: Any) -> Any:
+    return [float(v) for v in value] if np.ndim(value) else float(value)

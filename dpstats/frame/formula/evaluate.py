@@ -1,0 +1,176 @@
+"""Factors as numbers: one value per row, from that row alone and from what the public rows said."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstats.errors import FormulaError, PublicDataError
+from dpstats.frame.formula import engine
+from dpstats.frame.formula.grammar import BASES, SCALINGS, Expr
+
+Array = npt.NDArray[np.float64]
+State = dict[str, Any]
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not")
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+}
+
+
+def evaluate(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]) -> Array:
+    """Value of a one-column factor, shape (rows,); NaN or inf where it has none.
+
+    Parameters
+    ----------
+    expr : Expr
+    columns : mapping
+        Column name to float64 values, shape (rows,). A category is given as the number of its
+        level.
+    states : mapping
+        What the scalings have learnt on the public rows, by the text of the call.
+
+    Examples
+    --------
+    >>> from dpstats.frame.formula.grammar.grammar import parse_factor
+    >>> evaluate(parse_factor("I(x ** 2 > 3)"), {"x": np.array([1.0, 2.0])}, {})
+    array([0., 1.])
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(_value(expr, columns, states), dtype=np.float64)
+
+
+def basis(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]) -> list[Array]:
+    """Columns of poly(), bs(), cr() or cc(); a row whose argument is not finite becomes NaN."""
+    with np.errstate(all="ignore"):
+        x = np.asarray(_value(expr.args[0], columns, states), dtype=np.float64)
+        bad = ~np.isfinite(x)
+        any_bad = bool(bad.any())
+        fields = engine.apply_basis(
+            expr.op, np.where(bad, 0.0, x) if any_bad else x, expr.value, states.get(expr.text, {})
+        )
+        return [np.where(bad, np.nan, values) for values in fields] if any_bad else fields
+
+
+def learn_states(
+    expr: Expr, columns: Mapping[str, Array], states: dict[str, State], unknown: frozenset[str]
+) -> None:
+    """Let every stateful call in ``expr`` learn from public (or declared) rows, innermost first.
+
+    ``unknown`` names the columns that were declared without a range: nothing can be learnt there.
+    """
+    for call in expr.stateful:
+        if call.text in states:
+            continue
+        for name in call.columns:
+            if name in unknown:
+                raise PublicDataError(
+                    f"`{call.text}` needs to know where `{name}` lies: declare it as "
+                    f"{{'{name}': (low, high)}}, or pass public rows that have the column."
+                )
+        values = evaluate(call.args[0], columns, states)
+        values = values[np.isfinite(values)]
+        try:
+            with np.errstate(all="ignore"):
+                state = engine.learn_state(call.op, values, call.value)
+                if call.op in BASES:
+                    _require_finite(engine.apply_basis(call.op, values, call.value, state))
+            states[call.text] = state
+        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
+            raise PublicDataError(
+                f"`{call.text}` cannot be learnt from the public rows: {error}"
+            ) from None
+
+
+def _require_finite(fields: Sequence[Array]) -> None:
+    """Powers and curvatures of very small or large numbers are beyond what floats hold."""
+    if not all(np.isfinite(values).all() for values in fields):
+        raise ValueError("its values are too small or too large for it; use another unit.")
+
+
+def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
+    """Put the number of a level in the place of its name; refuse arithmetic on a category.
+
+    Parameters
+    ----------
+    levels : mapping
+        Column name to its levels; None for a column of numbers.
+    """
+    known = levels.get(expr.args[0].value) if expr.args and expr.args[0].op == "column" else None
+    if expr.op in ("is", "is not"):
+        if known is None or expr.value not in known:
+            has = f"its levels are {_listing(known)}" if known else "it is a column of numbers"
+            raise FormulaError(
+                f"`{expr.args[0].value}` is compared with {expr.value!r}, but {has}."
+            )
+        return replace(expr, value=float(known.index(expr.value)))
+    for arg in expr.args:
+        known = levels.get(arg.value) if arg.op == "column" else None
+        # a column of True and False counts as 1 and 0 in arithmetic, as in R
+        if known is not None and known != (False, True) and expr.op != "C":
+            raise FormulaError(
+                f"`{arg.value}` is a category (levels {_listing(known)}), and {expr.op} needs a "
+                f"number. Use `{arg.value}` by itself, C({arg.value}), or I({arg.value} == 'a')."
+            )
+    return replace(expr, args=tuple(resolve(arg, levels) for arg in expr.args))
+
+
+def _listing(levels: tuple[Any, ...]) -> str:
+    shown = ", ".join(repr(level) for level in levels[:8])
+    return shown + (", ..." if len(levels) > 8 else "")
+
+
+def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]) -> Any:
+    op = expr.op
+    if op == "column":
+        return columns[expr.value]
+    if op == "number":
+        # a numpy scalar: 1 / 0 is then inf without an exception
+        return np.float64(expr.value)
+    if op in ("is", "is not"):
+        same = columns[expr.args[0].value] == expr.value
+        return (same if op == "is" else ~same).astype(np.float64)
+    args = [_value(arg, columns, states) for arg in expr.args]
+    if op == "offset":
+        return args[0]
+    if op in _UNARY:
+        return _UNARY[op](args[0])
+    if op in SCALINGS:
+        state = states[expr.text]
+        value = args[0]
+        value = value if state["center"] is None else value - state["center"]
+        return value if state["scale"] is None else value / state["scale"]
+    if op in BASES or op == "C":
+        raise AssertionError(op)
+    result = _BINARY[op](args[0], args[1])
+    if op in COMPARISONS:
+        # R's rule: comparing with a missing value is missing, not False
+        missing = np.isnan(args[0]) | np.isnan(args[1])
+        result = np.where(missing, np.nan, result)
+    return result

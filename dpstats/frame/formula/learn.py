@@ -1,0 +1,296 @@
+"""Learning a design: kinds, levels and the state of transforms, from public rows or a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstats.errors import FormulaError, PublicDataError, SchemaError, computable
+from dpstats.frame.design import Design
+from dpstats.frame.formula import engine
+from dpstats.frame.formula.bind import BoundFactor, bind, response_of
+from dpstats.frame.formula.evaluate import State, learn_states, resolve
+from dpstats.frame.formula.grammar import Expr, Piece, parse_factor
+from dpstats.frame.formula.parse import Parsed, formula_text, parse
+from dpstats.frame.schema import ColumnSpec, Declared, declared_spec, require_column
+from dpstats.frame.source import public_table
+from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+WEIGHTS = "(weights)"
+# a prime, so that i -> i * k mod 101 visits every grid point: no two columns move together
+_GRID = 101
+
+
+def learn(
+    formula: str,
+    public: Any,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any],
+) -> Design:
+    """See :meth:`Design.learn`."""
+    table = public_table(public)
+    parsed, offsets = _parse(formula, table.names, weights, offset)
+    factors = _factors(parsed)
+    if parsed.response is not None:
+        if any(parsed.response.text == piece.text for term in parsed.terms for piece in term):
+            raise FormulaError(
+                f"`{parsed.response.text}` is the response of '{formula}' and also on its right-hand "
+                "side."
+            )
+        factors.append(parsed.response.parse())
+    for text in offsets:
+        factors.append(parse_factor(text))
+    needed = dict.fromkeys(name for factor in factors for name in factor.columns)
+    optional = _absent_is_fine(parsed, offsets, weights)
+    if weights is not None:
+        needed[weights] = None
+    columns: dict[str, ColumnSpec] = {}
+    raw: dict[str, Array] = {}
+    for name in needed:
+        if name in optional and name not in table.names:
+            columns[name] = ColumnSpec("number")
+            continue
+        require_column(table, name, f"'{formula}'")
+        columns[name] = _public_spec(table, name, limits.get(name))
+        raw[name] = _read(table, name, columns[name])
+    clean = _clean(raw, columns, table.n)
+    for name in raw:
+        columns[name] = _seen(table, name, columns[name], raw[name][clean], factors, limits)
+    rows = {name: _read(table, name, columns[name])[clean] for name in raw}
+    states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
+    bound = _weight_bound(weights, rows, limits)
+    return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
+
+
+def declare(
+    formula: str, schema: Mapping[str, Any], weights: str | None, offset: str | None
+) -> Design:
+    """See :meth:`Design.declare`."""
+    declared = {
+        name: declared_spec(name, value) for name, value in schema.items() if name != WEIGHTS
+    }
+    parsed, offsets = _parse(formula, tuple(declared), weights, offset)
+    factors = _factors(parsed)
+    if parsed.response is not None:
+        factors.append(parsed.response.parse())
+    for text in offsets:
+        factors.append(parse_factor(text))
+    for factor in factors:
+        for name in factor.columns:
+            if name not in declared:
+                raise SchemaError(
+                    f"the schema has no column `{name}`, which '{formula}' needs; add "
+                    f"'{name}': (low, high) for a number (float if its range is unknown), a list "
+                    "of levels for a category, or bool."
+                )
+    if weights is not None:
+        declared.setdefault(weights, Declared(ColumnSpec("number")))
+    columns = {name: one.spec for name, one in declared.items()}
+    for factor in factors:
+        if factor.op == "C" and columns[factor.columns[0]].levels is None:
+            raise SchemaError(
+                f"`{factor.text}` needs the levels of `{factor.columns[0]}`: declare them as a "
+                "list."
+            )
+    used = {name for factor in factors for name in factor.columns} | {weights}
+    columns = {name: spec for name, spec in columns.items() if name in used}
+    grid = _grid({name: declared[name] for name in columns})
+    unknown = frozenset(set(columns) - set(grid))
+    states = _states(factors, columns, grid, unknown)
+    bound = _weight_bound(weights, {}, schema)
+    return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
+
+
+def _build(
+    parsed: Parsed,
+    columns: Mapping[str, ColumnSpec],
+    states: Mapping[str, State],
+    *,
+    weights: str | None,
+    weight_bound: float | None,
+    offsets: tuple[str, ...],
+) -> Design:
+    """Put a design together from its parsed formula and what was learnt of its columns."""
+    levels = {name: spec.code_levels for name, spec in columns.items()}
+    for name in (weights, *(n for text in offsets for n in parse_factor(text).columns)):
+        if name is not None and columns[name].kind == "category":
+            raise SchemaError(f"`{name}` is a category; weights and offsets are numbers.")
+    factors: dict[str, BoundFactor] = {}
+    for term in parsed.terms:
+        for piece in term:
+            if piece.kind != "literal" and piece.text not in factors:
+                factors[piece.text] = bind(piece, columns, states)
+    fields = {text: factor.fields for text, factor in factors.items()}
+    program = engine.structure(parsed.terms, fields)
+    response = None if parsed.response is None else parsed.response.code
+    own = tuple(text for text in offsets if text.startswith("offset("))
+    formula = formula_text(response, parsed.terms, own)
+    if not program:
+        raise FormulaError(f"'{formula}' has no column on its right-hand side.")
+    return Design(
+        formula=formula,
+        terms=tuple(column.name for column in program),
+        weights=weights,
+        weight_bound=weight_bound,
+        offsets=offsets,
+        columns=columns,
+        rhs=parsed.terms,
+        factors=factors,
+        program=program,
+        states=states,
+        offset_factors=tuple(resolve(parse_factor(text), levels) for text in offsets),
+        **response_of(parsed.response, columns),
+    )
+
+
+def _parse(
+    formula: str, names: Sequence[str], weights: str | None, offset: str | None
+) -> tuple[Parsed, tuple[str, ...]]:
+    hidden = [name for name in (weights, offset) if name is not None]
+    for role, name in (("weights", weights), ("offset", offset)):
+        if name is not None and not isinstance(name, str):
+            raise SchemaError(f"{role}= takes the name of a column, not {type(name).__name__}.")
+    parsed = parse(formula, names, hidden)
+    given = () if offset is None else (f"`{offset}`",)
+    return parsed, (*parsed.offsets, *given)
+
+
+def _factors(parsed: Parsed) -> list[Expr]:
+    pieces: dict[Piece, None] = dict.fromkeys(
+        piece for term in parsed.terms for piece in term if piece.kind != "literal"
+    )
+    return [piece.parse() for piece in pieces]
+
+
+def _absent_is_fine(parsed: Parsed, offsets: Iterable[str], weights: str | None) -> frozenset[str]:
+    """Columns that a public table may lack: weights, and offsets when it has no response."""
+    names = {weights} if weights is not None else set()
+    if parsed.response is None:
+        names |= {name for text in offsets for name in parse_factor(text).columns}
+    return frozenset(names - {name for factor in _factors(parsed) for name in factor.columns})
+
+
+def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
+    found = table.type_of(name)
+    kind = found.kind
+    if kind == "number":
+        if isinstance(limit, list) and declared_spec(name, limit).spec.kind != "number":
+            raise SchemaError(f"`{name}` holds numbers, and so must its levels in limits.")
+        return ColumnSpec("number")
+    if kind == "bool":
+        return ColumnSpec("bool", (False, True))
+    if kind in ("category", "object"):
+        declared = table.declared_levels(name)
+        if isinstance(limit, list):
+            levels = check_levels(name, limit)
+        else:
+            levels = table.observed_levels(name) if declared is None else declared
+        if kind == "object" and levels and set(levels) <= {False, True}:
+            return ColumnSpec("bool", (False, True))
+        if levels:
+            return ColumnSpec("category", levels)
+        kind = "missing"
+    raise SchemaError(
+        f"the public column `{name}` holds {WORDS[kind]} ({found.label})"
+        + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
+    )
+
+
+def _read(table: Table, name: str, spec: ColumnSpec) -> Array:
+    """A whole public column as numbers; a category as positions of levels, NaN where missing."""
+    if spec.kind == "number":
+        return np.ascontiguousarray(table.numbers(name, 0, table.n))
+    assert spec.levels is not None
+    codes = table.codes(name, spec.levels, 0, table.n)
+    return np.where(codes < 0, np.nan, codes.astype(np.float64))
+
+
+def _clean(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec], n: int) -> Mask:
+    clean = np.ones(n, dtype=np.bool_)
+    for values in raw.values():
+        clean &= np.isfinite(values)
+    if not clean.any():
+        raise PublicDataError(
+            f"none of the {n} public rows has a usable value in every one of: {', '.join(columns)}."
+        )
+    return clean
+
+
+def _seen(
+    table: Table,
+    name: str,
+    spec: ColumnSpec,
+    values: Array,
+    factors: Iterable[Expr],
+    limits: Mapping[str, Any],
+) -> ColumnSpec:
+    """Levels that count: the declared ones, or those of the usable public rows."""
+    limit = limits.get(name)
+    if spec.kind == "number":
+        if not any(f.op == "C" and f.columns == (name,) for f in factors):
+            return spec
+        numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
+        whole = "int" in table.type_of(name).label.lower()
+        plain = tuple(int(v) if whole else float(v) for v in numbers)
+        return ColumnSpec("number", check_levels(name, plain))
+    if spec.kind == "bool" or isinstance(limit, list) or table.declared_levels(name) is not None:
+        return spec
+    assert spec.levels is not None
+    kept = set(np.unique(values).astype(int).tolist())
+    levels: Levels = tuple(level for i, level in enumerate(spec.levels) if i in kept)
+    return ColumnSpec(spec.kind, levels)
+
+
+def _states(
+    factors: Iterable[Expr],
+    columns: Mapping[str, ColumnSpec],
+    rows: Mapping[str, Array],
+    unknown: frozenset[str],
+) -> dict[str, State]:
+    levels = {name: spec.code_levels for name, spec in columns.items()}
+    states: dict[str, State] = {}
+    for factor in factors:
+        learn_states(resolve(factor, levels), rows, states, unknown)
+    return states
+
+
+def _weight_bound(
+    weights: str | None, rows: Mapping[str, Array], limits: Mapping[str, Any]
+) -> float | None:
+    if weights is None:
+        return None
+    if weights in rows and float(rows[weights].min()) < 0:
+        raise PublicDataError(f"the public weights in `{weights}` include negative ones.")
+    if WEIGHTS in limits:
+        limit = limits[WEIGHTS]
+        upper = limit[1] if isinstance(limit, tuple) and len(limit) == 2 else limit
+        bound = computable(upper)
+        if bound is not None:
+            return bound
+        raise SchemaError("'(weights)' must be declared as (0, upper) with a finite upper > 0.")
+    if weights in rows and float(rows[weights].max()) > 0:
+        return float(rows[weights].max())
+    raise PublicDataError(
+        f"the weights `{weights}` need an upper bound: either the public rows have the column "
+        "(their largest weight is then the bound), or declare it, e.g. "
+        "limits={'(weights)': (0, 10)}."
+    )
+
+
+def _grid(declared: Mapping[str, Declared]) -> dict[str, Array]:
+    """Rows that stand for a schema: each range in equal steps, the levels in turn."""
+    grid: dict[str, Array] = {}
+    for k, (name, one) in enumerate(declared.items(), start=1):
+        index = np.arange(_GRID) * (k % _GRID or 1) % _GRID
+        if one.span is not None:
+            grid[name] = np.linspace(*one.span, _GRID)[index]
+        elif one.spec.kind != "number" and one.spec.levels is not None:
+            grid[name] = (index % len(one.spec.levels)).astype(np.float64)
+    return grid

@@ -1,0 +1,456 @@
+"""Private rows read block by block and kept in slabs for the passes of a call.
+
+`Passes` reads an encoded table and lets a function of one slab run over all of them in parallel;
+`Slabs` applies one public matrix to every row as it is read. What a row becomes, and what is summed
+of it, is decided by their children (`linear_rows`, `family_rows`, `cell_rows`, ...). They are the only
+objects of the package that hold numbers of private rows, and they give none of them away: their
+methods return exact integer totals to a session, which adds the noise.
+
+Every step is arithmetic of IEEE floats element by element, or exact, so that the result for a row
+depends on that row alone and not on where it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.errors import PassError, unheard
+from dpstats.mechanism.lattice import (
+    ExactMatrix,
+    ExactSum,
+    Grid,
+    exact_product,
+    forget_scratch,
+    scaled_product,
+    scratch_space,
+)
+from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.object_]
+_A = TypeVar("_A")
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+_P = TypeVar("_P", bound="Passes[Any]")
+_Q = ParamSpec("_Q")
+
+_PIECE_ROWS = 65536
+_PIECE_NUMBERS = 2**21
+_PASSING_ROWS = 8192
+_CACHE_BYTES = 256 * 2**20
+CHUNK_ROWS = 4096
+_LONG_ROW = 2.0**6
+_LONG_ENTRY = 2.0**8
+
+
+class Block(Protocol):
+    """A slab of encoded rows, as `dpstats.frame` makes them."""
+
+    @property
+    def x(self) -> Floats: ...
+    @property
+    def y(self) -> Floats: ...
+    @property
+    def offset(self) -> Floats | None: ...
+    @property
+    def weight(self) -> Floats | None: ...
+
+
+class RowSource(Protocol):
+    """A table that can be read several times, block by block."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def threads(self) -> Executor | None:
+        """Threads for the work in this process; None: as many as there are processors."""
+
+    def pieces(self, size: int) -> Iterator[Callable[[], Block]]:
+        """Blocks of at most ``size`` rows, encoded when they are called for."""
+
+    def elsewhere(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+        """What ``task`` finds in every part of the rows, a RowSource each; None: do it here."""
+
+
+def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
+    """Counts of non-negative values in bins of a quarter octave, from 2**lowest upwards.
+
+    The bin is read off the bits of the float (exponent and two leading mantissa bits): edges are
+    2^k (1, 1.25, 1.5, 1.75), no logarithm is computed and no rounding can move a value. Values below
+    or above the range count in the first or last bin; zeros count nowhere.
+    """
+    code = (values.view(np.int64) >> 50) - ((lowest + 1023) << 2)
+    last = 4 * octaves - 1
+    inside = np.clip(code, 0, last)[values > 0]
+    return np.bincount(inside, minlength=last + 1)
+
+
+class Passes(Generic[_S]):
+    """Private rows behind the privacy boundary; see the module's docstring.
+
+    A child's methods that are marked `one_pass` return exact totals over the rows. Where the source has
+    its rows worked on elsewhere, the same method runs there on every part, and the totals of the parts
+    are added: sums of integers, whoever adds first. What travels is this object without any row.
+
+    Parameters
+    ----------
+    source : RowSource
+        The encoded table; read once per pass, or once altogether when it fits the cache.
+    d : int
+        Numbers of a row.
+    """
+
+    def __init__(self, source: RowSource, d: int) -> None:
+        self.n = source.n
+        self.d = d
+        self.grid = Grid.for_rows(source.n)
+        self._source: RowSource | None = source
+        self._threads = source.threads or ThreadPoolExecutor(processors())
+        self._own_threads = source.threads is None
+        self._cached: list[list[_S]] | None = None
+        self._cache_fits = fits_cache(source)
+
+    def __repr__(self) -> str:
+        return f"<private rows, n = {self.n}, d = {self.d}>"
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._cached = None
+        if self._own_threads:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        forget_scratch()
+
+    @abstractmethod
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
+        """The design of a block, and what else is known of its rows."""
+
+    @abstractmethod
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _S:
+        """A slab from rows as `_encode` gave them; ``space`` is (d + 1, rows) of memory."""
+
+    def _prepare(self, slab: _S) -> None:
+        """What is done to every slab once, before the work of a pass."""
+
+    # -- elsewhere --------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but rows, where they come from, and what holds them."""
+        private = ("_source", "_cached", "_threads")
+        return {name: value for name, value in vars(self).items() if name not in private}
+
+    def over(self, source: RowSource) -> Self:
+        """The same maps over other rows, worked on in the thread that asks."""
+        there = copy(self)
+        there._source, there._cached, there._cache_fits = source, None, False
+        there._threads, there._own_threads = InTurn(), False
+        return there
+
+    # -- here -------------------------------------------------------------------------------------
+
+    def _slabs(self, block: Block) -> Iterator[_S]:
+        """Slabs of a block, prepared for the work of a pass."""
+        x, columns = self._encode(block)
+        # slabs that are not kept go through all their steps in the processor's cache
+        rows = self.grid.rows if self._cache_fits else min(self.grid.rows, _PASSING_ROWS)
+        # one large piece of memory for the block: the system hands it out faster
+        shape = (-(-len(x) // rows), self.d + 1, rows)
+        space = np.empty(shape) if self._cache_fits else scratch_space(shape)
+        for k, a in enumerate(range(0, len(x), rows)):
+            part = tuple(column[a : a + rows] for column in columns)
+            yield self._keep(x[a : a + rows], part, space[k])
+
+    def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
+        """Apply ``work`` to every slab.
+
+        The slabs are kept when they fit the cache, and read again at every pass when they do not.
+        """
+
+        def prepared(slab: _S) -> _T:
+            self._prepare(slab)
+            return work(slab)
+
+        def read(piece: Callable[[], Block]) -> tuple[list[_T], list[_S]]:
+            found, kept = [], []
+            for slab in self._slabs(piece()):
+                found.append(prepared(slab))
+                if self._cache_fits:
+                    kept.append(slab)
+            return found, kept
+
+        assert self._source is not None
+        with one_blas_thread():
+            if self._cached is not None:
+                for results in self._in_turn(
+                    lambda slabs: [prepared(s) for s in slabs], self._cached
+                ):
+                    yield from results
+                return
+            cached: list[list[_S]] = []
+            for results, slabs in self._in_turn(read, self._source.pieces(self._piece_rows())):
+                yield from results
+                cached.append(slabs)
+            if self._cache_fits:
+                self._cached = cached
+
+    def _piece_rows(self) -> int:
+        """Whole slabs of some megabytes."""
+        slabs = _PIECE_NUMBERS // (self.d + 1) // self.grid.rows
+        return min(max(slabs, 1) * self.grid.rows, _PIECE_ROWS)
+
+    def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
+        """``work`` on every item, in their order; a few of them are in hand at a time."""
+        waiting: deque[Future[_T]] = deque()
+        ahead = getattr(self._threads, "_max_workers", 0) + 1
+        try:
+            for item in items:
+                try:
+                    waiting.append(self._threads.submit(_quiet(work), item))
+                except RuntimeError:  # the caller's threads; nothing private is in it
+                    raise PassError(
+                        "the executor takes no work; it may have been shut down."
+                    ) from None
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+            waiting.clear()  # an error that is kept would keep what was found
+
+    def _histograms(
+        self, lengths: Callable[[_S], tuple[Floats, ...]], *windows: tuple[int, int]
+    ) -> list[Integers]:
+        """A histogram of `octave_bins` for each of the lengths that a row has."""
+
+        def work(slab: _S) -> tuple[Floats, ...]:
+            return tuple(
+                octave_bins(values, *window).astype(np.float64)
+                for values, window in zip(lengths(slab), windows, strict=True)
+            )
+
+        return self._sums(work, *((4 * octaves,) for _, octaves in windows))
+
+    def _sums(
+        self, work: Callable[[_S], tuple[Floats, ...]], *shapes: tuple[int, ...]
+    ) -> list[Integers]:
+        """Exact totals over the slabs of what ``work`` returns: integer-valued floats."""
+        totals = [ExactSum(shape) for shape in shapes]
+        for parts in self._over(work):
+            for total, part in zip(totals, parts, strict=True):
+                total.add(part)
+        return [total.value() for total in totals]
+
+
+def one_pass(method: Callable[Concatenate[_P, _Q], _T]) -> Callable[Concatenate[_P, _Q], _T]:
+    """A method of `Passes` that returns exact totals, wherever the rows are; see there."""
+
+    @wraps(method)
+    def everywhere(self: _P, /, *args: _Q.args, **options: _Q.kwargs) -> _T:
+        source = self._source
+        assert source is not None
+        found = source.elsewhere(_There(self, method.__name__, args, options))
+        return method(self, *args, **options) if found is None else _added(found)
+
+    return everywhere
+
+
+@dataclass(frozen=True)
+class _There:
+    """A pass as it travels: the maps of the rows, and the name of the method with its arguments."""
+
+    rows: Passes[Any]
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return "<pass over private rows>"
+
+    def __call__(self, source: RowSource) -> Any:
+        here = self.rows.over(source)
+        try:
+            return getattr(type(here), self.method).__wrapped__(here, *self.args, **self.options)
+        finally:
+            forget_scratch()
+
+
+def _added(found: Iterator[_T]) -> _T:
+    """The sum of what parts say, entry by entry: arrays, tuples, lists or dataclasses of integers."""
+    total = next(found)
+    for other in found:
+        total = _sum(total, other)
+    return total
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        return a + b
+    if isinstance(a, tuple | list):
+        return type(a)(_sum(x, y) for x, y in zip(a, b, strict=True))
+    return type(a)(*(_sum(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)))
+
+
+class Slabs(Passes[_S]):
+    """Rows to which one public matrix is applied as they are read.
+
+    Parameters
+    ----------
+    source : RowSource
+    whitening : (d, d) array
+        Public matrix W; rows x, as the child encodes them, become z = W'x.
+    shift : (d,) array
+        Public coefficients b; x'b comes in full precision beside z.
+    prepared : ExactMatrix, optional
+        Both of them as `coarse_map` has rounded them.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        whitening: Floats,
+        shift: Floats,
+        prepared: ExactMatrix | None = None,
+    ) -> None:
+        super().__init__(source, len(whitening))
+        self._whitening = exact_map(whitening, shift) if prepared is None else prepared
+
+    @abstractmethod
+    def _slab(
+        self,
+        z: Floats,
+        exponent: NDArray[np.int32],
+        norm: Floats,
+        fitted: Floats,
+        columns: tuple[Floats, ...],
+    ) -> _S:
+        """A slab from whitened rows: row i is z[:, i] 2^exponent[i], |z[:, i]| = norm[i]."""
+
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _S:
+        """z = W'x and x'b."""
+        product = space[:, : len(x)]
+        exponent, norm = whitened(x, self._whitening, self.d, product)
+        fitted = np.ldexp(product[-1], exponent)
+        return self._slab(product[:-1], exponent, norm, fitted, columns)
+
+
+def exact_map(
+    whitening: Floats, shift: Floats | None = None, root: Floats | None = None
+) -> ExactMatrix:
+    """A public whitening W, and coefficients beside it, prepared for exact products; root = W^-1."""
+    # x = (W^-1)' z, so that column j of W^-1 bounds |x_j| / |z|
+    typical = np.linalg.norm(np.linalg.inv(whitening) if root is None else root, axis=0)
+    full = whitening if shift is None else np.column_stack([whitening, shift])
+    return ExactMatrix.split(full, typical)
+
+
+def coarse_map(
+    source: RowSource, whitening: Floats, shift: Floats, scale: float
+) -> ExactMatrix | None:
+    """The same for a table that is read anew at every pass: coarse, where nobody would notice.
+
+    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
+    ``scale``, the public size of residuals. None for other tables and matrices.
+    """
+    if fits_cache(source):
+        return None
+    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
+    matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
+    lost = matrix.lost()
+    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
+
+
+def fits_cache(source: RowSource) -> bool:
+    """Whether a table is read once altogether; from public numbers, the same for every engine."""
+    return 8 * source.n * source.d <= _CACHE_BYTES
+
+
+def whitened(
+    x: Floats, matrix: ExactMatrix, d: int, product: Floats, *, any_size: bool = False
+) -> tuple[NDArray[np.int32], Floats]:
+    """Fill ``product`` (k, b) with W'x by the exact path; rows that turn out long take the scaled one.
+
+    Returns exponents and norms: row i is z = product[:d, i] 2^exponent[i], |product[:d, i]| = norm[i].
+
+    |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <= 2^7
+    has entries below 2^8 units, was exact, and so was the decision to leave it. A longer row is above
+    2^6 in any rounding, and is computed again by itself. ``any_size``: entries are looked at as well,
+    for a W that is too ill-conditioned for that argument in floats.
+    """
+    norm = np.empty(len(x))
+    for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
+        part = slice(a, a + CHUNK_ROWS)
+        exact_product(x[part], matrix, product[:, part])
+        np.sqrt(squared_lengths(product[:d, part]), out=norm[part])
+    exponent = np.zeros(len(x), dtype=np.int32)
+    long = ~(norm <= _LONG_ROW)
+    if any_size:
+        long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
+    apart = np.flatnonzero(long)
+    if apart.size:
+        product[:, apart], exponent[apart] = scaled_product(x[apart], matrix)
+        norm[apart] = np.sqrt(squared_lengths(product[:d, apart]))
+    return exponent, norm
+
+
+def cut_to_grid(
+    z: Floats, exponent: NDArray[np.int32], length: Floats, radius: float, steps: int
+) -> NDArray[np.bool_]:
+    """Cut rows z 2^exponent, |z| = length, to a radius and round them, in place; which were cut.
+
+    Rows become whole multiples of radius/steps of length at most ``steps``: the radius is shrunk by
+    half a grid diagonal (and a step for what the floats lose) first. Rows that are not finite become
+    zero.
+    """
+    bad = ~np.isfinite(length)
+    z[:, bad], length[bad] = 0.0, 0.0
+    step = radius / steps
+    inner = (radius - step * (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
+    longest = np.divide(inner, length, out=np.full_like(length, np.inf), where=length > 0)
+    whole = np.ldexp(1.0, exponent)
+    scale = np.minimum(whole, longest)
+    z *= np.where(length > 0, scale, 0.0) / step
+    np.rint(z, out=z)
+    return np.asarray(longest < whole)
+
+
+def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
+    """The same work without numpy's warnings and errors, which would speak of private values.
+
+    An allocation that fails says how many rows it was for, and in some passes that is a private count.
+    """
+
+    def silent(*parts: object) -> _T:
+        with np.errstate(all="ignore"):
+            done = unheard(lambda: work(*parts))
+        if done is None:
+            raise PassError(
+                "a pass over the private rows could not be finished; most likely memory ran out. The "
+                "cause is withheld, because it may hold private values."
+            )
+        return done
+
+    return silent
+
+
+def squared_lengths(z: Floats) -> Floats:
+    """Squared length of every column, added coordinate by coordinate in one fixed order."""
+    total = np.zeros(z.shape[1])
+    square = np.empty_like(total)
+    for coordinate in z:
+        np.multiply(coordinate, coordinate, out=square)
+        total += square
+    return total

@@ -1,0 +1,1 @@
+"""Classes by Bayes' rule: `eptr_bayes`."""

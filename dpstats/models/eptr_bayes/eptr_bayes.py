@@ -1,0 +1,199 @@
+"""A Gaussian Bayes classifier by efficient Propose-Test-Release, or by noisy sums.
+
+The way of a call: public rows (or declared limits) give the classes, scales, centres and cuts; a
+`ClassSession` releases sums, or means behind a test; priors and means follow. The privacy is proved in
+`dpstats.models.eptr_bayes.releases` and `dpstats.propose_test.curve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    delta_note,
+    private_rows,
+    same_table,
+)
+from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown, whole
+from dpstats.frame import PublicMoments, declare_classes, learn_classes
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
+from dpstats.models.eptr_bayes.page import BAYES_METHODS
+from dpstats.models.eptr_bayes.releases import ClassSession
+from dpstats.models.eptr_bayes.result import BayesModel
+from dpstats.propose_test.call import (
+    ALONE,
+    Kind,
+    choose,
+    require_bounds,
+    resolve_spend,
+)
+from dpstats.report.privacy import PrivacyStatement
+
+_COVARIANCES = ("diagonal", "full", "identity")
+_KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
+
+
+def eptr_bayes(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    method: str | None = None,
+    covariance: str = "diagonal",
+    limits: Mapping[str, Any] | None = None,
+    target: int | None = None,
+    calibration: str = "gdp",
+    allow_unproved: bool = False,
+    eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> BayesModel:
+    """Fit a Gaussian Bayes classifier under differential privacy.
+
+    Priors and class means are private; the covariance within classes is taken from public rows.
+
+    Parameters
+    ----------
+    formula : str
+        ``"class ~ x1 + x2"``. The left side is a column of text, categories, bools or whole
+        numbers, with two classes or more; the right side as for `dp_lm`.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. A row of a class that is not public, or with a missing
+        value, counts nowhere.
+    public : table, optional
+        Public rows of the same columns: they give the classes, their centres, the scale of the features
+        and where rows are cut. At least two rows of every class.
+    epsilon, delta, mu, rho : float
+        The total privacy of the call in one unit; methods "ptr" and "paper" take epsilon and delta.
+    method : {"sums", "ptr", "paper"}, optional
+        "sums" (default): noisy sums and counts, no test; the noise of a mean falls with the size of
+        its own class. "ptr": means and priors behind a private test of the smallest class; "no reply"
+        shows the public means. "paper": Algorithm 3 to the letter.
+    covariance : {"diagonal", "full", "identity"}
+        Within classes, from public rows: naive Bayes, linear discriminant analysis (shrunk a little), or
+        features as they are (the paper).
+    limits : mapping, optional
+        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Beside
+        public rows: the classes, or levels of a feature.
+    target : int, optional
+        For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
+        from public frequencies.
+    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
+        As for `eptr_lm`.
+
+    Returns
+    -------
+    BayesModel
+        ``.priors``, ``.means``, ``.predict(newdata, type="class" or "prob")``, ``.confusion(newdata)``.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    >>> fit = eptr_bayes(
+    ...     "affair ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
+    ... )
+    >>> fit.means.shape, float(round(fit.priors.sum(), 6))
+    ((2, 2), 1.0)
+    >>> fit.predict(public.head(2)).tolist()
+    [False, False]
+    """
+    method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
+    check_numbers(0.0, eta, seed)
+    if not one_of(covariance, _COVARIANCES):
+        raise ArgumentError(
+            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
+        )
+    needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
+    require_bounds("eptr_bayes", public, limits, needed)
+    _check_target(target, method)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_bayes", method, _KINDS[method], calibration, given, unit)
+    if public is None:
+        schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
+        design, column = declare_classes(formula, schema)
+    elif isinstance(public, PublicMoments):
+        raise PublicDataError("eptr_bayes takes its bounds from public rows, not from moments.")
+    else:
+        with naming("the public data"):
+            design, column = learn_classes(formula, public, limits or {})
+    levels = design.columns[column].levels or ()
+    if len(levels) < 2:
+        raise PublicDataError(
+            f"`{column}` has {len(levels)} class in the public data; a classifier needs two or more. "
+            f"Declare them: limits={{'{column}': ['a', 'b']}}."
+        )
+    check_limits(design, public is None, limits, ALONE)
+    call = call_text("eptr_bayes", formula, given | {"method": method, "limits": limits}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)
+        geometry = find_geometry(
+            design, len(levels), public, limits, method, covariance, rows.n, spend.mu
+        )
+        test = make_test(
+            method, geometry, len(levels), rows.n, target, spend, calibration, allow_unproved
+        )
+    noise = make_noise(seed)
+    with ClassSession(
+        rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
+    ) as session:
+        parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
+    notes = parts.notes + delta_note(delta, rows.n) + same_table(public, data)
+    model = BayesModel(
+        call=call,
+        method=method,
+        covariance=f"{covariance}, from public rows" if public is not None else "limits",
+        formula=formula,
+        design=design,
+        levels=levels,
+        terms=design.terms[len(levels) :],
+        back=geometry.back,
+        scaled_means=parts.means,
+        prior=parts.prior,
+        prior_sd=parts.prior_sd,
+        mean_sd=parts.mean_sd,
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
+        n=rows.n,
+        m=None if geometry.counts is None else int(geometry.counts.sum()),
+        error=parts.error,
+        details=parts.diagnostics,
+        notes=notes,
+        answers=parts.answers,
+        released=parts.released,
+    )
+    return charge.released(model)
+
+
+def _check_target(target: int | None, method: str) -> None:
+    if target is None:
+        return
+    if method == "sums":
+        raise ArgumentError("target belongs to method='ptr' and 'paper'; 'sums' makes no test.")
+    if whole(target, 1) is None:
+        raise ArgumentError(
+            f"target must be the number of rows of the smallest class, 1 or more, not {shown(target)}."
+        )

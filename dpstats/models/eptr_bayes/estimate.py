@@ -1,0 +1,158 @@
+"""The Gaussian Bayes classifier: public scales and cuts, released sums to means and priors, prediction.
+
+Features are scaled, z = W'x, so that within a class their covariance is taken to be the identity.
+Rows are centred at public class centres and cut to a length R before they are summed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dpstats.numerics.matrices import Floats, symmetric_power
+
+_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+
+
+@dataclass(frozen=True)
+class ClassGeometry:
+    """Coordinates and cuts of a classification; public.
+
+    Attributes
+    ----------
+    back : (p, p) array
+        W: z = W'x.
+    centres : (K, p) array
+        Of the classes, in scaled coordinates.
+    radius : float
+        R.
+    slope : float
+        Share of a shift of the class means that cut rows still follow.
+    frequency : (K,) array or None
+        Public class frequencies.
+    counts : (K,) array or None
+        Public rows by class.
+    lost : float or None
+        Largest length by which the cut moves a public class mean, after the division by the slope.
+    """
+
+    back: Floats
+    centres: Floats
+    radius: float
+    slope: float
+    frequency: Floats | None
+    counts: Floats | None
+    lost: float | None
+
+
+def pooled_covariance(x: Floats, code: np.ndarray, classes: int) -> tuple[Floats, Floats]:
+    """Class means (K, p) and the pooled within-class covariance (p, p) of public rows."""
+    means = np.array([x[code == k].mean(axis=0) for k in range(classes)])
+    rest = x - means[code]
+    covariance: Floats = rest.T @ rest / max(len(x) - classes, 1)
+    return means, covariance
+
+
+def feature_scaling(covariance: Floats, kind: str, m: int) -> Floats:
+    """W of a kind: "identity", "diagonal", or "full" (shrunk to its diagonal by p / (m + p)).
+
+    A feature that does not vary within the public classes keeps its unit.
+    """
+    p = len(covariance)
+    if kind == "identity":
+        return np.eye(p)
+    sd = np.sqrt(np.diag(covariance))
+    sd = np.where(sd > 0, sd, 1.0)
+    if kind == "diagonal":
+        return np.diag(1 / sd)
+    correlation = covariance / np.outer(sd, sd)
+    np.fill_diagonal(correlation, 1.0)
+    kept = m / (m + p)
+    whitening: Floats = symmetric_power(kept * correlation + (1 - kept) * np.eye(p), -0.5)
+    return whitening / sd[:, None]
+
+
+def choose_class_radius(
+    z: Floats, code: np.ndarray, classes: int, n: int, mu: float
+) -> tuple[float, float, float]:
+    """Radius, slope and the bias that is left: least expected squared error of the class means.
+
+    Parameters
+    ----------
+    z : (m, p) array
+        Public rows less the centre of their class, scaled.
+    n : int
+        Private rows.
+    mu : float
+
+    Notes
+    -----
+    Noise: sd 2 R / (mu n_k slope) per coordinate. Bias: what the cut moves the public class means by,
+    less what it would by chance. Slope: the mean derivative of the cut, p-th part of the trace.
+    """
+    m, p = z.shape
+    length = np.linalg.norm(z, axis=1)
+    share = np.bincount(code, minlength=classes) / m
+    best, least = (max(float(length.max()), 1e-12), 1.0, 0.0), math.inf
+    for radius in dict.fromkeys(np.quantile(length, _QUANTILES)):
+        if not radius > 0:
+            continue
+        out = length > radius
+        derivative = np.where(out, radius / np.where(out, length, 1.0) * (p - 1) / p, 1.0)
+        slope = max(float(derivative.mean()), 0.05)
+        moved = z * (np.minimum(1.0, radius / np.where(length > 0, length, 1.0)) - 1)[:, None]
+        error, worst = 0.0, 0.0
+        for k in range(classes):
+            rows = moved[code == k]
+            bias = float((rows.mean(axis=0) ** 2).sum()) / slope**2
+            chance = float((rows**2).sum()) / len(rows) ** 2 / slope**2
+            noise = p * (2 * radius / (mu * n * share[k] * slope)) ** 2
+            doubt = (1 - slope) / (slope * m) * p / len(rows)
+            error += noise + max(bias - chance, 0.0) + doubt
+            worst = max(worst, bias)
+        if error < least:
+            best, least = (float(radius), slope, math.sqrt(worst)), error
+    return best
+
+
+def shrunk_shift(shift: Floats, sd: float) -> tuple[Floats, float]:
+    """A noisy shift from the public centre, and the factor it was shrunk by: James and Stein.
+
+    (1 - (p - 2) sd^2 / |shift|^2)_+ : better than the shift itself whatever the truth, for p >= 3.
+    """
+    p, size = len(shift), float(shift @ shift)
+    if p < 3 or size == 0:
+        return shift, 1.0
+    factor = max(1 - (p - 2) * sd**2 / size, 0.0)
+    return factor * shift, factor
+
+
+def priors_from_counts(counts: Floats, n: int) -> Floats:
+    """Probabilities from noisy counts, none below one row."""
+    kept = np.clip(counts, 1.0, float(n))
+    probabilities: Floats = kept / kept.sum()
+    return probabilities
+
+
+def log_posterior(z: Floats, means: Floats, priors: Floats) -> Floats:
+    """Log posterior probabilities (k, K) of scaled rows."""
+    with np.errstate(all="ignore"):  # NaN where a row is too far from all to tell
+        distance = ((z[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
+        score = np.log(priors)[None, :] - distance / 2
+        result: Floats = score - special.logsumexp(score, axis=1, keepdims=True)
+    return result
+
+
+def smallest_class(n: int, rarest: float, m: int, beta: float) -> int:
+    """A count that the rarest class has with probability 1 - 2 beta, from public rows.
+
+    The Clopper-Pearson lower limit of its frequency, then the beta quantile of a binomial.
+    """
+    from scipy import stats
+
+    seen = round(rarest * m)
+    lower = float(stats.beta.ppf(beta, seen, m - seen + 1)) if seen else 0.0
+    return int(stats.binom.ppf(beta, n, lower)) if lower > 0 else 0

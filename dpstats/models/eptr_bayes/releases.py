@@ -1,0 +1,193 @@
+"""Class sizes and class means of rows cut to a radius R, released with one mechanism.
+
+Replacing a row x of class k by x' of class l changes the sums S_k by -x and S_l by x', and the counts
+n_k, n_l by one; a row of no class changes less.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.conditional import (
+    WIDENED,
+    Tested,
+    lattice_unit,
+    ratio_on_lattice,
+)
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import Integers, RowSource
+from dpstats.mechanism.release import Floats, release_vector
+from dpstats.mechanism.session import Session, sane
+from dpstats.models.eptr_bayes.rows import ClassRows
+from dpstats.propose_test.curve import Levels
+from dpstats.propose_test.paper import PapersPlan
+from dpstats.propose_test.plan import ReleasePlan
+
+_DEEPEST = 300
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """Released sums (K, p) and counts (K,) with their noise."""
+
+    sums: Floats
+    counts: Floats
+    sums_sd: float
+    counts_sd: float
+
+
+def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
+    """Largest change of (prior_scale * priors, means) when one row is replaced.
+
+    ``count`` is N, the smallest class of that neighbour whose smallest class is larger.
+
+    Notes
+    -----
+    From class k to class l != k the mean of k moves by (m_k - x)/(n_k - 1) in terms of the old
+    mean, by (m_k' - x)/n_k in terms of the new one: at most 2 R / n_k, because both lie in the ball. The
+    mean of l moves by at most 2 R / (n_l + 1). If the old data set is the one with smallest class N,
+    n_k >= N and n_l + 1 >= N + 1; if the new one is, n_l + 1 >= N and n_k - 1 >= N. Either way the
+    squares add to at most 4 R^2 (1/N^2 + 1/(N+1)^2). Two priors move by 1/n each. Within one class the
+    mean moves by at most 2 R / N. For N = 0 two means move within the ball, by 2 R at most.
+    """
+    radius = sane(radius)
+    if count < 1:
+        squares = 8 * radius**2
+    else:
+        squares = min(4 * radius**2 * (1 / count**2 + 1 / (count + 1) ** 2), 8 * radius**2)
+    return math.sqrt(squares + 2 * (prior_scale / n) ** 2) * WIDENED
+
+
+@dataclass(frozen=True)
+class CountLevels:
+    """Levels of the smallest class: level j holds counts of ``below`` + j; fewer are level 0."""
+
+    below: int
+    levels: Levels
+    target: int
+
+    @classmethod
+    def up_to(cls, target: int, radius: float, prior_scale: float, n: int) -> CountLevels:
+        """Levels that end some hundreds above the target count."""
+        deepest = min(target, _DEEPEST)
+        below = target - deepest
+        widest = means_move(0, radius, prior_scale, n)
+        counts = below + np.arange(1, deepest + _DEEPEST + 2)
+        moves = np.array([means_move(int(c), radius, prior_scale, n) for c in counts])
+        # both at level j: N = below + j; at j and j + 1: the larger is below + j + 1
+        same = np.concatenate([[widest], moves[:-1]])
+        return cls(below, Levels(same, moves), deepest)
+
+    def at(self, count: int) -> int:
+        """The level of a smallest count."""
+        return max(count - self.below, 0)
+
+
+class ClassSession(Session[ClassRows]):
+    """Spends a total on the sizes and means of public classes.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows whose first K columns are indicators of the classes.
+    whitening : (p, p) array
+    centres : (K, p) array
+    radius : float
+    total : Privacy or ApproximatePrivacy
+    noise : Noise
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        whitening: Floats,
+        centres: Floats,
+        radius: float,
+        total: Privacy | ApproximatePrivacy,
+        noise: Noise,
+    ) -> None:
+        self._radius = sane(radius)
+        super().__init__(ClassRows(source, whitening, centres, self._radius), total, noise)
+
+    @property
+    def _totals(self) -> tuple[Integers, Integers]:
+        """Exact sums and counts; private. One pass for a test and for what stands behind it."""
+        return self._once("totals", self._rows.totals)
+
+    def sums(self, share: float) -> ClassSums:
+        """Sums of features and counts, in one release.
+
+        Sensitivity of (S, R n): within a class |x - x'| <= 2 R; between two classes sqrt(|x|^2 +
+        |x'|^2 + 2 R^2) <= 2 R. The counts come free with the sums.
+        """
+        cost = self._spend(share)
+        sums, counts = self._totals
+        fine = self._rows.grid.fine
+        total = np.concatenate([sums.ravel(), counts * fine])
+        unit = self._radius / fine
+        what = "sums of features and counts, by class"
+        release = self._record(release_vector(what, total, 2.0 * fine, unit, cost, self._noise))
+        size = sums.size
+        return ClassSums(
+            release.value[:size].reshape(sums.shape),
+            release.value[size:] / self._radius,
+            release.noise_sd,
+            release.noise_sd / self._radius,
+        )
+
+    def tested_means(
+        self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
+    ) -> tuple[Tested, Floats, Floats]:
+        """Priors and means if a test on the smallest class passes; proved by `CountLevels` and `ptr`."""
+        smallest = int(min(self._totals[1]))
+        probability = float(plan.probability(levels.at(smallest)))
+        sensitivity = float(levels.levels.same[levels.target])
+        smallest_move = float(levels.levels.same[-1])
+        return self._tested(probability, plan, sensitivity, smallest_move, prior_scale)
+
+    def papers_means(
+        self, plan: PapersPlan, target: float, sensitivity: float
+    ) -> tuple[Tested, Floats, Floats]:
+        """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+."""
+        smallest = int(min(self._totals[1]))
+        probability = float(plan.probability(max(smallest - target - 1.0, 0.0)))
+        return self._tested(probability, plan, sensitivity, sensitivity, 1.0)
+
+    def _tested(
+        self,
+        probability: float,
+        plan: ReleasePlan,
+        sensitivity: float,
+        smallest_move: float,
+        prior_scale: float,
+    ) -> tuple[Tested, Floats, Floats]:
+        """The coin, and the priors (K,) and means (K, p) behind it; NaN when it says no.
+
+        Means and priors are rounded to the lattice from exact fractions.
+        """
+        sums, counts = self._totals
+        k, size = len(counts), sums.size
+        unit = lattice_unit(smallest_move, k + size)
+        fine = self._rows.grid.fine
+        # a mean is (sum / count) R / fine; the float R / fine is itself an exact fraction
+        step = unit / (self._radius / fine)
+        means = [
+            0 if count == 0 else ratio_on_lattice(int(v), int(count), step)
+            for row, count in zip(sums, counts, strict=True)
+            for v in row
+        ]
+        priors = [ratio_on_lattice(int(c), self.n, unit / prior_scale) for c in counts]
+        tested = self._release_if_safe(
+            "priors and means by class, if the test passes",
+            np.array(priors + means, dtype=object),
+            unit,
+            probability,
+            plan,
+            sensitivity,
+        )
+        value = tested.release.value
+        return tested, value[:k] / prior_scale, value[k:].reshape(sums.shape)

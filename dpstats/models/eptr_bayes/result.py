@@ -1,0 +1,206 @@
+"""A private Gaussian Bayes classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming, one_of, shown
+from dpstats.frame import Design, features_design
+from dpstats.models.eptr_bayes.estimate import log_posterior
+from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
+from dpstats.numerics.matrices import Floats
+from dpstats.propose_test.page import Answers
+from dpstats.report.bound import Bound
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic, Released
+from dpstats.report.table import Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BayesModel(Released):
+    """Priors and class means under one public covariance; classifies rows that you may show.
+
+    Attributes
+    ----------
+    priors : Series
+        Probability of each class.
+    means : DataFrame
+        Classes in rows, features in columns.
+    privacy : PrivacyStatement
+    released : bool
+        False when the test said "no reply": the public answer stands in.
+    nobs : int
+
+    Examples
+    --------
+    >>> from dpstats import eptr_bayes
+    >>> from dpstats.datasets import fair
+    >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    >>> fit = eptr_bayes(
+    ...     "affair ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
+    ... )
+    >>> fit.predict(public.head(2), type="prob").columns.tolist()
+    [False, True]
+    """
+
+    call: str
+    method: str
+    covariance: str
+    formula: str
+    design: Design
+    levels: tuple[Any, ...]
+    terms: tuple[str, ...]
+    back: Floats
+    scaled_means: Floats
+    prior: Floats
+    prior_sd: Floats
+    mean_sd: Floats
+    privacy: PrivacyStatement
+    n: int
+    m: int | None
+    error: tuple[Bound, ...]
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    answers: Answers | None
+    released: bool
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the public levels."""
+        return tuple(str(level) for level in self.levels)
+
+    @property
+    def priors(self) -> pd.Series:
+        """Probability of each class."""
+        return pd.Series(self.prior, index=list(self.levels), name="prior")
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means in the user's units."""
+        values = np.linalg.solve(self.back.T, self.scaled_means.T).T
+        return pd.DataFrame(values, index=list(self.levels), columns=list(self.terms))
+
+    def _page(self) -> BayesPage:
+        return BayesPage(
+            self.call,
+            self.method,
+            self.covariance,
+            self.classes,
+            self.terms,
+            self.prior,
+            self.prior_sd,
+            self.means.to_numpy(),
+            self._means_sd(),
+            self.n,
+            self.m,
+            self.privacy,
+            self.error,
+            self.details,
+            self.notes,
+            self.answers,
+            self.released,
+        )
+
+    def _means_sd(self) -> Floats:
+        """Standard errors of the means in the user's units."""
+        root = np.linalg.inv(self.back)
+        spread = np.sqrt((root**2).sum(axis=0))
+        return np.outer(self.mean_sd, spread)
+
+    def _printed(self) -> Page:
+        return print_bayes(self._page())
+
+    def summary(self) -> Page:
+        """Priors and means with their errors, privacy, error parts and diagnostics."""
+        return summary_bayes(self._page())
+
+    def tidy(self) -> pd.DataFrame:
+        """One row per class and number: class, term, estimate, std_error."""
+        return self._page().groups.tidy()
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the fit as a whole."""
+        return pd.DataFrame(
+            {
+                "classes": [len(self.levels)],
+                "features": [len(self.terms)],
+                "covariance": [self.covariance],
+                "released": [self.released],
+                **self._glance_items(),
+            }
+        )
+
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
+        """Classes, or their probabilities, of rows that you may show; free of privacy cost.
+
+        Parameters
+        ----------
+        newdata : table
+            Rows with the features' columns. A row that cannot be encoded gets None, or NaN.
+        type : {"class", "prob"}
+            "class": a Series of classes, as the class column holds them; "prob": a DataFrame, one
+            column per class.
+        """
+        if not one_of(type, ("class", "prob")):
+            raise ArgumentError(f"type must be 'class' or 'prob', not {shown(type)}.")
+        if newdata is None:
+            raise NotReleasedError(
+                "predict() needs newdata: classes of the private rows are not released."
+            )
+        x, index = self._features(newdata)
+        logs = log_posterior(x @ self.back, self.scaled_means, self.prior)
+        dead = ~np.isfinite(logs).all(axis=1)
+        if type == "prob":
+            logs[dead] = np.nan
+            return pd.DataFrame(np.exp(logs), index=index, columns=list(self.levels))
+        found = np.array(self.levels, dtype=object)[np.where(dead, 0, logs.argmax(axis=1))]
+        found[dead] = None
+        classes = pd.Series(found, index=index, name="class", dtype=object)
+        return classes if dead.any() else classes.infer_objects()
+
+    def _features(self, newdata: Any) -> tuple[Floats, pd.Index | None]:
+        """Features of rows whose class need not be known."""
+        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        with naming("newdata"):
+            x, _ = features_design(self.design, len(self.levels)).matrix(newdata)
+        return x, index
+
+    @np.errstate(all="ignore")
+    def confusion(self, newdata: Any) -> pd.DataFrame:
+        """True classes (rows) against predicted ones, counted on rows that you may show.
+
+        Never call it on the private rows for release: the counts are exact.
+
+        Parameters
+        ----------
+        newdata : table
+            Rows with the features' columns and the class column.
+        """
+        with naming("newdata"):
+            x, _ = self.design.matrix(newdata)
+        k = len(self.levels)
+        known = np.isfinite(x).all(axis=1)
+        truth = x[known, :k].argmax(axis=1)
+        logs = log_posterior(x[known, k:] @ self.back, self.scaled_means, self.prior)
+        table = np.zeros((k, k), dtype=int)
+        np.add.at(table, (truth, logs.argmax(axis=1)), 1)
+        if not known.any():
+            raise SchemaError("no row of newdata can be classified and has a known class.")
+        names = list(self.levels)
+        return pd.DataFrame(
+            table,
+            index=pd.Index(names, name="true"),
+            columns=pd.Index(names, name="predicted"),
+        )
+
+    def balanced_error(self, newdata: Any) -> float:
+        """Mean over the classes of the share of rows misclassified, on rows that you may show."""
+        table = self.confusion(newdata).to_numpy()
+        rows = table.sum(axis=1)
+        right = np.diag(table)[rows > 0] / rows[rows > 0]
+        return float(1 - right.mean())

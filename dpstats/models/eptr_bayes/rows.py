@@ -1,0 +1,93 @@
+"""Rows of a classification: features centred by class, cut to a radius and summed class by class.
+
+The first K columns of a row say which of the K public classes it belongs to (one of them is 1; a row
+of none, because it is missing or of an unknown class, contributes nothing); the others are features.
+
+1. whitening of the features: z = W'x with a public matrix W;
+2. centring: z <- z - c_k with the public centre of the row's class;
+3. cut: z <- min(1, R / |z|) z;
+4. rounding to the grid R/2^36, R shrunk by half a grid diagonal first, so that |z| <= R after it.
+
+A row whose features are not finite after step 1 counts in its class with features at the centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.mechanism.passes import (
+    Block,
+    Floats,
+    Integers,
+    RowSource,
+    Slabs,
+    cut_to_grid,
+    one_pass,
+    squared_lengths,
+)
+
+
+@dataclass(frozen=True)
+class _Slab:
+    """Features (p, b) in grid steps and indicators (b, K) of the classes."""
+
+    z: Floats
+    member: Floats
+
+    def __repr__(self) -> str:
+        return "<slab of private rows>"
+
+
+class ClassRows(Slabs[_Slab]):
+    """Rows of K classes; see the module's docstring and `Slabs`.
+
+    Parameters
+    ----------
+    whitening : (p, p) array
+        Public matrix applied to the features.
+    centres : (K, p) array
+        Public centres of the whitened features.
+    radius : float
+    """
+
+    def __init__(
+        self, source: RowSource, whitening: Floats, centres: Floats, radius: float
+    ) -> None:
+        super().__init__(source, whitening, np.zeros(len(whitening)))
+        self.classes = len(centres)
+        self._centres = centres
+        self._radius = radius
+
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
+        return block.x[:, self.classes :], tuple((block.x[:, : self.classes] > 0).T)
+
+    def _slab(
+        self,
+        z: Floats,
+        exponent: NDArray[np.int32],
+        norm: Floats,
+        fitted: Floats,
+        columns: tuple[Floats, ...],
+    ) -> _Slab:
+        member = np.column_stack(columns).astype(np.float64)
+        # a long row is z 2^e: the centre is brought to its scale, not the row to the centre's
+        shrunk = np.ldexp(1.0, -exponent)
+        features = z - (member @ self._centres).T * shrunk
+        length = np.sqrt(squared_lengths(features))
+        cut_to_grid(features, exponent, length, self._radius, self.grid.fine)
+        return _Slab(features, member)
+
+    @one_pass
+    def totals(self) -> tuple[Integers, Integers]:
+        """Sums (K, p) of the features in grid steps, and counts (K,), class by class."""
+        shape = self._centres.shape
+
+        def work(slab: _Slab) -> tuple[Floats, Floats]:
+            return (slab.z @ slab.member).T, slab.member.sum(axis=0)
+
+        sums, counts = self._sums(work, shape, (self.classes,))
+        return sums, counts

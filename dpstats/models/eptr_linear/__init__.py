@@ -1,0 +1,1 @@
+"""Least squares behind a test or with noise of its own: `eptr_lm`."""

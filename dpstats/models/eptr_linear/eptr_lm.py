@@ -1,0 +1,212 @@
+"""Least squares by efficient Propose-Test-Release.
+
+The way of a call: public rows (or declared limits) say where rows, responses and coefficients are cut;
+a `LeastSquaresSession` releases the solution with noise for its own data set; the public fit is added
+back. The privacy is proved in `dpstats.models.eptr_linear.releases` and `dpstats.propose_test.curve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    check_size,
+    delta_note,
+    private_rows,
+    same_table,
+)
+from dpstats.errors import ArgumentError
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.eptr_linear.fit import adaptive, adassp, make_test, tested
+from dpstats.models.eptr_linear.public import (
+    declared_geometry,
+    find_moments,
+    public_geometry,
+    without_coef,
+)
+from dpstats.models.eptr_linear.releases import (
+    LeastSquaresSession,
+)
+from dpstats.models.eptr_linear.result import EptrLinearModel
+from dpstats.models.linear.dp_lm import check_response
+from dpstats.models.linear.page import EPTR_METHODS
+from dpstats.propose_test.call import (
+    ALONE,
+    Kind,
+    choose,
+    positive,
+    require_bounds,
+    resolve_spend,
+)
+from dpstats.score_rounds.result import least_squares_of, model_items
+
+_KINDS: dict[str, Kind] = {
+    "adaptive": "bounded",
+    "ptr": "tested",
+    "adassp": "gaussian",
+    "paper": "paper",
+}
+
+
+def eptr_lm(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    method: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    target: float | None = None,
+    calibration: str = "gdp",
+    allow_unproved: bool = False,
+    eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> EptrLinearModel:
+    """Fit a linear model by efficient Propose-Test-Release: noise for the data set at hand.
+
+    The least-squares solution itself is released. How far one row can move it depends on the smallest
+    eigenvalue of the design, which is tested, or bounded privately, so that well-conditioned data get
+    little noise. `dp_lm` is usually more accurate; this is the paper's estimator, mended.
+
+    Parameters
+    ----------
+    formula : str
+        As for `dp_lm`.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`; what is missing or unknown counts as zero, as for `dp_lm`.
+    public : table, optional
+        Public rows of the same columns, response included, at least one more than there are columns and
+        better ten times as many. They whiten the design, give the fit from which the private one is a
+        correction, and all bounds.
+    epsilon, delta : float
+        The total privacy of the call.
+    mu, rho : float
+        The same in other units; for method="adassp" only.
+    method : {"adaptive", "ptr", "adassp", "paper"}, optional
+        "adaptive" (default): the smallest eigenvalue is released first, and the noise follows a
+        private lower bound on it; it always answers. "ptr": the noise is fixed beforehand, and a
+        private test decides whether there is an answer; "no reply" shows the public fit instead.
+        "adassp": no test; noisy moments with a ridge. "paper": Algorithm 4 to the letter.
+    limits : mapping, optional
+        Without public rows: a range per column, ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, with
+        ``"(coef)"``, the largest length of the coefficient vector, and optionally ``"(norm)"``, the
+        largest length of a design row. Beside public rows: levels of a category.
+    target : float, optional
+        For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are
+        expected to have; of whitened rows (default: 0.85 of what public rows let expect) or, for
+        "paper" and with declared limits, of rows in plain units.
+    calibration : {"gdp", "dp"}
+        Of the test: "gdp" composes with other releases, "dp" is sharpest for a single one.
+    allow_unproved : bool
+        For "paper": beyond epsilon = 2, where the paper's proof ends, go on if the exact divergence
+        still confirms the claim.
+    eta : float
+        Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
+    seed : int, optional
+        Reproducible noise for teaching and tests; the result says that it is not for release.
+
+    Returns
+    -------
+    EptrLinearModel
+        Summary, intervals and predictions as those of `dp_lm`. Standard errors take the residual
+        variance from public rows.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = eptr_lm(
+    ...     "rate_marriage ~ age + religious", private, public, epsilon=1, delta=1e-5, seed=1
+    ... )
+    >>> fit.privacy.epsilon(1e-5) <= 1
+    True
+    >>> fit.confint().shape
+    (3, 2)
+    """
+    method = choose("eptr_lm", EPTR_METHODS, method, "adaptive")
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    check_numbers(0.0, eta, seed)
+    needed = "{'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10), '(coef)': 5}"
+    require_bounds("eptr_lm", public, limits, needed)
+    if target is not None:
+        positive("target", target)
+        if method not in ("ptr", "paper"):
+            raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_lm", method, _KINDS[method], calibration, given, unit)
+    moments = find_moments(formula, public, limits)
+    if moments is None:
+        design, geometry = declared_geometry(formula, limits or {}, method, target)
+        check_response(design)
+    else:
+        design = moments.design
+        if "(coef)" in (limits or {}):
+            raise ArgumentError(
+                "limits['(coef)'] has no effect here: public rows bound the coefficients."
+            )
+    check_limits(design, moments is None, without_coef(limits), ALONE)
+    call = call_text("eptr_lm", formula, given | {"method": method, "limits": limits}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
+        if moments is not None:
+            geometry = public_geometry(moments, public, method, spend.mu, rows.n)
+        check_size(rows.n, rows.d)
+        test = make_test(
+            method, geometry, rows.n, rows.d, spend, calibration, allow_unproved, target
+        )
+    paper = method == "paper"
+    noise = make_noise(seed)
+    shift = geometry.centre
+    with LeastSquaresSession(
+        rows, geometry.whitening.back, shift, geometry.limits, spend.total, noise, whole=paper
+    ) as session:
+        if method == "adaptive":
+            fit = adaptive(session, geometry, eta)
+        elif method == "adassp":
+            fit = adassp(session, geometry, eta)
+        else:
+            assert test is not None
+            fit = tested(session, geometry, test, eta)
+    said = delta_note(delta, rows.n) + same_table(public, data)
+    model = EptrLinearModel(
+        call=call,
+        method=method,
+        eta=eta,
+        sigma_source="public rows",
+        notes=fit.notes + said,
+        qualified=said,
+        released=fit.released,
+        error=fit.error,
+        answers=fit.answers,
+        moments_released=fit.moments_released,
+        **model_items(
+            fit, design, moments, rows.n, session, unit, delta, least_squares_of(moments)
+        ),
+    )
+    return charge.released(model)

@@ -1,0 +1,183 @@
+"""Kernel regression (Nadaraya and Watson) under differential privacy: one release for a whole curve.
+
+The way of a call: public rows (or declared limits) give the box, a public fit that the private rows
+correct, bandwidths and nodes; a `KernelSession` releases sums or nodes; any number of predictions
+follow. The privacy is proved in `dpstats.models.eptr_nw.releases` and `dpstats.propose_test.curve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    delta_note,
+    private_rows,
+    same_table,
+)
+from dpstats.errors import ArgumentError
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
+from dpstats.models.eptr_nw.page import KERNEL_METHODS
+from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
+from dpstats.models.eptr_nw.result import KernelModel
+from dpstats.propose_test.call import (
+    ALONE,
+    Kind,
+    choose,
+    require_bounds,
+    resolve_spend,
+)
+from dpstats.report.privacy import PrivacyStatement
+
+_KINDS: dict[str, Kind] = {
+    "gp": "gaussian",
+    "adaptive": "bounded",
+    "ptr": "tested",
+    "paper": "paper",
+}
+
+
+def eptr_nw(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    at: Any = None,
+    bandwidth: Any = None,
+    method: str | None = None,
+    degree: Any = None,
+    limits: Mapping[str, Any] | None = None,
+    calibration: str = "gdp",
+    allow_unproved: bool = False,
+    eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> KernelModel:
+    """Fit a smooth curve, or surface, by kernel regression under differential privacy.
+
+    One release answers every point: the privacy of the call is that of the whole curve, and of all
+    predictions made from it. There is no cheaper price per point.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Responses are cut to a public band around the public
+        fit; rows with a missing value, or farther than a bandwidth from the public range, count
+        nowhere.
+    public : table, optional
+        Public rows of the same columns, twenty or more. They give the range, a public polynomial
+        that the private rows correct, the bandwidths and the cut.
+    epsilon, delta, mu, rho : float
+        The total privacy of the call in one unit; the methods other than "gp" take epsilon and delta.
+    at : table, array or mapping, optional
+        Points of ``.curve``, at most 2000: a table with the covariates, an array of points, or a
+        mapping from covariates to axes, of which the grid is taken. By default a grid over the
+        public range. Other points are for `predict`, and cost nothing.
+    bandwidth : float or mapping, optional
+        Standard deviation of the Gaussian kernel in the covariates' units, one for all or one for each.
+        By default chosen on public rows, with the cost of privacy.
+    method : {"gp", "adaptive", "ptr", "paper"}, optional
+        "gp" (default): sums with noise that is itself a smooth random function (Hall, Rinaldo and
+        Wasserman 2013). "adaptive": values at nodes, with noise for a private bound on how many rows
+        are near. "ptr": values at nodes behind one private test. "paper": Algorithm 5 to the letter, for
+        one point; several points share the budget by composition, and a warning says so.
+    degree : float or sequence, optional
+        For "ptr" and "paper": the sum of kernel weights that is expected at each node; by default from
+        public rows.
+    limits : mapping, optional
+        Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
+        required.
+    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
+        As for `eptr_lm`.
+
+    Returns
+    -------
+    KernelModel
+        ``.curve``, ``.predict(newdata, interval="confidence")``, ``.plot()``.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = eptr_nw("rate_marriage ~ age", private, public, epsilon=1, delta=1e-5, seed=1)
+    >>> fit.curve.columns.tolist()
+    ['age', 'fit', 'std_error', 'lwr', 'upr']
+    >>> fit.predict(public).shape
+    (318,)
+    """
+    method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
+    check_numbers(0.0, eta, seed)
+    require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    unit = Unit.of(rows_per_person, person)
+    spend = resolve_spend("eptr_nw", method, _KINDS[method], calibration, given, unit)
+    if degree is not None and method not in ("ptr", "paper"):
+        raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
+    design = find_design(formula, public, limits)
+    check_limits(design, public is None, limits, ALONE)
+    sizes = find_bandwidths(bandwidth, design.terms[1:])
+    call = call_text("eptr_nw", formula, given | {"method": method, "limits": limits}, unit)
+    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(design, data, "eptr_nw", unit, executor, progress)
+        setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
+        tests = make_test(setting, degree, spend, calibration) if method == "ptr" else None
+        points = (
+            papers_points(setting, degree, spend, allow_unproved) if method == "paper" else None
+        )
+    noise = make_noise(seed)
+    if tests is not None:
+        fit = tested(rows, setting, tests, spend.total, noise)
+    elif points is not None:
+        fit = papers(rows, setting, points, noise)
+    elif method == "adaptive":
+        fit = adaptive(rows, setting, spend.total, noise)
+    else:
+        fit = sums(rows, setting, spend.total, noise)
+    model = KernelModel(
+        call=call,
+        method=method,
+        formula=formula,
+        design=design,
+        smoothing=setting.smoothing,
+        chosen=setting.chosen,
+        centre=setting.centre,
+        low=setting.low,
+        high=setting.high,
+        nodes=setting.nodes,
+        shown=setting.shown,
+        values=fit.values,
+        public_points=setting.public,
+        privacy=PrivacyStatement.of(spend.total, fit.releases, noise.seeded, delta, unit),
+        n=rows.n,
+        m=setting.m,
+        error=fit.error,
+        details=fit.diagnostics,
+        notes=fit.notes + delta_note(delta, rows.n) + same_table(public, data),
+        answers=fit.answers,
+        released=fit.released,
+    )
+    return charge.released(model)

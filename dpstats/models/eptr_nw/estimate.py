@@ -1,0 +1,402 @@
+"""Kernel regression: the public fit it corrects, public bandwidths and cuts, and the curve.
+
+Covariates are scaled, z = x / h. A curve is a public polynomial plus a private correction: the
+local mean of the residuals r, measured in R and cut to [-1, 1], from sums a(x) = sum K(x, x_i) r_i
+and d(x) = sum K(x, x_i) that carry noise of sd s. The correction is R a d / (d^2 + l^2) / slope: a
+/ d where there are rows, nothing where the noise would decide.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+from scipy.interpolate import RegularGridInterpolator
+
+from dpstats.numerics.matrices import Floats
+
+_HIGHEST_DEGREE = 5
+_MOST_ROWS = 400
+_CUTS = (0.9, 0.95, 0.98, 1.0)
+_RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
+# The error of single rows lies between these shares of the smallest mean square that is left: a
+# bandwidth is said to help, or to harm, only if it does so whichever it is.
+_LEAST, _MOST = 0.7, 1.2
+_NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
+_START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
+_MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
+
+
+@dataclass(frozen=True)
+class PolynomialCentre:
+    """A public polynomial of scaled covariates, computed entry by entry in one fixed order.
+
+    Attributes
+    ----------
+    powers : tuple of tuple of int
+        One exponent per covariate, for each term.
+    coef : (t,) array
+    middle, half : (d,) arrays
+        Covariates enter as (z - middle) / half.
+    least, most : float
+        Range of the public responses, which values are cut to.
+    covariance : (t, t) array or None
+        Of the coefficients.
+    """
+
+    powers: tuple[tuple[int, ...], ...]
+    coef: Floats
+    middle: Floats
+    half: Floats
+    least: float = -math.inf
+    most: float = math.inf
+    covariance: Floats | None = None
+
+    def __call__(self, z: Floats) -> Floats:
+        """Values at columns z (d, b)."""
+        total = np.zeros(z.shape[1])
+        for term, c in zip(_terms(z, self.powers, self.middle, self.half), self.coef, strict=True):
+            total += c * term
+        return np.clip(total, self.least, self.most)
+
+    def spread(self, z: Floats) -> Floats:
+        """Standard error of the polynomial at columns z (d, b): large away from public rows."""
+        if self.covariance is None:
+            return np.zeros(z.shape[1])
+        x = np.array(list(_terms(z, self.powers, self.middle, self.half))).T
+        square = np.einsum("ij,jk,ik->i", x, self.covariance, x)
+        widest = self.most - self.least if math.isfinite(self.most) else math.inf
+        return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
+
+    def rescaled(self, h: Floats) -> PolynomialCentre:
+        """The same function of z / h."""
+        return replace(self, middle=self.middle / h, half=self.half / h)
+
+
+def _terms(
+    z: Floats, powers: Sequence[tuple[int, ...]], middle: Floats, half: Floats
+) -> Iterator[Floats]:
+    u = (z - middle[:, None]) / half[:, None]
+    for power in powers:
+        term = np.ones(z.shape[1])
+        for column, k in zip(u, power, strict=True):
+            for _ in range(k):
+                term = term * column
+        yield term
+
+
+def constant_centre(value: float, d: int) -> PolynomialCentre:
+    """A centre that is the same everywhere."""
+    return PolynomialCentre(((0,) * d,), np.array([value]), np.zeros(d), np.ones(d))
+
+
+def choose_centre(
+    z: Floats, y: Floats, low: Floats, high: Floats
+) -> tuple[PolynomialCentre, Floats]:
+    """The polynomial that predicts left-out public rows best, and its left-out residuals.
+
+    Parameters
+    ----------
+    z : (d, m) array
+        Public rows, scaled.
+    y : (m,) array
+    low, high : (d,) arrays
+        The box: covariates are cut to it before the polynomial sees them.
+    """
+    d, m = z.shape
+    middle, half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+    best: tuple[float, PolynomialCentre, Floats] | None = None
+    for degree in range(_HIGHEST_DEGREE + 1):
+        if math.comb(d + degree, d) > max(m / 8, 1):
+            break
+        powers = tuple(
+            p for p in itertools.product(range(degree + 1), repeat=d) if sum(p) <= degree
+        )
+        x = np.array(list(_terms(z, powers, middle, half))).T
+        inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
+        leverage = np.minimum(np.einsum("ij,jk,ik->i", x, inverse, x), 0.99)
+        coef = inverse @ (x.T @ y)
+        left_out = (y - x @ coef) / (1 - leverage)
+        error = float(left_out @ left_out)
+        if best is None or error < 0.98 * best[0]:
+            covariance = inverse * (error / m)
+            low_y, high_y = float(y.min()), float(y.max())
+            found = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
+            best = error, found, left_out
+    assert best is not None
+    return best[1], best[2]
+
+
+def centre_doubt(
+    centre: PolynomialCentre, residual: Floats, low: Floats, high: Floats
+) -> tuple[float, Floats]:
+    """The variance of the public polynomial, and the lengths (d,) over which its error turns.
+
+    Left-out public rows cannot show an error that is small beside their own; private rows can mend it.
+    """
+    terms = len(centre.powers)
+    turns = np.array([1 + max(p[j] for p in centre.powers) for j in range(len(low))])
+    return float((residual**2).mean()) * terms / len(residual), (high - low) / (2 * turns)
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Bandwidths, cut and ridge of a curve; public.
+
+    Attributes
+    ----------
+    bandwidth : (d,) array
+        In the covariates' units.
+    radius : float
+        R, in the response's unit.
+    slope : float
+        Share of a local mean that cut residuals still follow.
+    ridge : float
+        l, in units of s.
+    predicted : float
+        Expected squared error of a left-out public row, its own error included.
+    floor : float
+        Smallest mean square that any bandwidth leaves of left-out public rows.
+    mended : float
+        Share of the public fit's error that averages over these bandwidths can see.
+    """
+
+    bandwidth: Floats
+    radius: float
+    slope: float
+    ridge: float
+    predicted: float
+    floor: float
+    mended: float = 1.0
+
+
+def choose_smoothing(
+    x: Floats,
+    residual: Floats,
+    n: int,
+    noise: float,
+    given: Floats | None,
+    feasible: Callable[[Floats], bool],
+    doubt: tuple[float, Floats],
+) -> Smoothing:
+    """Bandwidths, cut and ridge with the least expected error on left-out public rows.
+
+    Parameters
+    ----------
+    x : (m, d) array
+        Public covariates.
+    residual : (m,) array
+        Left-out residuals of the public fit.
+    n : int
+        Private rows.
+    noise : float
+        s, the noise sd of both sums.
+    given : (d,) array or None
+        Bandwidths that are not to be chosen.
+    feasible : callable
+        Whether a curve with these bandwidths can be released.
+    doubt : (float, (d,) array)
+        Of `centre_doubt`: a bandwidth far above those lengths leaves all of that error, one far
+        below mends it.
+
+    Notes
+    -----
+    Each public row is predicted from the others as if there were n of them: sums are scaled by n /
+    m, the variance that m rows have more than n is taken off, and that of the noise is added. The
+    search starts at bandwidths alike in standard deviations and then moves them one by one.
+    """
+    some = np.linspace(0, len(x) - 1, min(len(x), _MOST_ROWS)).astype(int)
+    x, residual = x[some], residual[some]
+    m, d = x.shape
+    unit = x.std(axis=0)
+    unit = np.where(unit > 0, unit, 1.0)
+    apart = [(x[:, None, j] - x[None, :, j]) ** 2 for j in range(d)]
+    cuts = [float(c) for c in dict.fromkeys(np.quantile(np.abs(residual), _CUTS)) if c > 0]
+    cuts = cuts or [max(float(np.abs(residual).max()), 1e-12)]
+    shares = [max(float((np.abs(residual) < c).mean()), 0.3) for c in cuts]
+    shares[-1] = 1.0
+    alone = float((residual**2).mean())
+    own = [alone]
+
+    def look(bandwidth: Floats) -> Smoothing:
+        exponent = sum(a / h**2 for a, h in zip(apart, bandwidth, strict=True))
+        k = np.exp(-0.5 * np.asarray(exponent))
+        np.fill_diagonal(k, 0.0)
+        scale = n / max(m - 1, 1)
+        degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
+        if given is None and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
+            return Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
+        mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
+        best: Smoothing | None = None
+        plain = math.inf
+        for cut, share in zip(cuts, shares, strict=True):
+            above = scale * (k @ np.clip(residual, -cut, cut))
+            for ridge in _RIDGES:
+                weight = degree / (degree**2 + (ridge * noise) ** 2) / share
+                fitted = above * weight
+                left = (residual - fitted) ** 2
+                plain = min(plain, float(left.mean()))
+                spread = own[0] * squares * weight**2
+                gain = _believed(residual**2 - left + _LEAST * spread)
+                if gain < 0:
+                    gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
+                private = (noise * weight) ** 2 * (cut**2 + fitted**2)
+                kept = weight * degree * share * mended  # of the public polynomial's error
+                rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
+                error = alone - gain + float(rest.mean())
+                if best is None or error < best.predicted:
+                    best = Smoothing(bandwidth, cut, share, ridge, error, own[0], mended)
+        assert best is not None
+        seen.append(plain)
+        return best
+
+    seen: list[float] = []
+    if given is not None:
+        look(given)
+        own[0] = min(own[0], seen[-1])
+        return look(given)
+    tried = [unit * s for s in _START]
+    possible = [h for h in tried if feasible(h)] or [unit * _START[-1] * 2]
+    for h in possible:
+        look(h)
+    own[0] = min([own[0], *seen])
+    looked = [look(h) for h in possible]
+    least = min(found.predicted for found in looked)
+    # of bandwidths that cannot be told apart the widest
+    close = [found for found in looked if found.predicted <= least + 0.1 * doubt[0]]
+    best = max(close, key=lambda found: float(found.bandwidth[0]))
+    for _ in range(3 if d > 1 else 1):
+        before = best.predicted
+        for j in range(d):
+            for move in _MOVES:
+                changed = best.bandwidth.copy()
+                changed[j] *= move
+                if feasible(changed):
+                    found = look(changed)
+                    best = min(best, found, key=lambda s: s.predicted)
+        if best.predicted > 0.999 * before:
+            break
+    return best
+
+
+def _believed(gains: Floats) -> float:
+    """The mean of gains by row, shrunk by its own sampling error, to nothing where it is noise."""
+    mean = float(gains.mean())
+    error2 = float(gains.var()) / len(gains)
+    return mean * max(1 - error2 / mean**2, 0.0) if mean != 0 else 0.0
+
+
+# -- nodes -----------------------------------------------------------------------------------------
+
+
+def grid_axes(low: Floats, high: Floats, step: float, most: int) -> tuple[Floats, ...] | None:
+    """Axes of a grid over a scaled box with at most this step; None when it has too many points."""
+    counts = np.maximum(np.ceil((high - low) / step).astype(int) + 1, 1)
+    if float(np.prod(counts.astype(float))) > most:
+        return None
+    return tuple(np.linspace(a, b, k) for a, b, k in zip(low, high, counts, strict=True))
+
+
+def product_of(axes: Sequence[Floats]) -> Floats:
+    """All points (m, d) of a grid."""
+    return np.array(list(itertools.product(*axes)), dtype=np.float64).reshape(-1, len(axes))
+
+
+def scattered_nodes(z: Floats, low: Floats, high: Floats, step: float, most: int) -> Floats:
+    """Points of a lattice near public rows (d, m), those near many rows first, at most ``most``.
+
+    Where private rows will lie is guessed from a smooth density of the public ones: each row
+    stands for a cloud of points around it, drawn from a fixed sequence.
+    """
+    cloud = _cloud(z, 20000)
+    cells = np.rint((np.clip(cloud, low, high) - low) / step).astype(np.int64)
+    unique, counts = np.unique(cells, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:most]
+    return np.minimum(low + unique[order] * step, high)
+
+
+def _cloud(z: Floats, size: int) -> Floats:
+    """A smooth sample around public rows: half of Scott's bandwidth, a sequence that fills space."""
+    d, m = z.shape
+    spread = np.linalg.cholesky(np.cov(z).reshape(d, d) + 1e-9 * np.eye(d))
+    factor = 0.5 * m ** (-1 / (d + 4))
+    roots = np.sqrt(np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29][:d], dtype=np.float64))
+    sequence = np.modf(np.outer(np.arange(1, size + 1), roots))[0]
+    centre = z[:, np.arange(size) % m].T
+    return np.asarray(centre + factor * special.ndtri(sequence) @ spread.T)
+
+
+# -- from released numbers to a curve --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A curve at some points: value, noise sd, sampling sd, and the weight of private rows."""
+
+    value: Floats
+    noise_sd: Floats
+    sampling_sd: Floats
+    degree: Floats
+    weight: Floats
+
+
+def from_sums(
+    above: Floats,
+    below: Floats,
+    sd: Floats,
+    centre: Floats,
+    smoothing: Smoothing,
+    typical_sd: float,
+    sigma: float,
+    doubt: Floats,
+) -> Prediction:
+    """The curve from noisy sums at some points.
+
+    Parameters
+    ----------
+    above, below : (k,) arrays
+        In units of R, and of rows.
+    sd : (k,) array
+        Noise of each.
+    centre : (k,) array
+        The public fit.
+    typical_sd : float
+        s of `choose_smoothing`.
+    sigma : float
+        Public residual standard deviation.
+    doubt : (k,) array
+        How far the public fit may be off, which counts where private rows cannot mend it.
+    """
+    degree = np.maximum(below, 0.0)
+    ridge = (smoothing.ridge * typical_sd) ** 2
+    factor = degree / (degree**2 + ridge) / smoothing.slope
+    weight = degree**2 / (degree**2 + ridge)
+    shift = np.clip(smoothing.radius * above * factor, -smoothing.radius, smoothing.radius)
+    noise = sd * factor * np.sqrt(smoothing.radius**2 + shift**2)
+    left = (1 - weight * smoothing.mended) * doubt
+    sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
+    return Prediction(centre + shift, noise, sampling, below, weight)
+
+
+def interpolated(
+    axes: tuple[Floats, ...] | None, nodes: Floats, values: Floats, points: Floats
+) -> Floats:
+    """Values at nodes carried to points (k, d): linear on a grid, else a kernel average of nodes."""
+    if axes is not None:
+        kept = [j for j, axis in enumerate(axes) if len(axis) > 1]
+        if not kept:
+            return np.full(len(points), float(values.ravel()[0]))
+        shaped = values.reshape([len(axis) for axis in axes])
+        shaped = shaped.reshape([len(axes[j]) for j in kept])
+        inside = np.column_stack([np.clip(points[:, j], axes[j][0], axes[j][-1]) for j in kept])
+        found = RegularGridInterpolator([axes[j] for j in kept], shaped)(inside)
+        return np.asarray(found)
+    distance = ((points[:, None, :] - nodes[None, :, :]) ** 2).sum(axis=2)
+    distance -= distance.min(axis=1, keepdims=True)
+    weight = np.exp(-2 * distance)
+    result: Floats = (weight @ values) / weight.sum(axis=1)
+    return result

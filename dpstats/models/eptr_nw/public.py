@@ -1,0 +1,350 @@
+"""What is public of a curve: its range, the fit that private rows correct, bandwidths, cut and nodes.
+
+Nothing here sees a private value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.call import public_rows
+from dpstats.errors import ArgumentError, PublicDataError, naming, numbers
+from dpstats.frame import Design, PublicMoments, curve_formula
+from dpstats.models.eptr_nw.estimate import (
+    PolynomialCentre,
+    Smoothing,
+    centre_doubt,
+    choose_centre,
+    choose_smoothing,
+    constant_centre,
+    grid_axes,
+    product_of,
+    scattered_nodes,
+)
+from dpstats.models.eptr_nw.rows import KernelPlan, kernel
+from dpstats.numerics.matrices import Floats
+from dpstats.propose_test.call import (
+    positive,
+)
+
+_MOST_NODES = 2000
+_LARGEST = 1e60  # of a response, whose fourth power is computed
+_STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
+_SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
+
+
+@dataclass(frozen=True)
+class CurveSetting:
+    """Public: everything that is decided before a private value is read."""
+
+    smoothing: Smoothing
+    chosen: bool
+    centre: PolynomialCentre
+    low: Floats
+    high: Floats
+    nodes: Floats
+    axes: tuple[Floats, ...] | None
+    shown: Floats
+    sigma: float
+    doubt: float
+    public: Floats | None
+    m: int | None
+    expected: Floats | None
+
+    @property
+    def plan(self) -> KernelPlan:
+        return KernelPlan(
+            self.smoothing.bandwidth,
+            self.low,
+            self.high,
+            self.nodes,
+            self.centre,
+            self.smoothing.radius,
+        )
+
+
+def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> Design:
+    if isinstance(public, PublicMoments):
+        raise PublicDataError("eptr_nw takes its range from public rows, not from moments.")
+    if public is None:
+        design = Design.declare(curve_formula(formula, tuple(limits or {})), limits or {})
+    else:
+        with naming("the public data"):
+            names = _names(public)
+            design = Design.learn(curve_formula(formula, names), public, limits=limits)
+    if design.response_kind == "category":
+        raise ArgumentError(
+            f"the response `{design.response}` is a category; eptr_nw averages numbers. For classes use "
+            "eptr_bayes, for a yes/no response code it as 0 and 1."
+        )
+    for column in design.program[1:]:
+        if len(column.parts) != 1 or design.factors[column.parts[0][0]].fields.coding is not None:
+            raise ArgumentError(
+                f"the column '{column.name}' is a category or an interaction; eptr_nw smooths over "
+                "numbers. Fit a curve per level, or use dp_lm."
+            )
+    return design
+
+
+def _names(public: Any) -> tuple[str, ...]:
+    from dpstats.frame.source import public_table
+
+    return tuple(public_table(public).names)
+
+
+def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
+    if bandwidth is None:
+        return None
+    if isinstance(bandwidth, Mapping | pd.Series):
+        given = dict(bandwidth)
+        missing = [name for name in names if name not in given]
+        other = [name for name in given if name not in names]
+        if missing or other:
+            raise ArgumentError(
+                f"bandwidth must have one entry for each of {', '.join(names)}"
+                + (f"; missing: {', '.join(missing)}" if missing else "")
+                + (f"; unknown: {', '.join(map(str, other))}." if other else ".")
+            )
+        return np.array([positive(f"bandwidth['{n}']", given[n]) for n in names])
+    if isinstance(bandwidth, list | tuple) or np.ndim(bandwidth) > 0:
+        if len(bandwidth) != len(names):
+            raise ArgumentError(f"bandwidth must have one entry for each of {', '.join(names)}.")
+        return np.array([positive("bandwidth", h) for h in bandwidth])
+    return np.full(len(names), positive("bandwidth", bandwidth))
+
+
+def find_setting(
+    design: Design,
+    public: Any,
+    limits: Mapping[str, Any],
+    sizes: Floats | None,
+    at: Any,
+    method: str,
+    n: int,
+    mu: float,
+) -> CurveSetting:
+    d = len(design.terms) - 1
+    points, axes = _points(at, design)
+    if method == "paper" and points is None:
+        raise ArgumentError(
+            "method='paper' answers one point: say which, at=[0.5]. For a curve use method='gp'."
+        )
+    noise = 2 / mu
+    if public is None:
+        low, high, middle, half = _declared_box(design, limits)
+        if sizes is None:
+            raise ArgumentError(
+                "eptr_nw without public rows needs bandwidth=, in the covariates' units; it is never "
+                "chosen on private rows."
+            )
+        centre = constant_centre(0.0 if method == "paper" else middle, d)
+        radius = abs(middle) + half if method == "paper" else half
+        smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
+        sigma, doubt, rows, m, x = half, half, None, None, None
+        chosen = False
+    else:
+        found = public_rows(design, public)
+        x, y, m = found.x[:, 1:], found.y, len(found.y)
+        if m < 20:
+            raise PublicDataError(
+                f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
+                "more, or declare limits and bandwidth."
+            )
+        if not np.abs(y).max() < _LARGEST:
+            raise PublicDataError(
+                f"the public response `{design.response}` is of a size that cannot be computed "
+                "with: change its unit."
+            )
+        low, high = x.min(axis=0), x.max(axis=0)
+        flat = [name for name, a, b in zip(design.terms[1:], low, high, strict=True) if not b > a]
+        if flat:
+            raise PublicDataError(f"the public rows do not vary in {', '.join(flat)}.")
+        if not (high - low > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
+            raise PublicDataError(
+                f"the range of {', '.join(design.terms[1:])} in the public rows is of a size that "
+                "cannot be computed with: change the unit."
+            )
+        centre, residual = choose_centre(np.ascontiguousarray(x.T), y, low, high)
+        if method == "paper":
+            centre, residual = constant_centre(0.0, d), y
+
+        def feasible(h: Floats) -> bool:
+            return _feasible(x, low, high, h)
+
+        chosen = sizes is None
+        spread = centre_doubt(centre, residual, low, high)
+        smoothing = choose_smoothing(x, residual, n, noise, sizes, feasible, spread)
+        if method == "paper":
+            radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
+            smoothing = replace(smoothing, radius=radius, slope=1.0)
+        sigma = math.sqrt(float((residual**2).mean()))
+        doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + sigma**2 * len(centre.powers) / m)
+        kept = np.linspace(0, m - 1, min(m, _SHOWN_POINTS)).astype(int)
+        rows = np.column_stack([x[kept], y[kept]])
+    h = smoothing.bandwidth
+    low, high = low / h, high / h
+    centre = centre.rescaled(h)
+    if axes is not None:
+        axes = tuple(
+            np.unique(np.clip(axis / w, a, b))
+            for axis, w, a, b in zip(axes, h, low, high, strict=True)
+        )
+    asked: Floats | None = None
+    if points is not None:
+        asked = np.clip(points / h, low, high) if axes is None else product_of(axes)
+    nodes, node_axes = _nodes(method, x, low, high, h, asked, axes)
+    shown = _default_points(low, high, nodes) if points is None else points / h
+    expected = None
+    if x is not None and m is not None:
+        k = kernel(nodes, np.ascontiguousarray((x / h).T))
+        spread = 2 * np.sqrt((k**2).sum(axis=1))
+        expected = 0.8 * n / m * np.maximum(k.sum(axis=1) - spread, 0.0)
+    return CurveSetting(
+        smoothing,
+        chosen,
+        centre,
+        low,
+        high,
+        nodes,
+        node_axes,
+        shown,
+        sigma,
+        doubt,
+        rows,
+        m,
+        expected,
+    )
+
+
+def _default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
+    """A grid over the range, in one or two dimensions; else some of the nodes."""
+    if len(low) > 2:
+        kept = np.linspace(0, len(nodes) - 1, min(len(nodes), _SHOWN_POINTS)).astype(int)
+        return np.asarray(nodes[kept])
+    count = _SHOWN_LINE if len(low) == 1 else _SHOWN_SIDE
+    return product_of([np.linspace(a, b, count) for a, b in zip(low, high, strict=True)])
+
+
+def _declared_box(design: Design, limits: Mapping[str, Any]) -> tuple[Floats, Floats, float, float]:
+    """The box of declared limits, and the middle and half width of the response's range."""
+    low, high = [], []
+    positions = {j: name for name, j in design.bare.items()}
+    for j, term in enumerate(design.terms[1:], start=1):
+        limit = limits.get(positions.get(j, ""))
+        if not isinstance(limit, tuple):
+            raise ArgumentError(
+                f"'{term}' needs a declared range and no transformation: limits={{'{term}': (0, 1)}}."
+            )
+        low.append(float(limit[0]))
+        high.append(float(limit[1]))
+    limit = limits.get(design.response or "")
+    if not isinstance(limit, tuple):
+        raise ArgumentError(
+            f"the response needs a declared range: limits={{'{design.response}': (0, 10)}}."
+        )
+    if not limit[0] < limit[1]:
+        raise ArgumentError(f"limits['{design.response}'] must be (low, high) with low < high.")
+    return (
+        np.array(low),
+        np.array(high),
+        (limit[0] + limit[1]) / 2,
+        (limit[1] - limit[0]) / 2,
+    )
+
+
+def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] | None]:
+    """The points of ``at=`` in the design's units, and their axes when they are a grid."""
+    if at is None:
+        return None, None
+    names = design.terms[1:]
+    axes = None
+    if isinstance(at, Mapping) and not isinstance(at, pd.DataFrame):
+        if sorted(map(str, at)) != sorted(names):
+            raise ArgumentError(f"at= must have an axis for each of {', '.join(names)}.")
+        axes = tuple(np.unique(_numbers(at[name])) for name in names)
+        _check_count(math.prod(len(axis) for axis in axes))
+        points = product_of(axes)
+    elif hasattr(at, "columns") or (
+        hasattr(at, "__arrow_c_stream__") and not isinstance(at, pd.Series)
+    ):
+        with naming("at="):
+            points = design.matrix(at)[0][:, 1:]
+    else:
+        points = _numbers(at)
+        if points.ndim == 1:
+            points = points[:, None] if len(names) == 1 else points[None, :]
+        if points.ndim != 2 or points.shape[1] != len(names):
+            raise ArgumentError(
+                f"at= has the shape {points.shape}; one column for each of {', '.join(names)} is "
+                "needed."
+            )
+    if len(names) == 1:
+        axes = (np.unique(points[:, 0]),)
+    _check_count(len(points))
+    if not np.isfinite(points).all():
+        raise ArgumentError("at= holds values that are missing or not finite.")
+    return points, axes
+
+
+def _numbers(values: Any) -> Floats:
+    found = numbers(values)
+    if found is None:
+        raise ArgumentError(
+            "at= must be a table with the covariates, an array of points, or a mapping to axes."
+        )
+    return np.atleast_1d(found)
+
+
+def _check_count(count: int) -> None:
+    if count < 1:
+        raise ArgumentError("at= holds no point.")
+    if count > _MOST_NODES:
+        raise ArgumentError(
+            f"at= has {count} points; a release has {_MOST_NODES} at most. Leave at= out, or thin it: "
+            "predict(newdata) answers any number of points from the same release, free."
+        )
+
+
+def _feasible(x: Floats, low: Floats, high: Floats, h: Floats) -> bool:
+    """Whether nodes a bandwidth apart cover the public range (or, in 3-d and above, most of it)."""
+    if grid_axes(low / h, high / h, _STEP, _MOST_NODES) is not None:
+        return True
+    if x.shape[1] < 3:
+        return False
+    scaled = np.ascontiguousarray((x / h).T)
+    found = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
+    return len(found) <= _MOST_NODES
+
+
+def _nodes(
+    method: str,
+    x: Floats | None,
+    low: Floats,
+    high: Floats,
+    h: Floats,
+    points: Floats | None,
+    axes: tuple[Floats, ...] | None,
+) -> tuple[Floats, tuple[Floats, ...] | None]:
+    """Nodes of the release: those asked for, or a cover of the range; for sums both."""
+    if points is not None and method != "gp":
+        return points, axes
+    cover_axes = grid_axes(low, high, _STEP, _MOST_NODES)
+    if cover_axes is not None:
+        cover = product_of(cover_axes)
+    elif x is not None and len(low) >= 3:
+        cover = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, _MOST_NODES)
+    else:
+        raise ArgumentError(
+            f"nodes one bandwidth apart would be more than {_MOST_NODES} over this range: raise the "
+            "bandwidth or narrow the range."
+        )
+    if points is None:
+        return cover, cover_axes
+    room = max(_MOST_NODES - len(points), 0)
+    return np.concatenate([points, cover[:room]]), None

@@ -1,0 +1,334 @@
+"""Kernel regression released for a whole curve at once.
+
+Notation: s_q = sum_i K_q(x_i) r_i and d_q = sum_i K_q(x_i) over the rows, K_q <= 1, |r| <= 1
+(responses are measured in R, see `kernel_rows`); f_q = s_q / d_q. One row is replaced by another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.mechanism.conditional import (
+    WIDENED,
+    Tested,
+    lattice_unit,
+    ratio_on_lattice,
+)
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import Integers, RowSource
+from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.session import Session
+from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
+from dpstats.propose_test.curve import Levels
+from dpstats.propose_test.paper import PapersPlan
+from dpstats.propose_test.plan import ReleasePlan
+
+_JITTER = 2.0**-10
+_ENTRY = 2.0**-40
+_DEEPEST = 300
+
+
+@dataclass(frozen=True)
+class Features:
+    """Public coordinates in which the whole curve is released with white noise.
+
+    Attributes
+    ----------
+    matrix : (m, m) array
+        M, on a fixed grid of 2^-40: phi(x) = M K_Q(x).
+    length : float
+        A bound on |phi(x)| for every x.
+    """
+
+    matrix: Floats
+    length: float
+
+    @classmethod
+    def of(cls, nodes: Floats) -> Features:
+        """M = L^-1 with L L' = K_QQ + j I, j = 2^-10.
+
+        ``length`` bounds the norm of the map v -> M (v(q))_q from the kernel's Hilbert space:
+        values at the nodes are E v with E E* = K_QQ, so that the square of the norm is the largest
+        eigenvalue of M K_QQ M' <= M (K_QQ + j I) M', which is I when nothing rounds. For the
+        rounded M, a public number, it is at most 1 + |D|_F with D = M (K_QQ + j I) M' - I; D is
+        computed in floats, with room for their error: 4 m 2^-53 |M|_F^2 |K_QQ|_1.
+
+        Rounding a row's weights to 2^-36 (they are computed to far better than 2^-40) moves numerator
+        and denominator by sqrt(m) (2^-37 + 2^-40) |M| at most, in each of two neighbours: together less
+        than twice the length that is added; |M| is at most the root of 1 + |D|_F over j.
+        """
+        m = len(nodes)
+        gram = kernel(nodes, np.ascontiguousarray(nodes.T))
+        gram[np.diag_indices(m)] += _JITTER
+        lower = linalg.cholesky(gram, lower=True)
+        matrix = linalg.solve_triangular(lower, np.eye(m), lower=True)
+        matrix = np.rint(matrix / _ENTRY) * _ENTRY
+        rest = matrix @ gram @ matrix.T
+        rest[np.diag_indices(m)] -= 1.0
+        room = 4 * m * 2.0**-53 * float((matrix**2).sum()) * float(gram.sum(axis=0).max())
+        square = 1.0 + float(np.linalg.norm(rest)) + room
+        rounded = math.sqrt(m) * (2.0**-36 + 2.0**-40) * math.sqrt(square / _JITTER)
+        return cls(matrix, math.sqrt(square) + rounded)
+
+    def lengths(self, weights: Floats) -> Floats:
+        """|phi| (k,) of points with these weights (m, k) at the nodes."""
+        return np.asarray(np.sqrt(((self.matrix @ weights) ** 2).sum(axis=0)))
+
+    def exact(self, totals: Integers) -> Integers:
+        """M times exact integers, exactly; in units of 2^-40."""
+        whole = np.rint(self.matrix / _ENTRY).astype(np.int64)
+        # entries of M below 2^60 and totals below 2^96: limbs of 20 bits, whose products of
+        # m <= 2^11 terms are exact in float64
+        out = np.zeros(len(totals), dtype=object)
+        for a, high in enumerate(_limbs(whole, 3)):
+            for b, low in enumerate(_limbs(totals, 5)):
+                out = out + np.array([int(v) << (20 * (a + b)) for v in high @ low], dtype=object)
+        return out
+
+
+def _limbs(values: Integers | NDArray[np.int64], count: int) -> list[Floats]:
+    """Integers as a sum of floats below 2^20 (the sign on each) times powers of 2^20."""
+    size: Any = abs(values)
+    sign = np.where(values < 0, -1.0, 1.0)
+    mask = (1 << 20) - 1
+    out = []
+    for _ in range(count):
+        out.append((size & mask).astype(np.float64) * sign)
+        size = size >> 20
+    return out
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A released curve in the coordinates of `Features`: numerator and denominator, (m,) each."""
+
+    above: Floats
+    below: Floats
+    noise_sd: float
+
+
+@dataclass(frozen=True)
+class NodeValues:
+    """f at nodes with the noise of each; NaN where too few rows are near to say anything."""
+
+    value: Floats
+    noise_sd: Floats
+    degree: Floats
+    degree_sd: float
+
+
+def weighted_move(longest: float, degree: Floats, ratio: float) -> float:
+    """Largest change of (f_q D_q)_q when one of two neighbours has d_q >= ratio D_q at every node.
+
+    Take away the row: f = (s_- + K r) / (d_- + K) lies in [-1, 1] like s_- / d_-, so putting the
+    row back moves f by K (r - f_-) / d, and putting another there by K' (r' - f_-) / d'. If the
+    signs differ, |r - r'| <= 2 bounds the sum: |f - f'| <= 2 max(K / d, K' / d'). With d >= T for
+    one of them and K, K' <= 1, both terms are at most max(K, K') / T: K' / (d_- + K') increases in
+    K', so for K' <= K it is at most K / d. The change of f_q D_q is at most (2 / ratio) max(K_q,
+    K'_q), and over all nodes at most (2 / ratio) sqrt(|K|^2 + |K'|^2) <= 2 sqrt(2) B / ratio; and
+    at most 2 |D| anyway.
+    """
+    widest = 2 * float(np.linalg.norm(degree))
+    if ratio <= 0:
+        return widest * WIDENED
+    nodes = len(degree)
+    one = 2 / ratio if nodes == 1 else 2 * math.sqrt(2) * longest / ratio
+    return min(one, widest) * WIDENED
+
+
+@dataclass(frozen=True)
+class DegreeLevels:
+    """Levels of r = min_q d_q / D_q: level 0 below ``first``, level j from first + (j - 1) step."""
+
+    degree: Floats
+    first: float
+    step: float
+    levels: Levels
+    target: int
+
+    @classmethod
+    def below(cls, degree: Floats, longest: float) -> DegreeLevels | None:
+        """Levels that put r = 1 just inside one of them; None when a single row decides."""
+        step = WIDENED / float(degree.min())  # a row moves d_q by at most 1
+        deepest = min(int(1 / step) - 1, _DEEPEST)
+        if deepest < 1:
+            return None
+        first = 1 - 1e-9 - (deepest - 1) * step
+        edge = first + np.arange(deepest + _DEEPEST + 1) * step
+        moves = np.array([weighted_move(longest, degree, float(r)) for r in edge])
+        widest = weighted_move(longest, degree, 0.0)
+        same = np.concatenate([[widest], moves[:-1]])
+        return cls(degree, first, step, Levels(same, moves), deepest)
+
+    def at(self, ratio: float) -> int:
+        """The level of a smallest ratio."""
+        if not ratio >= self.first:
+            return 0
+        return int(min((ratio - self.first) / self.step, 1e9)) + 1
+
+
+class KernelSession(Session[KernelRows]):
+    """Spends a total on one curve.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows whose first column is 1.
+    plan : KernelPlan
+    total : Privacy or ApproximatePrivacy
+    noise : Noise
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        plan: KernelPlan,
+        total: Privacy | ApproximatePrivacy,
+        noise: Noise,
+    ) -> None:
+        super().__init__(KernelRows(source, plan), total, noise)
+        self._plan = plan
+
+    @property
+    def _totals(self) -> tuple[Integers, Integers]:
+        """Exact sums at the nodes; private. One pass for a test and for what stands behind it."""
+        return self._once("totals", self._rows.totals)
+
+    def curve(self, share: float, features: Features) -> Curve:
+        """Numerator and denominator of the whole curve.
+
+        Sensitivity 2 length. In the kernel's Hilbert space a row adds (r K_x, K_x), K_x = K(x, .):
+        with k = K(x, x') in [0, 1] the squared change is r^2 + r'^2 - 2 r r' k + 2 - 2 k, convex in
+        r and in r', hence largest at +-1: 4 - 4 k for r = r', 4 for r = -r'. What is released is
+        the image of both parts under a linear map of norm at most length (`Features.of`). The
+        denominator comes free with the numerator.
+        """
+        cost = self._spend(share)
+        above, below = self._totals
+        exact = np.concatenate([features.exact(above), features.exact(below)])
+        # to the nearest multiple of 2^-30: half a step per number, in each of two neighbours
+        shift = round(-math.log2(_ENTRY) + math.log2(self._rows.grid.fine)) - 30
+        total = np.array([(int(v) + (1 << (shift - 1))) >> shift for v in exact], dtype=object)
+        unit = 2.0**-30
+        sensitivity = 2.0 * features.length / unit + math.sqrt(total.size)
+        release = self._record(
+            release_vector(
+                "kernel sums for a whole curve", total, sensitivity, unit, cost, self._noise
+            )
+        )
+        m = len(above)
+        return Curve(release.value[:m], release.value[m:], release.noise_sd)
+
+    def degrees(self, share: float) -> Release:
+        """The degrees d_q. Sensitivity sqrt(2) B (one node: 1), B the bound on a row's weights."""
+        cost = self._spend(share)
+        below = self._totals[1]
+        fine = float(self._rows.grid.fine)
+        sensitivity = 1.0 if len(below) == 1 else math.sqrt(2) * self._longest
+        return self._record(
+            release_vector(
+                "degrees of the nodes",
+                below,
+                sensitivity * WIDENED * fine,
+                1 / fine,
+                cost,
+                self._noise,
+            )
+        )
+
+    def bounded_values(self, share: float, degrees: Release, least: float) -> NodeValues:
+        """f at the nodes whose degree is surely large, with noise that the degree's bound calls for.
+
+        L_q = released degree - z sd, z the 1 - slack/m quantile: off an event of probability at most
+        slack no L_q exceeds its degree (under either neighbour: the event is a set of released
+        degrees), and the change of (f_q L_q)_q over the nodes kept is at most `weighted_move` at ratio
+        1. Nodes with L_q < ``least`` are dropped: a choice made from released degrees.
+        """
+        cost = self._spend(share)
+        self._use_slack()
+        m = degrees.value.size
+        z = -float(special.ndtri(self.total.slack / m)) * (1 + 1e-6)
+        lower = degrees.value - z * degrees.noise_sd - degrees.step
+        kept = np.flatnonzero(lower >= least)
+        value, sd = np.full(m, np.nan), np.full(m, np.nan)
+        if kept.size:
+            bound = lower[kept]
+            move = 2.0 * WIDENED if m == 1 else 2 * math.sqrt(2) * self._longest * WIDENED
+            unit = lattice_unit(move, kept.size)
+            release = self._record(
+                release_vector(
+                    "curve at the nodes, times bounds on their degrees",
+                    self._weighted(kept, bound, unit),
+                    move / unit,
+                    unit,
+                    cost,
+                    self._noise,
+                )
+            )
+            value[kept], sd[kept] = release.value / bound, release.noise_sd / bound
+        return NodeValues(value, sd, degrees.value, degrees.noise_sd)
+
+    def tested_values(self, plan: ReleasePlan, levels: DegreeLevels) -> tuple[Tested, NodeValues]:
+        """f at all nodes if a test on the smallest d_q / D_q passes; see `weighted_move` and `ptr`."""
+        below = self._totals[1]
+        fine = float(self._rows.grid.fine)
+        # each degree is one rounded float: far inside the widening of the step
+        ratio = float(np.min(np.array(below / fine, dtype=np.float64) / levels.degree))
+        probability = float(plan.probability(levels.at(ratio)))
+        sensitivity = float(levels.levels.same[levels.target])
+        smallest_move = float(levels.levels.same[-1])
+        return self._tested(probability, plan, sensitivity, smallest_move, levels.degree)
+
+    def papers_value(
+        self, plan: PapersPlan, target: float, sensitivity: float
+    ) -> tuple[Tested, NodeValues]:
+        """Algorithm 5 of the ePTR paper at its one point: gamma = (d - target - 2)_+ / 2."""
+        below = self._totals[1]
+        degree = float(below[0]) / float(self._rows.grid.fine)
+        probability = float(plan.probability(max(degree - target - 2, 0.0) / 2))
+        one = np.ones(1)
+        return self._tested(probability, plan, sensitivity, sensitivity, one)
+
+    @property
+    def _longest(self) -> float:
+        """B, as the rounded weights keep it."""
+        longest = self._plan.longest
+        if longest is None:
+            raise ValueError("nodes released one by one need a bound on a row's weights")
+        return longest + math.sqrt(len(self._plan.nodes)) * 2.0**-37
+
+    def _weighted(self, kept: NDArray[np.intp], scale: Floats, unit: float) -> Integers:
+        """f_q scale_q on the lattice, from exact fractions; 0 where no row has any weight."""
+        above, below = self._totals
+        whole = [
+            ratio_on_lattice(int(above[q]), int(below[q]), unit / float(s)) if below[q] else 0
+            for q, s in zip(kept, scale, strict=True)
+        ]
+        return np.array(whole, dtype=object)
+
+    def _tested(
+        self,
+        probability: float,
+        plan: ReleasePlan,
+        sensitivity: float,
+        smallest_move: float,
+        degree: Floats,
+    ) -> tuple[Tested, NodeValues]:
+        unit = lattice_unit(smallest_move, len(degree))
+        tested = self._release_if_safe(
+            "curve at the nodes, if the test passes",
+            self._weighted(np.arange(len(degree)), degree, unit),
+            unit,
+            probability,
+            plan,
+            sensitivity,
+        )
+        value = tested.release.value / degree
+        return tested, NodeValues(value, plan.noise_sd / degree, degree, 0.0)

@@ -1,0 +1,1 @@
+"""An estimator of the user's own: `eptr`, `check_safety`."""

@@ -1,0 +1,1 @@
+"""Means and covariances: `dp_mean`, `dp_mvnorm`."""

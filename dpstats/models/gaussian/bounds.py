@@ -1,0 +1,524 @@
+"""Error bounds for private means, Gaussians and Gaussian mixtures with public data.
+
+"Paper" is Bie, Kamath, Singhal, *Private Estimation with Public Data*. Its theorems say how many rows
+suffice for an error alpha in total variation, up to constants: here the constants are 1, the polylogs
+of sums of terms single logarithms (never below 1), and the formula is solved for alpha; the result is
+labelled a rate. The other bounds are the package's own. They hold no hidden constant.
+
+Errors are measured in units of the truth: eF = |Sigma^-1/2 Sigmahat Sigma^-1/2 - I|_F for a covariance,
+and the Mahalanobis distance eM for a mean. In svec coordinates the sampling error of a covariance has
+variance 2/n everywhere, and noise of sd s on the whitened matrix s^2/(l_i l_j), l being eigenvalues:
+weighted sums of chi-squares, whose quantiles follow from their first three cumulants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from dpstats.report.bound import Bound, Premise
+
+Floats = NDArray[np.floating[Any]]
+
+ROWS_GAUSSIAN = Premise("rows Gaussian", None)
+_COVARIANCE = "relative error of the covariance"
+MEAN = "error of the mean in standard deviations"
+DISTANCE = "total variation distance of the estimated Gaussian"
+_CHI = "exact up to clipping, chi-square"
+DISTANCE_SOURCE = "exact up to clipping, Pinsker"
+_SAFETY = 1.5  # sd's of the trace of noise by which eigenvalues may be too large
+_MOST_INFLATION = 10.0  # beyond, three cumulants tell nothing of a quantile
+_HIDDEN = 1.2  # an eigenvalue this many noise norms large is certainly not noise
+
+
+# ---- facts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReleasedMoments:
+    """A released mean and covariance, as the last round left them; nothing private is added.
+
+    Attributes
+    ----------
+    n : float
+        Rows behind them; with public rows averaged in, those count as well.
+    values : tuple of float
+        Eigenvalues of the released covariance S in the last round's coordinates, floored.
+    second_sd : float
+        Noise of S: sd on the diagonal, sd/sqrt(2) off it.
+    mean_sd : float
+        Noise of the mean, per coordinate.
+    bias : float
+        Frobenius norm of what cutting rows is planned to take off the relative covariance.
+    """
+
+    n: float
+    values: tuple[float, ...]
+    second_sd: float
+    mean_sd: float
+    bias: float = 0.0
+
+    @property
+    def d(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class GaussianFacts:
+    """What bounds for one Gaussian ask for; everything public, planned or released.
+
+    Attributes
+    ----------
+    n, d, m : int
+        Private rows, columns, public rows.
+    eta : float
+        Failure probability of each statement.
+    rho, epsilon : float or None
+        Total: zCDP, or pure differential privacy.
+    gamma : float
+        Bound for the total variation distance of the public and the private law.
+    lower, upper, centre : float
+        Range after public whitening, each with probability 1 - eta/3: the eigenvalues of the private
+        covariance lie in [lower, upper] and its mean within ``centre``; 0 and inf if nothing is known.
+    range_source : str
+    planned_noise, planned_mean_noise, planned_bias : float
+        Root mean square Frobenius norm of the covariance's relative noise, largest relative sd of the
+        mean's, and Frobenius norm of what cutting takes off, as planned before the data were read.
+    released : ReleasedMoments or None
+        None before the data are read.
+    """
+
+    n: int
+    d: int
+    m: int
+    eta: float
+    rho: float | None
+    epsilon: float | None
+    gamma: float
+    lower: float
+    upper: float
+    centre: float
+    range_source: str
+    planned_noise: float
+    planned_mean_noise: float
+    planned_bias: float = 0.0
+    released: ReleasedMoments | None = None
+
+    @property
+    def pure(self) -> bool:
+        return self.epsilon is not None
+
+
+# ---- errors of means and covariances ------------------------------------------------------------
+
+
+def weighted_quantile(
+    weights: Floats, eta: float, offset2: float = 0.0, inflation: float = 0.0
+) -> float:
+    """Upper quantile of sum a_i z_i^2, exact if all weights are equal.
+
+    A shifted chi-square with the same mean, variance and third cumulant (Hall, Buckley, Eagleson).
+
+    Parameters
+    ----------
+    offset2 : float
+        Squared length of a constant added to the vector, in a direction of average weight.
+    inflation : float
+        Share by which the variance exceeds that of normal coordinates.
+
+    Examples
+    --------
+    >>> round(weighted_quantile(np.ones(10), 0.05), 3)
+    18.307
+    """
+    unit = float(np.max(weights))
+    if not math.isfinite(unit) or inflation > _MOST_INFLATION:
+        return math.inf
+    if unit == 0:
+        return offset2
+    a, c = weights / unit, offset2 / unit
+    typical = float(a.mean())
+    first = float(a.sum()) + c
+    second = float((a**2).sum()) + 2 * typical * c
+    third = float((a**3).sum()) + 3 * typical**2 * c
+    df = second**3 / third**2 / (1 + inflation)
+    second *= 1 + inflation
+    value = first + math.sqrt(second / df) * (float(stats.chi2.isf(eta, df)) - df)
+    return unit * value if value > 0 else math.inf
+
+
+def _pairs(inverse: Floats) -> Floats:
+    """Products over i <= j."""
+    return np.asarray(np.outer(inverse, inverse)[np.triu_indices(inverse.size)])
+
+
+def _wishart_inflation(n: float, d: int) -> float:
+    """Relative excess of the variance of |W/n - I|_F^2 over that of D normal coordinates.
+
+    Exactly (2d^2 + 5d + 5) / ((d+1) n): var tr W^2 = 4dn(2n^2 + 2d^2 + 5nd + 5n + 5d + 5).
+    """
+    return (2 * d**2 + 5 * d + 5) / ((d + 1) * n)
+
+
+def _settled(found: ReleasedMoments) -> Floats:
+    """Eigenvalues of the true covariance behind those of the released one.
+
+    Noise drives eigenvalues apart, as in Dyson's Brownian motion; one step back (close pairs left
+    alone) undoes that, without which the inverse of the smallest, and the bound, would be far too
+    large. They may also all be too large by the noise of the trace.
+    """
+    s, values = found.second_sd, np.sort(np.asarray(found.values))
+    gap = values[:, None] - values
+    variance = s**2 / 2
+    moved = values - variance * (gap / (gap**2 + 4 * variance + 1e-300)).sum(axis=1)
+    moved = np.maximum.accumulate(moved)
+    return np.asarray(np.maximum(moved - _SAFETY * s / values.size, 0.25 * s))
+
+
+def _pure_length(d: int, eta: float, pure: bool) -> tuple[float, float]:
+    """Factor for noise whose length is random as well, and the probability left for the rest."""
+    if not pure:
+        return 1.0, eta
+    q = (d + 1) * (d + 2) // 2
+    length = float(stats.gamma.isf(eta / 4, q)) / math.sqrt(q * (q + 1))
+    return max(length, 1.0), 3 * eta / 4
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Squared errors as weighted sums of chi-squares: of a covariance, and of a mean.
+
+    Attributes
+    ----------
+    covariance, mean : arrays
+        Variances of the D and d coordinates.
+    offset2 : float
+        Squared Frobenius norm of the covariance's bias.
+    inflation : float
+        As in `weighted_quantile`.
+    """
+
+    covariance: Floats
+    mean: Floats
+    offset2: float
+    inflation: float
+
+    def covariance_radius(self, eta: float) -> float:
+        square = weighted_quantile(self.covariance, eta, self.offset2, self.inflation)
+        return math.sqrt(max(square, 0.0))
+
+    def mean_radius(self, eta: float) -> float:
+        return math.sqrt(weighted_quantile(self.mean, eta))
+
+    def spectral_radius(self, eta: float) -> float:
+        """Bound for the spectral norm of a covariance's error (Gordon, and Gaussian concentration)."""
+        size = math.sqrt(float(np.max(self.covariance)))
+        norm = math.sqrt(2 * self.mean.size) + math.sqrt(2 * math.log(2 / eta))
+        return size * norm + math.sqrt(self.offset2)
+
+    def distance(self, eta: float) -> float:
+        """Bound for the total variation distance: a tenth of eta for how far eigenvalues are off."""
+        r = min(self.covariance_radius(eta / 10), self.spectral_radius(eta / 10))
+        if not r < 1:
+            return 1.0
+        half = _curvature(r) / 2
+        weights = np.concatenate([half * self.covariance, self.mean])
+        offset2 = half * self.offset2
+        return _from_divergence(weighted_quantile(weights, 0.9 * eta, offset2, self.inflation) / 2)
+
+
+def _law(found: ReleasedMoments, eta: float, pure: bool) -> tuple[_Law, float]:
+    """The errors behind a release, and the probability left after that of the length of noise."""
+    factor, left = _pure_length(found.d, eta, pure)
+    inverse = 1 / _settled(found)
+    mean_noise2 = (factor * found.mean_sd) ** 2 * inverse
+    law = _Law(
+        2 / found.n + (factor * found.second_sd) ** 2 * _pairs(inverse),
+        1 / found.n + mean_noise2,
+        # the product of the mean's noise with itself is also subtracted
+        found.bias**2 + float(mean_noise2.sum()) ** 2,
+        _wishart_inflation(found.n, found.d),
+    )
+    return law, left
+
+
+def covariance_radius(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
+    """Bound for eF from what was released, failing with probability ``eta``.
+
+    Examples
+    --------
+    >>> round(covariance_radius(ReleasedMoments(10_000, (1.0,) * 10, 1e-9, 1e-9), 0.05), 3)
+    0.121
+    """
+    law, left = _law(found, eta, pure)
+    return law.covariance_radius(left)
+
+
+def mean_radius(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
+    """Bound for eM from what was released, failing with probability ``eta``."""
+    law, left = _law(found, eta, pure)
+    return law.mean_radius(left)
+
+
+def distance_bound(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
+    """Bound for the total variation distance from what was released; 1 says nothing.
+
+    eF^2/2 and eM^2 enter the divergence as one sum of chi-squares, so neither needs its own share of
+    ``eta``.
+    """
+    law, left = _law(found, eta, pure)
+    return law.distance(left)
+
+
+def _curvature(r: float) -> float:
+    """c of `total_variation`."""
+    return 2 * (-r - math.log1p(-r)) / r**2 if r > 1e-4 else 1.0 + r
+
+
+def _from_divergence(divergence: float) -> float:
+    """Pinsker, or Bretagnolle and Huber."""
+    if not math.isfinite(divergence):
+        return 1.0
+    divergence = max(divergence, 0.0)
+    return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)), 1.0)
+
+
+def total_variation(covariance: float, mean: float) -> float:
+    """Bound for the total variation distance of two Gaussians at eF and eM; 1 says nothing.
+
+    x - ln(1+x) <= x^2 (-r - ln(1-r))/r^2 for x >= -r, so the Kullback-Leibler divergence is at most
+    (c eF^2/2 + eM^2)/2 with c = 2(-r - ln(1-r))/r^2, r = eF; then Pinsker, or Bretagnolle and Huber.
+
+    Examples
+    --------
+    >>> round(total_variation(0.1, 0.05), 4), total_variation(1.5, 0.0)
+    (0.0443, 1.0)
+    """
+    if not covariance < 1:
+        return 1.0
+    return _from_divergence((_curvature(covariance) * covariance**2 / 2 + mean**2) / 2)
+
+
+def resolved(found: ReleasedMoments) -> Premise:
+    """Whether every direction's variance stands out of the noise."""
+    norm = found.second_sd * math.sqrt(2 * found.d)
+    return Premise(
+        "no direction hidden by noise (smallest eigenvalue above 1.2 noise norms)",
+        bool(min(found.values) >= _HIDDEN * norm),
+    )
+
+
+# ---- one Gaussian -------------------------------------------------------------------------------
+
+
+def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """Covariance, mean and total variation from what was released, each statement with 1 - eta.
+
+    Of eta, the chi-squares of the first two get one half; the other is left for rows that were cut and
+    for eigenvalues that the noise moved. The third has room in Pinsker's inequality.
+    """
+    found = facts.released
+    if found is None:
+        return ()
+    premises = (ROWS_GAUSSIAN, resolved(found))
+    eta, pure = facts.eta, facts.pure
+    covariance = covariance_radius(found, eta / 2, pure)
+    mean = mean_radius(found, eta / 2, pure)
+    both = distance_bound(found, eta, pure)
+    return (
+        Bound(_COVARIANCE, "Frobenius", covariance, 1 - eta, _CHI, "bound", premises),
+        Bound(MEAN, "Mahalanobis", mean, 1 - eta, _CHI, "bound", premises),
+        Bound(DISTANCE, "total variation", both, 1 - eta, DISTANCE_SOURCE, "bound", premises),
+    )
+
+
+def planned_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """The same before the data are read; half of eta is left for a whitening worse than planned."""
+    n, d, eta = facts.n, facts.d, facts.eta
+    factor, left = _pure_length(d, eta / 2, facts.pure)
+    coordinates = d * (d + 1) // 2
+    law = _Law(
+        np.full(coordinates, 2 / n + (factor * facts.planned_noise) ** 2 / coordinates),
+        np.full(d, 1 / n + (factor * facts.planned_mean_noise) ** 2),
+        facts.planned_bias**2,
+        _wishart_inflation(n, d),
+    )
+    premises = (
+        ROWS_GAUSSIAN,
+        Premise("private covariance, after public whitening, as planned for", None),
+    )
+    return tuple(
+        Bound(f"{text} (planned)", norm, value, 1 - eta, source, "bound", premises)
+        for text, norm, value, source in (
+            (_COVARIANCE, "Frobenius", law.covariance_radius(left), _CHI),
+            (MEAN, "Mahalanobis", law.mean_radius(left), _CHI),
+            (DISTANCE, "total variation", law.distance(left), DISTANCE_SOURCE),
+        )
+    )
+
+
+def public_only(facts: GaussianFacts) -> Bound:
+    """The covariance of the public rows alone, for comparison; infinite with no more than d rows."""
+    d, rows = facts.d, facts.m - 1
+    value = math.inf
+    if rows >= d:
+        weights = np.full(d * (d + 1) // 2, 2 / rows)
+        value = math.sqrt(
+            weighted_quantile(weights, facts.eta, inflation=_wishart_inflation(rows, d))
+        )
+    return Bound(
+        "relative error of the covariance of the public rows alone",
+        "Frobenius",
+        value,
+        1 - facts.eta,
+        "Wishart law, three moments",
+        "bound",
+        (ROWS_GAUSSIAN, one_law(0.0)),
+    )
+
+
+def one_law(gamma: float) -> Premise:
+    if gamma == 0:
+        return Premise("public and private rows of one law", None)
+    return Premise(f"TV distance of public and private law at most {gamma:g}", None)
+
+
+def _more_rows_than_columns(facts: GaussianFacts) -> Premise:
+    return Premise("d+1 public rows or more", facts.m > facts.d)
+
+
+def whitening_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """L, U and K of the private covariance after public whitening, and how far the mean may be."""
+    premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
+    kind = "range"
+    condition = facts.upper / facts.lower if facts.lower > 0 else math.inf
+    third = facts.eta / 3
+    return tuple(
+        Bound(f"after public whitening: {text}", norm, value, 1 - fail, source, kind, premises)
+        for text, norm, value, fail, source in (
+            ("smallest eigenvalue, at least", "spectral", facts.lower, third, facts.range_source),
+            ("largest eigenvalue, at most", "spectral", facts.upper, third, facts.range_source),
+            ("condition number", "spectral", condition, 2 * third, facts.range_source),
+            ("distance of the means", "l2", facts.centre, third, "exact, Hotelling")
+            if facts.gamma == 0
+            else ("distance of the means", "l2", facts.centre, 2 * third, facts.range_source),
+        )
+    )
+
+
+def papers_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """Lemma 2.5: condition number, and length of the mean where the covariance is at least I."""
+    d, eta, gamma = facts.d, facts.eta, facts.gamma
+    log_term = math.log(3 / eta)
+    lower = d / (4 * d + 4 * math.sqrt(2 * d * log_term) + 2 * log_term)
+    condition = 9 * d**2 / eta**2 / lower * (1 if gamma == 0 else 16 / (1 - gamma) ** 8)
+    enough = _more_rows_than_columns(facts)
+    premises = (ROWS_GAUSSIAN, enough, one_law(gamma))
+    text = "after the paper's whitening, from d+1 public rows: "
+    value = condition if enough.met else math.inf
+    bounds = [
+        Bound(
+            text + "condition number",
+            "spectral",
+            value,
+            1 - 2 * eta / 3,
+            "Lemma 2.5",
+            "range",
+            premises,
+        )
+    ]
+    if gamma == 0:  # the text gives the other case up to constants only
+        value = math.sqrt(value * 5 * log_term)
+        bounds.append(
+            Bound(text + "length of the mean", "l2", value, 1 - eta, "Lemma 2.5", "range", premises)
+        )
+    return tuple(bounds)
+
+
+def _log(x: float) -> float:
+    """A logarithm that stands for a polylog: at least 1."""
+    return math.log(max(x, math.e))
+
+
+def _solve(rows_for: Callable[[float], float], n: float) -> tuple[float, Premise]:
+    """The alpha below 1 for which n rows are asked for; 1 if more are asked for even then."""
+    text = "enough rows for an error below 1"
+    if rows_for(1.0) >= n:
+        return 1.0, Premise(text, False)
+    low = -1.0
+    while rows_for(math.exp(low)) < n and low > -500:
+        low *= 2
+    root = optimize.brentq(lambda t: math.log(rows_for(math.exp(t)) / n), low, 0.0, xtol=1e-10)
+    return math.exp(float(root)), Premise(text, True)
+
+
+def rate(
+    statement: str,
+    source: str,
+    rows_for: Callable[[float], float],
+    n: float,
+    eta: float,
+    premises: tuple[Premise, ...],
+) -> Bound:
+    value, enough = _solve(rows_for, n)
+    return Bound(statement, "total variation", value, 1 - eta, source, "rate", (*premises, enough))
+
+
+def papers_rates(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """Theorem 2.4, and 1.1 (one law) or 1.2: error in total variation at which n rows suffice."""
+    d, eta, n, apart = facts.d, facts.eta, facts.n, 1 - facts.gamma
+    premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
+    text = f"{DISTANCE}, the paper's algorithm"
+
+    def detailed(alpha: float) -> float:
+        sampling = (d**2 + math.log(1 / eta)) / alpha**2
+        if facts.rho is None:
+            assert facts.epsilon is not None
+            logarithm = _log(d / (alpha * eta * apart))
+            return float(sampling + d**2 * logarithm / (alpha * facts.epsilon))
+        root = math.sqrt(facts.rho)
+        fine = _log(d / (alpha * eta * facts.rho))
+        coarse = _log(d / (alpha * eta * facts.rho * apart))
+        start = d**1.5 * _log(d / (eta * facts.rho * apart)) / root
+        return float(sampling + (d**2 * fine + d * coarse) / (alpha * root) + start)
+
+    def short(alpha: float) -> float:
+        epsilon = facts.epsilon if facts.rho is None else math.sqrt(2 * facts.rho)
+        assert epsilon is not None
+        polylog = _log(d / (eta * alpha * apart))
+        return float((d**2 / alpha**2 + d**2 / (alpha * epsilon)) * polylog)
+
+    return (
+        rate(text, "Theorem 2.4", detailed, n, eta, premises),
+        rate(text, "Theorem 1.1" if facts.gamma == 0 else "Theorem 1.2", short, n, eta, premises),
+    )
+
+
+def gaussian_bounds(facts: GaussianFacts) -> tuple[Bound, ...]:
+    """All bounds for one Gaussian, the tightest of each error first.
+
+    Examples
+    --------
+    >>> released = ReleasedMoments(10_000, (1.0,) * 5, 1e-3, 1e-3)
+    >>> facts = GaussianFacts(10_000, 5, 20, 0.05, 0.5, None, 0.0, 0.3, 20.0, 3.0, "simulated", 0.02,
+    ...     0.002, released=released)
+    >>> for bound in gaussian_bounds(facts)[:3]:
+    ...     print(f"{bound.statement}: {bound.value:.3f}")
+    relative error of the covariance: 0.074
+    error of the mean in standard deviations: 0.036
+    total variation distance of the estimated Gaussian: 0.029
+    """
+    return (
+        *released_errors(facts),
+        *planned_errors(facts),
+        public_only(facts),
+        *whitening_ranges(facts),
+        *papers_ranges(facts),
+        *papers_rates(facts),
+    )

@@ -1,0 +1,52 @@
+"""Densities of Gaussians and how far two of them are apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import linalg, stats
+
+from dpstats.numerics.matrices import Floats
+
+
+def log_densities(x: Floats, weights: Floats, means: Floats, covariances: Floats) -> Floats:
+    """Logarithms (n, k) of weight times density at every row of x (n, d), up to a constant.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> log_densities(np.array([[0.0], [2.0]]), one, np.zeros((1, 1)), np.ones((1, 1, 1))).tolist()
+    [[0.0], [-2.0]]
+    """
+    logs = np.empty((len(x), len(weights)))
+    with np.errstate(all="ignore"):
+        for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+            size = np.sqrt(np.diag(covariance))
+            root = np.linalg.cholesky(covariance / np.outer(size, size))
+            away = linalg.solve_triangular(
+                root, ((x - mean) / size).T, lower=True, check_finite=False
+            )
+            volume = np.log(np.diag(root)).sum() + np.log(size).sum()
+            logs[:, j] = math.log(weights[j]) - volume - (away**2).sum(axis=0) / 2
+    return logs
+
+
+def overlap(
+    mean: Floats, covariance: Floats, other_mean: Floats, other_covariance: Floats
+) -> float:
+    """Share of either Gaussian beyond the plane that best tells two apart: 2 Phi(-gap / (s + t)).
+
+    s and t are their standard deviations across the plane, gap the distance of the means.
+
+    Examples
+    --------
+    >>> round(overlap(np.zeros(1), np.eye(1), np.full(1, 8.0), np.eye(1)), 6)
+    6.3e-05
+    """
+    direction = np.linalg.solve(covariance + other_covariance, other_mean - mean)
+    gap = float(direction @ (other_mean - mean))
+    spread = math.sqrt(float(direction @ covariance @ direction)) + math.sqrt(
+        float(direction @ other_covariance @ direction)
+    )
+    return float(2 * stats.norm.sf(gap / spread)) if spread > 0 else 1.0

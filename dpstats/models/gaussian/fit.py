@@ -1,0 +1,348 @@
+"""A mean and a covariance: the plan of a call, private re-whitening, and the paper's pipeline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.errors import PrivacyError
+from dpstats.models.gaussian.bounds_facts import bounds_of_gaussian
+from dpstats.models.gaussian.planning import (
+    GaussianPlan,
+    NoiseLevel,
+    plan_gaussian,
+    simulated_noise,
+)
+from dpstats.models.gaussian.public import PublicPoints, whiten
+from dpstats.models.gaussian.public_range import (
+    PublicRange,
+    papers_range,
+    public_range,
+)
+from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.gaussian.rounds import (
+    Moments,
+    Rounds,
+    Schedule,
+    cell_at,
+    papers_rounds,
+    pooled,
+    refine,
+    symmetric,
+)
+from dpstats.numerics.matrices import Floats, Whitening
+from dpstats.report.bound import Bound
+from dpstats.report.released import Diagnostic
+from dpstats.report.result import Coefficients
+from dpstats.score_rounds.notes import row_lines
+
+_VACUOUS = 1.0
+_LEAST_RHO = 1e-14
+LONG_TAILS = (
+    "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
+    "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
+    "(log, sqrt); for means alone dp_mean cuts less."
+)
+
+
+@dataclass(frozen=True)
+class CovarianceNoise:
+    """Errors of a released covariance: noise of variance sd^2/2 (A_ii A_jj + A_ij^2), and sampling.
+
+    Attributes
+    ----------
+    shape : (d, d) array
+        A = R'R with R the root of the coordinates in which it was released.
+    sd : float
+    n : float
+        Rows behind it.
+    bias : float
+        What cutting takes off it, relative, as far as long tails were seen.
+    """
+
+    shape: Floats
+    sd: float
+    n: float
+    bias: float = 0.0
+
+    def std_error(self, covariance: Floats) -> Floats:
+        """Standard error of every entry."""
+        noise = self.sd**2 / 2 * _products(self.shape)
+        size = np.diag(covariance)
+        bias = self.bias**2 * np.outer(size, size)
+        return np.asarray(np.sqrt(noise + _products(covariance) / max(self.n, 1.0) + bias))
+
+
+def _products(matrix: Floats) -> Floats:
+    size = np.diag(matrix)
+    return np.asarray(np.outer(size, size) + matrix**2)
+
+
+@dataclass(frozen=True)
+class GaussianFit:
+    """What a method hands over, in the user's units; released and computed numbers, no rows.
+
+    Attributes
+    ----------
+    mean : (d,) array
+    sampling, privacy : (d, d) arrays
+        The two parts of its covariance.
+    matrix : (d, d) array
+        The covariance of a row, and ``source``, where it comes from.
+    noise : CovarianceNoise or None
+        None where the covariance was not estimated.
+    relative_error : float or None
+    """
+
+    mean: Floats
+    sampling: Floats
+    privacy: Floats
+    matrix: Floats
+    source: str
+    noise: CovarianceNoise | None
+    relative_error: float | None
+    bounds: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+    def coefficients(self, terms: Sequence[str]) -> Coefficients:
+        """The mean with the two parts of its covariance, named."""
+        return Coefficients(tuple(terms), self.mean, self.sampling, self.privacy)
+
+
+@dataclass(frozen=True)
+class GaussianCall:
+    """The plan of a call of dp_mvnorm, from public numbers.
+
+    Attributes
+    ----------
+    plan : GaussianPlan
+    sides : tuple
+        Shares for lengths, for tails and for the share of truncated rows.
+    planned : tuple
+        Noise of covariance and mean, seldom exceeded.
+    expected : float
+        Error of the covariance that is expected.
+    """
+
+    plan: GaussianPlan
+    sides: tuple[float, float, float]
+    planned: tuple[float, float]
+    noise: NoiseLevel
+    range: PublicRange
+    gamma: float
+    eta: float
+    expected: float
+    warnings: tuple[str, ...]
+
+
+def noise_level(total: Cost) -> NoiseLevel:
+    """What the planning needs to know of a total."""
+    if isinstance(total, PurePrivacy):
+        return NoiseLevel(epsilon=total.at)
+    if total.rho < _LEAST_RHO:
+        raise PrivacyError(
+            f"a total of rho = {total.rho:.3g} (mu = {total.mu:.3g}) leaves nothing but noise: "
+            "ask for more."
+        )
+    return NoiseLevel(rho=total.rho)
+
+
+def plan_call(
+    points: PublicPoints,
+    n: int,
+    total: Cost,
+    method: str,
+    gamma: float,
+    cond: float | None,
+    pool: bool,
+    eta: float,
+) -> GaussianCall:
+    """Rounds and shares, for what the worst public rows may be like."""
+    d, m, noise = len(points.terms), points.m, noise_level(total)
+    sides = _side_shares(n, noise)
+    plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=sum(sides))
+    found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
+    require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
+    expected = _expected_error(n, d, m, noise, cond)
+    alone = pool or gamma > 0 or method == "paper"
+    said = _warnings(n, d, m, noise, cond, expected, alone)
+    planned = plan.noise, plan.mean_noise
+    if gamma == 0 and d < m and method != "paper":
+        simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
+        planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
+    return GaussianCall(plan, sides, planned, noise, found, gamma, eta, expected, said)
+
+
+def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
+    """Shares for lengths, for tails and for the share of truncated rows.
+
+    A histogram of lengths is read where half the rows in twelve bins stand 5.5 standard deviations
+    above the noise: few rows need more of the budget for that.
+    """
+    needed = 2 * 5.5 * math.sqrt(12) / n
+    if noise.rho is not None:
+        share = needed**2 / noise.rho
+    else:
+        assert noise.epsilon is not None
+        share = needed * math.sqrt(8) / noise.epsilon
+    return min(max(share, 0.03), 0.15), 0.02, 0.005
+
+
+def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
+    """Relative error of the covariance with public rows of the same population, not the worst."""
+    return plan_gaussian(n, d, m, noise, cond=cond, eta=0.5).error
+
+
+def _warnings(
+    n: int, d: int, m: int, noise: NoiseLevel, cond: float | None, expected: float, alone: bool
+) -> tuple[str, ...]:
+    """Said before any private row is read; ``alone``: not to be averaged with public moments."""
+    said = []
+    pooled = "" if alone else " (of the same population: pool=True)"
+    if expected >= _VACUOUS:
+        off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
+        rows = float(n)
+        while _expected_error(int(rows), d, m, noise, cond) > 0.5 and rows < 1e12:
+            rows *= 1.25
+        digits = 10 ** (math.floor(math.log10(rows)) - 1)
+        said.append(
+            f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
+            f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
+            f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
+        )
+    elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
+        said.append(
+            f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
+            "save much of what the noise costs here."
+        )
+    public = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
+    if public < expected < _VACUOUS and not alone:
+        said.append(
+            f"The {m} public rows by themselves know the covariance better (error {public:.2g}) "
+            "than this release will: consider pool=True if they are of the same population."
+        )
+    return tuple(said)
+
+
+def refined_gaussian(
+    session: CellSession,
+    points: PublicPoints,
+    whitening: Whitening,
+    call: GaussianCall,
+    pool: bool,
+) -> GaussianFit:
+    """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
+    plan = call.plan
+    lengths, tails, counts = call.sides
+    schedule = Schedule(
+        call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True
+    )
+    start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
+    rounds = refine(session, (), [start], schedule, n_known=True)
+    found = replace(rounds.moments[0], bias=plan.bias)
+    notes: tuple[str, ...] = ()
+    if pool:
+        found, share = pooled(found, points.measured, found.cell.n)
+        notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
+    return _fit(session, points, call, found, rounds, notes)
+
+
+def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCall) -> GaussianFit:
+    """Algorithms 1 and 2 on the first d + 1 public rows.
+
+    Lemma A.22's estimator for bounded Gaussians is private re-whitening with radii that follow from
+    the ranges of Algorithm 1 alone: nothing about lengths is released.
+    """
+    d = len(points.terms)
+    first = PublicPoints(points.design, points.x[: d + 1], 0)
+    whitening = whiten(first)
+    # the paper's unit: Y = Shat^-1/2 (X - muhat) / sqrt(L), in which I <= Sigma_Y <= (U/L) I
+    root = math.sqrt(call.range.lower)
+    scale = first.units / points.units
+    back = whitening.back / root / scale[:, None]
+    start = cell_at(
+        (first.origin - points.origin) / points.units,
+        Whitening(back, whitening.root * root * scale),
+        float(session.n),
+    )
+    rounds = papers_rounds(session, start, call.range.condition, call.range.mean_range, call.eta)
+    (found,) = rounds.moments
+    unused = points.m - d - 1
+    notes = (f"{unused} of the public rows were not used.",) if unused else ()
+    return _fit(session, points, call, found, rounds, notes)
+
+
+def _fit(
+    session: CellSession,
+    points: PublicPoints,
+    call: GaussianCall,
+    found: Moments,
+    rounds: Rounds,
+    notes: tuple[str, ...],
+) -> GaussianFit:
+    """The result in the user's units, with what is to be said of it."""
+    units, n = points.units, found.cell.n
+    matrix = found.covariance * np.outer(units, units)
+    root = found.cell.root * units
+    shape = symmetric(root.T @ root)
+    noise = CovarianceNoise(shape, found.spread_sd, found.spread_rows, found.lost)
+    empty = max(1 - n / session.n, 0.0)
+    diagnostics = (
+        Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
+        *row_lines(
+            rounds.cut,
+            (empty, found.count_sd / session.n),
+            "share that was cut in the last release",
+        ),
+        Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
+        Diagnostic(
+            "smallest eigenvalue",
+            found.smallest,
+            found.spread_sd,
+            "of the covariance in whitened units",
+        ),
+        Diagnostic(
+            "planned error",
+            call.expected,
+            None,
+            "of the covariance, relative, from public numbers",
+        ),
+    )
+    if found.long_tailed:
+        notes += (LONG_TAILS,)
+    if found.count < max(4 * found.count_sd, len(units) + 1):
+        notes += (
+            "Hardly any private row could be used: they are missing, or have levels that the "
+            "public rows do not know. What is shown is noise.",
+        )
+    elif empty > 0.01:
+        notes += (
+            f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
+            "levels that the public rows do not know.",
+        )
+    if not found.resolved:
+        notes += (
+            "In some direction the privacy noise is as large as the covariance itself: that "
+            "direction is not resolved, and the covariance there is little more than a floor. Ask "
+            "for a larger budget, more rows, or allow for another population with gamma= (few "
+            "public rows: cond=).",
+        )
+    return GaussianFit(
+        mean=points.origin + units * found.centre,
+        sampling=matrix / found.mean_rows,
+        privacy=found.mean_sd**2 * shape,
+        matrix=matrix,
+        source="released",
+        noise=noise,
+        relative_error=found.relative_error,
+        bounds=bounds_of_gaussian(
+            call.plan, call.planned, call.noise, call.range, call.gamma, call.eta, points.m, found
+        ),
+        diagnostics=diagnostics,
+        notes=notes,
+    )

@@ -1,0 +1,323 @@
+"""A private mean about a public one, with a covariance that is known or public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpstats.accounting.privacy import Cost
+from dpstats.errors import LARGEST, SMALLEST, ArgumentError, PublicDataError, numbers, shown
+from dpstats.models.gaussian.bounds_facts import bounds_of_mean
+from dpstats.models.gaussian.fit import GaussianFit, noise_level
+from dpstats.models.gaussian.mean_planning import (
+    MeanPlan,
+    papers_mean_cut,
+    plan_mean,
+)
+from dpstats.models.gaussian.planning import (
+    NoiseLevel,
+)
+from dpstats.models.gaussian.public import PublicPoints
+from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.gaussian.rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
+from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening
+from dpstats.report.bound import Bound
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import as_share, row_lines
+
+_CUT_SHARE = 0.005
+_SEARCH, _PURE_SEARCH = 0.03, 0.07
+"""Pure budgets add up: a small share of one buys little."""
+_COARSE = 0.1
+
+
+@dataclass(frozen=True)
+class Known:
+    """The covariance that a mean is estimated with.
+
+    Attributes
+    ----------
+    name : str
+        As the call shows it.
+    source : str
+        As the summary says it.
+    matrix : (d, d) array
+        In the user's units.
+    stated : bool
+        Whether it was stated, so that radii follow from it; else they are found privately.
+    """
+
+    name: str
+    source: str
+    matrix: Floats
+    stated: bool
+
+    @property
+    def noun(self) -> str:
+        return self.source if " of " in self.source else "covariance of the public rows"
+
+    @property
+    def units(self) -> Floats:
+        """Standard deviations: what private rows are measured in."""
+        return np.sqrt(np.diag(self.matrix))
+
+    @property
+    def whitening(self) -> Whitening:
+        """Of measured rows."""
+        return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
+
+    def start(self, n: int) -> Cell:
+        """The public mean and this whitening, from which every method starts."""
+        return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
+
+
+def known_covariance(points: PublicPoints, covariance: Any) -> Known:
+    """What the argument ``covariance`` of dp_mean stands for."""
+    d, m = len(points.terms), points.m
+    if covariance is None:
+        if m >= 2 * d + 2:
+            covariance = "public"
+        elif m >= 3:
+            matrix = np.diag(points.units**2)
+            return Known("public", "standard deviations of the public rows", matrix, False)
+        else:
+            covariance = "identity"
+    if isinstance(covariance, str):
+        if covariance == "identity":
+            return Known("identity", "identity: unit variances", np.eye(d), True)
+        if covariance != "public":
+            raise ArgumentError(
+                "covariance must be 'identity', 'public', standard deviations (a number or one "
+                f"per column) or a matrix, not {shown(covariance)}."
+            )
+        if m < d + 2:
+            raise PublicDataError(
+                f"covariance='public' needs {d + 2} public rows or more for {d} columns; there "
+                f"are {m}. State it (standard deviations, or a matrix), or leave covariance= out."
+            )
+        matrix = np.cov(points.measured, rowvar=False).reshape(d, d)
+        values = np.linalg.eigvalsh(matrix)
+        if values[0] < 1e-12 * values[-1]:
+            raise PublicDataError(
+                "the public rows lie in fewer dimensions than there are columns: a column depends "
+                "on the others, or rows are repeated. Leave one out, or state the covariance."
+            )
+        return Known("public", "public rows", matrix * np.outer(points.units, points.units), False)
+    return Known("stated", "stated in the call", _stated(points.terms, covariance), True)
+
+
+def _stated(terms: tuple[str, ...], given: Any) -> Floats:
+    d = len(terms)
+    if isinstance(given, bool):
+        raise ArgumentError("covariance must hold standard deviations or a matrix, not a bool.")
+    if isinstance(given, Mapping):
+        given = pd.Series(given, dtype=object)
+    if isinstance(given, pd.Series | pd.DataFrame):
+        for labels in given.axes:
+            if sorted(map(str, labels)) != sorted(terms):
+                raise ArgumentError(
+                    f"covariance must be labelled with the columns {', '.join(terms)}."
+                )
+        given = given.loc[list(terms)] if given.ndim == 1 else given.loc[list(terms), list(terms)]
+    values = numbers(given)
+    if values is None:
+        raise ArgumentError("covariance must hold numbers.")
+    if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
+        raise ArgumentError(
+            f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "
+            f"finite; its shape is {values.shape}."
+        )
+    if values.ndim < 2:
+        sizes = np.broadcast_to(values, d)
+        if not (sizes > SMALLEST).all() or not (sizes < LARGEST).all():
+            raise ArgumentError("covariance= holds standard deviations: positive numbers.")
+        return np.diag(sizes**2)
+    sizes = np.diag(values)
+    if not (sizes > 1e-200).all() or not (sizes < 1e200).all():
+        raise ArgumentError("the diagonal of covariance= holds variances: positive numbers.")
+    shape = values / np.sqrt(np.outer(sizes, sizes))
+    if not np.allclose(shape, shape.T, atol=1e-8) or np.linalg.eigvalsh(shape)[0] < 1e-10:
+        raise ArgumentError("covariance= must be symmetric and positive definite.")
+    return np.asarray((values + values.T) / 2)
+
+
+@dataclass(frozen=True)
+class MeanCall:
+    """The plan of a call of dp_mean, from public numbers."""
+
+    plan: MeanPlan
+    papers_cut: float
+    noise: NoiseLevel
+    gamma: float
+    eta: float
+    warnings: tuple[str, ...]
+
+
+def plan_call_of_mean(
+    points: PublicPoints, known: Known, n: int, total: Cost, method: str, gamma: float, eta: float
+) -> MeanCall:
+    """Rounds and radii of a mean; said aloud where it promises little."""
+    d, noise = len(points.terms), noise_level(total)
+    if method == "paper" and not known.stated:
+        raise ArgumentError(
+            "method='paper' (Theorem 2.3) is for a known covariance: covariance='identity', "
+            "standard deviations, or a matrix."
+        )
+    plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
+    first = plan.share if known.stated else _COARSE
+    require_room(total, n, d, 1, [min(first, 0.5)], moments=False)
+    said: tuple[str, ...] = ()
+    if plan.sd * math.sqrt(d) > 1:
+        said = (
+            f"n = {n} rows are few for {d} columns at this budget: the privacy noise alone is "
+            f"expected to move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask "
+            "for a larger budget, or fewer columns.",
+        )
+    return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, said)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A released mean in its cell's coordinates."""
+
+    cell: Cell
+    mean: Floats
+    sd: float
+    n: float
+    count_sd: float
+    cut: tuple[float, float] | None
+
+
+def _release(
+    session: CellSession, cell: Cell, radius: float, share: float, cut_share: float = 0.0
+) -> _Found:
+    """Mean of the rows cut to a radius, in the cell's coordinates."""
+    found, cut = session.vector_sum(share, cell.frame, radius, cut_share)
+    n = used_rows(session.n, found.count, found.count_sd)
+    return _Found(cell, found.total / n, found.total_sd / n, n, found.count_sd, cut)
+
+
+def _last_release(session: CellSession, cell: Cell, radius: float) -> _Found:
+    """The mean with all that is left of the total, and how many rows were cut."""
+    left = session.left
+    return _release(session, cell, radius, left * (1 - _CUT_SHARE), left * _CUT_SHARE)
+
+
+def fit_mean(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+) -> GaussianFit:
+    """One or two rounds of cut and noisy means about the public mean.
+
+    With a stated covariance the radii are those beyond which no row is expected. With a public one the
+    lengths of the rows are looked at privately, and a rough mean is taken first where they say that
+    the public centre is far off.
+    """
+    start = known.start(session.n)
+    if not known.stated:
+        return _fit_by_lengths(session, points, known, call, start)
+    plan, cell, radius = call.plan, start, call.plan.cut1
+    if plan.rounds == 2:
+        assert plan.cut2 is not None
+        first = _release(session, cell, radius, plan.share)
+        cell, radius = _recentred(first), plan.cut2
+    found = _last_release(session, cell, radius)
+    return _result(session, points, known, call, found, radius, plan.rounds, 1.0)
+
+
+def papers_mean(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+) -> GaussianFit:
+    """Theorem 2.3: one round about the public mean, at the paper's radius."""
+    found = _last_release(session, known.start(session.n), call.papers_cut)
+    return _result(session, points, known, call, found, call.papers_cut, 1, 1.0)
+
+
+def _fit_by_lengths(
+    session: CellSession, points: PublicPoints, known: Known, call: MeanCall, start: Cell
+) -> GaussianFit:
+    """Radii from private histograms of lengths; two rounds where rows are longer than expected."""
+    n, d = session.n, start.d
+    tail = min(0.01, 0.3 / math.sqrt(n))
+    search = _PURE_SEARCH if call.noise.rho is None else _SEARCH
+    (lengths,) = cell_lengths(session, search, (), [start])
+    radius = first_radius(lengths, n, d, tail)
+    cell, rounds = start, 1
+    if radius > 2 * math.sqrt(d + 3 * math.sqrt(d)):
+        cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
+        (lengths,) = cell_lengths(session, search, (), [cell])
+        radius = first_radius(lengths, n, d, tail)
+    typical = lengths.quantile(0.5)
+    inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+    found = _last_release(session, cell, radius)
+    return _result(session, points, known, call, found, radius, rounds, max(inflation, 0.5))
+
+
+def _recentred(found: _Found) -> Cell:
+    identity = np.eye(found.cell.d)
+    return found.cell.moved(found.mean, identity, identity)
+
+
+def _result(
+    session: CellSession,
+    points: PublicPoints,
+    known: Known,
+    call: MeanCall,
+    found: _Found,
+    radius: float,
+    rounds: int,
+    inflation: float,
+) -> GaussianFit:
+    units, root = known.units, found.cell.root * known.units
+    place = found.cell.centre + found.cell.root.T @ found.mean
+    assert found.cut is not None
+    notes: tuple[str, ...] = ()
+    if not known.stated:
+        notes = (
+            f"Standard errors rest on the {known.noun}, scaled by the released median length of "
+            "private rows.",
+        )
+    if as_share(found.cut[0]) - 2 * found.cut[1] > 0.1:
+        notes += (
+            f"About {100 * as_share(found.cut[0]):.0f} % of the rows were truncated: the "
+            "covariance is too small for these rows, or the public rows are far from them "
+            "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
+        )
+    if known.name == "identity" and points.m >= 6:
+        spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
+        if spread.max() > 4 or spread.min() < 0.25:
+            notes += (
+                "Unit variances are assumed, and the public rows vary otherwise (standard "
+                f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
+            )
+    bounds: tuple[Bound, ...] = ()
+    if known.stated:
+        bounds = bounds_of_mean(
+            session.n, len(units), points.m, call.noise, call.gamma, call.eta, found.sd
+        )
+    diagnostics = (
+        Diagnostic("rounds", rounds, None, "of cutting and averaging"),
+        *row_lines(
+            found.cut,
+            (1 - found.n / session.n, found.count_sd / session.n),
+            "share that was cut in the last round",
+        ),
+        Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
+    )
+    return GaussianFit(
+        mean=points.origin + units * place,
+        sampling=known.matrix * inflation / found.n,
+        privacy=found.sd**2 * root.T @ root,
+        matrix=known.matrix,
+        source=known.source,
+        noise=None,
+        relative_error=None,
+        bounds=bounds,
+        diagnostics=diagnostics,
+        notes=notes,
+    )

@@ -1,0 +1,689 @@
+"""Gaussian estimation: what public rows tell of private ones, and how a budget is divided.
+
+Rows are whitened by the public covariance, w = Shat^-1/2 (x - muhat). Then neither the private mean
+nor its covariance is known, but the law of how far off they are is: it depends on d and on the
+number m of public rows alone. From it follow the number of private re-whitening rounds, their
+budgets, and where rows are cut. Nothing here reads private data. "Paper" is Bie, Kamath, Singhal,
+*Private Estimation with Public Data*.
+
+A released mean of lifted matrices w~w~', w~ = (b, w), has noise of sd s on the diagonal and s/sqrt(2)
+off it, so that all coordinates of svec (off-diagonal entries times sqrt(2)) have sd s; the mean, read
+off the first row, has sd s/(sqrt(2) b). D = d(d+1)/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpstats.models.gaussian.public_range import spectrum
+
+Floats = NDArray[np.floating[Any]]
+
+_MOST_ROUNDS = 8
+_SHARES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4])
+_KEEP = 0.2  # least share of the last round
+_RATIOS = np.geomspace(0.02, 1.0, 12)
+_MEAN_WEIGHT = 4.0
+COARSE_RATIO = 0.25  # b^2/g^2 of a round before the last: mean and covariance cost 1.25 each
+_RIDGE = 0.2  # what is added to eigenvalues before inversion, in units of the noise's spectral norm
+_TRACE_SD = 0.7 / _RIDGE  # of the trace of the re-whitened covariance, as estimated
+_SMALLEST = 1e-60  # eigenvalues below: nothing is learnt, and no power of them overflows
+_SEED, _RUNS = 20231, 400
+MORE_ROUNDS, KEEP_FOR_LAST = 6, 0.35  # while some direction is not resolved
+_WORTH = 0.7  # rounds must lower log noise^2 of cells by this much on average
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """The privacy of a call, as far as noise depends on it; exactly one is given.
+
+    Attributes
+    ----------
+    rho : float or None
+        zCDP: Gaussian noise.
+    epsilon : float or None
+        Pure differential privacy: noise of uniform direction and gamma-distributed length.
+
+    Examples
+    --------
+    >>> round(NoiseLevel(rho=0.5).second(30.0, 1.0, 10_000, 10), 6)
+    0.004243
+    """
+
+    rho: float | None = None
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rho is None) == (self.epsilon is None):
+            raise ValueError("give either rho or epsilon")
+
+    def second(self, size2: float, share: float, n: float, d: int, cells: int = 1) -> float:
+        """Sd of the svec coordinates of a released mean of matrices w~w~'.
+
+        Parameters
+        ----------
+        size2 : float
+            Bound for |w~|^2, g^2 + b^2.
+        share : float
+            Of the budget.
+        n : float
+            Rows.
+        cells : int
+            Matrices in the same release; pure noise grows with their number, Gaussian does not.
+        """
+        return size2 * self._second_unit(n, d, cells) / math.pow(share, self.power)
+
+    def vector(self, size: float, share: float, n: float, d: int) -> float:
+        """Sd per coordinate of a released mean of d-vectors cut to length ``size``."""
+        if self.rho is not None:
+            return 2 * size / (n * math.sqrt(2 * share * self.rho))
+        assert self.epsilon is not None
+        return 2 * size / (n * share * self.epsilon) * math.sqrt(d + 2)
+
+    @property
+    def power(self) -> float:
+        """The sd is proportional to this negative power of the budget."""
+        return 0.5 if self.rho is not None else 1.0
+
+    def _second_unit(self, n: float, d: int, cells: int) -> float:
+        if self.rho is not None:
+            return 1 / (n * math.sqrt(self.rho))
+        assert self.epsilon is not None
+        coordinates = cells * (d + 1) * (d + 2) // 2
+        return math.sqrt(2) / (n * self.epsilon) * math.sqrt(coordinates + 1)
+
+
+@dataclass(frozen=True)
+class FinalCut:
+    """Where rows are cut, and what they are lifted by.
+
+    Attributes
+    ----------
+    size2 : float
+        g^2: rows are cut to length g.
+    lift2 : float
+        b^2.
+    """
+
+    size2: float
+    lift2: float
+
+    @property
+    def ratio(self) -> float:
+        """b^2/g^2."""
+        return self.lift2 / self.size2
+
+    @property
+    def total(self) -> float:
+        """g^2 + b^2, bound for the squared length of a lifted row."""
+        return self.size2 + self.lift2
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """Shares of the budget for a mean and covariance, and the error they promise.
+
+    Attributes
+    ----------
+    n, d : int
+    rounds : int
+        T, private re-whitening rounds before the last one.
+    share : float
+        Of each of them; 0 when there is none.
+    search, counts : float
+        Lengths of the rows; numbers of complete and of cut ones.
+    final : float
+        Of the last round.
+    cut : FinalCut
+        Of the last round, if the private covariance is the identity by then.
+    noise : float
+        Root mean square Frobenius norm of the covariance's relative noise.
+    bias : float
+        Frobenius norm of what cutting takes off it.
+    mean_noise : float
+        Largest sd of the mean's noise in any direction, in units of that direction's sd.
+    cond : float
+        Condition number of the public whitening that was planned for.
+    """
+
+    n: int
+    d: int
+    rounds: int
+    share: float
+    search: float
+    counts: float
+    final: float
+    cut: FinalCut
+    noise: float
+    bias: float
+    mean_noise: float
+    cond: float
+
+    @property
+    def error(self) -> float:
+        """Planned root mean square of |Sigma^-1/2 Sigmahat Sigma^-1/2 - I|_F.
+
+        sqrt(2 D/n + noise^2 + bias^2), the first term being the sampling error.
+        """
+        return math.sqrt(self._sampling2 + self.noise**2 + self.bias**2)
+
+    @property
+    def error_over_sampling(self) -> float:
+        """The planned error over that of the sample covariance without privacy."""
+        return self.error / math.sqrt(self._sampling2)
+
+    @property
+    def _sampling2(self) -> float:
+        return self.d * (self.d + 1) / self.n
+
+
+@dataclass(frozen=True)
+class CellsPlan:
+    """One plan for the means and covariances of all cells.
+
+    Attributes
+    ----------
+    rounds : int
+        T, re-whitening rounds before the last one.
+    share, final : float
+        Of each of them and of the last one, relative to what is ``available``.
+    available : float
+        Fraction of the total for all of them together.
+    ratio : float
+        b^2/g^2, the same in all cells since one mechanism releases them.
+    cuts : tuple of FinalCut
+        Of the last round, cell by cell.
+    noise, bias, mean_noise : tuple of float
+        As in `GaussianPlan`.
+    """
+
+    rounds: int
+    share: float
+    final: float
+    available: float
+    ratio: float
+    cuts: tuple[FinalCut, ...]
+    noise: tuple[float, ...]
+    bias: tuple[float, ...]
+    mean_noise: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Update:
+    """Re-whitening from a released covariance S of the present coordinates.
+
+    Attributes
+    ----------
+    left, right : (d, d) arrays
+        (S+ + k)^-1/2 and its inverse: new rows are w left, and w = (new rows) right.
+    k : float
+        Added to the eigenvalues, those below 0 raised to 0 first.
+    smallest : float
+        Smallest eigenvalue of S.
+    tau : float
+        Estimated trace of the covariance of the new rows, between 1 and 2d.
+    """
+
+    left: Floats
+    right: Floats
+    k: float
+    smallest: float
+    tau: float
+
+
+# ---- where rows are cut -------------------------------------------------------------------------
+
+
+def clipping_loss(g2: float | Floats, d: int) -> Floats:
+    """What the second moment of N(0, I_d) loses in each direction when rows are cut to length g.
+
+    P(chi2_{d+2} > g^2) - (g^2/d) P(chi2_d > g^2), exactly.
+
+    Examples
+    --------
+    >>> clipping_loss(np.array([0.0, 10.0, 100.0]), 10).round(4).tolist()
+    [1.0, 0.1755, 0.0]
+    """
+    size = np.asarray(g2, dtype=float)
+    loss = stats.chi2.sf(size, d + 2) - size / d * stats.chi2.sf(size, d)
+    return np.asarray(np.clip(loss, 0.0, 1.0))
+
+
+def _final_objective(
+    n: float, d: int, noise: NoiseLevel, share: float, cells: int
+) -> tuple[Floats, Floats]:
+    """Squared lengths to choose from, and the expected divergence for each, by lift ratio."""
+    size2 = stats.chi2.isf(np.geomspace(min(0.1 / n, 0.05), 0.05, 25), d)
+    unit = noise.second(1.0, share, n, d, cells)
+    sd2 = (unit * size2[:, None] * (1 + _RATIOS)) ** 2
+    covariance = d * clipping_loss(size2, d)[:, None] ** 2 + sd2 * (d * (d + 1) / 2)
+    return size2, covariance / 2 + _MEAN_WEIGHT * sd2 * d / (2 * _RATIOS * size2[:, None])
+
+
+@lru_cache(maxsize=256)
+def choose_final_cut(n: float, d: int, noise: NoiseLevel, share: float) -> FinalCut:
+    """Cut and lift of the last round, for rows that are N(0, I) by then.
+
+    Minimises half the squared Frobenius error of the covariance (what cutting loses, and noise) and
+    the squared error of the mean, the latter times four: twice the expected Kullback-Leibler divergence
+    would leave the mean far noisier, for next to nothing that the covariance gains.
+
+    Examples
+    --------
+    >>> cut = choose_final_cut(10_000, 10, NoiseLevel(rho=0.5), 0.8)
+    >>> 20 < cut.size2 < 40, 0.05 < cut.ratio < 0.5
+    (True, True)
+    """
+    size2, total = _final_objective(n, d, noise, share, 1)
+    i, j = np.unravel_index(int(np.argmin(total)), total.shape)
+    return FinalCut(float(size2[i]), float(size2[i] * _RATIOS[j]))
+
+
+def _length2(trace: Floats | float, d: int, log_term: float, most: float) -> Floats:
+    """Bound for the squared length of rows whose covariance, at most I, has the given trace."""
+    tau = np.asarray(trace, dtype=float)
+    laurent_massart = tau + 2 * np.sqrt(tau * log_term) + 2 * log_term
+    return np.asarray(np.minimum(laurent_massart, np.maximum(1.0, tau / d) * most))
+
+
+def coarse_cut(tau: float, d: int) -> float:
+    """g^2 of the next re-whitening round, which one row in a hundred exceeds; lifted by b = g/2.
+
+    Parameters
+    ----------
+    tau : float
+        Trace of the covariance of the rows, see `Update`.
+
+    Examples
+    --------
+    >>> round(coarse_cut(10.0, 10), 2)
+    23.21
+    """
+    return float(_length2(tau, d, math.log(100), float(stats.chi2.isf(0.01, d))))
+
+
+def final_cut(tau: float, d: int, n: float, cut: FinalCut) -> float:
+    """g^2 of the last round after re-whitening: the planned one, or less where rows are shorter.
+
+    Examples
+    --------
+    >>> round(final_cut(1.0, 10, 10_000, FinalCut(30.0, 5.0)), 2)
+    25.49
+    """
+    return float(_length2(tau, d, math.log(max(n, 2.0)), cut.size2))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Where rows are cut at last, in view of the tails that were seen.
+
+    Attributes
+    ----------
+    radius : float
+    lost : float
+        Mean square of the rows' lengths beyond the radius that was surely seen, in units of the
+        covariance: what cutting takes off it, in one direction at most.
+    excess : float
+        Fourth moment of the lengths beyond a Gaussian's, over that Gaussian's.
+    loss : float
+        What the cut takes off the second moment of a Gaussian, in each direction.
+    """
+
+    radius: float
+    lost: float
+    excess: float
+    loss: float
+
+
+def widened_cut(
+    radius: float, d: int, n: float, unit: float, above: Callable[[Floats], Floats], scale2: float
+) -> Tail:
+    """A larger cut where released counts of long rows say that the planned one loses more than noise.
+
+    Minimises noise^2 + lost^2, noise growing with the square of the radius, lost being what a
+    Gaussian would not lose.
+
+    Parameters
+    ----------
+    radius : float
+        Planned, for N(0, I).
+    unit : float
+        Sd of svec coordinates for a cut at 1.
+    above : callable
+        Released counts of rows longer than each of some lengths, as far as they are sure.
+    scale2 : float
+        Variance of the Gaussian that the plan takes the rows for, in each direction.
+
+    Examples
+    --------
+    >>> widened_cut(5.0, 10, 1e4, 1e-4, lambda r: 0 * r, 1.0).radius
+    5.0
+    """
+    grid = radius * 2.0 ** (np.arange(33) / 4)
+    size2 = grid**2 / scale2
+    beyond = np.maximum(above(grid) / n - stats.chi2.sf(size2, d), 0.0)[:-1]
+    ring = np.append(beyond * np.diff(size2), 0.0)
+    lost = np.cumsum(ring[::-1])[::-1]
+    noise2 = (unit * size2) ** 2 * (d * (d + 1) / 2)
+    best = int(np.argmin(noise2[:17] + lost[:17] ** 2))
+    fourth = float((beyond * np.diff(size2**2)).sum())
+    loss = float(clipping_loss(size2[best], d))
+    return Tail(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)), loss)
+
+
+def whitening_update(released: Floats, s: float) -> Update:
+    """Coordinates for the next round, from a released covariance whose svec coordinates have sd s.
+
+    The trace of the new covariance, tr(Lambda h(S)) with h(x) = 1/(max(x, 0) + k), is estimated without
+    bias by tr(S h(S)) - s^2 div h (Stein): the noise in S also makes h(S) smaller where S is too large.
+
+    Examples
+    --------
+    >>> update = whitening_update(np.diag([4.0, 1.0]), 1e-9)
+    >>> np.allclose(update.left, np.diag([0.5, 1.0])), round(update.tau, 4)
+    (True, 2.0)
+    """
+    values, vectors = np.linalg.eigh((released + released.T) / 2)
+    d = values.size
+    size = float(np.max(np.abs(values)))
+    k = max(_RIDGE * s * math.sqrt(2 * d), 1e-12 * size) or 1.0
+    positive = np.maximum(values, 0.0)
+    raised = positive + k
+    # divided differences of h, on the diagonal its derivative
+    gap = values[:, None] - values
+    near = np.abs(gap) <= 1e-12 * size
+    slope = np.where(
+        near, values[:, None] > 0, (positive[:, None] - positive) / np.where(near, 1.0, gap)
+    )
+    divergence = -float(np.sum(np.triu(slope / np.outer(raised, raised))))
+    tau = float(np.sum(values / raised)) - s**2 * divergence
+    root = np.sqrt(raised)
+    return Update(
+        left=(vectors / root) @ vectors.T,
+        right=(vectors * root) @ vectors.T,
+        k=k,
+        smallest=float(values[0]),
+        tau=min(max(tau, 1.0), 2.0 * d),
+    )
+
+
+# ---- plans for mean and covariance --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Predictions by number of rounds T (rows) and share f (columns)."""
+
+    noise2: Floats
+    mean_noise: Floats
+
+
+def _allowed(budget: float) -> NDArray[np.bool_]:
+    """Which (T, f) leave enough of ``budget`` for the last round; one column serves T = 0."""
+    rounds = np.arange(_MOST_ROUNDS + 1)[:, None]
+    allowed = budget - rounds * _SHARES >= _KEEP - 1e-12
+    allowed[0, 1:] = False
+    return np.asarray(allowed)
+
+
+def _predict(
+    start: Floats, n: float, d: int, cut: FinalCut, noise: NoiseLevel, budget: float, scale: float,
+    cells: int,
+) -> _Table:  # fmt: skip
+    """Run the rounds on expected eigenvalues; shares are f times ``scale``, of ``budget`` in all."""
+    unit, power = noise.second(1.0, 1.0, n, d, cells), noise.power
+
+    def sd(size2: Floats, share: Floats) -> Floats:
+        least = np.maximum(share, 1e-12)  # plans that overspend are dropped later
+        return np.asarray(size2 * unit * (least * scale) ** -power)
+
+    s = np.tile(start, (_SHARES.size, 1))
+    log_cut = float(stats.chi2.isf(0.01, d))
+    tau = s.sum(1)
+    noise2, mean_noise = [], []
+    for t in range(_MOST_ROUNDS + 1):
+        if t == 0:
+            # 1 % of rows are cut if the search is followed by the last round, 5 % otherwise
+            size2, last = _searched(s, 100.0), _searched(s, 20.0)
+        else:
+            size2 = _length2(tau, d, math.log(max(n, 2.0)), cut.size2)
+            last = _length2(tau, d, math.log(100), log_cut)
+        final = sd((1 + cut.ratio) * size2, budget - t * _SHARES)
+        inverse = 1 / s
+        noise2.append(final**2 / 2 * (inverse.sum(1) ** 2 + (inverse**2).sum(1)))
+        mean_noise.append(final / np.sqrt(2 * cut.ratio * size2 * s.min(1)))
+        coarse = sd((1 + COARSE_RATIO) * last, _SHARES)[:, None]
+        s = s / (s + coarse * (_RIDGE * math.sqrt(2 * d) + math.sqrt(d / 2)))
+        s = np.maximum(s, _SMALLEST)
+        tau = np.maximum(s.sum(1), 1.0) + _TRACE_SD
+    return _Table(np.array(noise2), np.array(mean_noise))
+
+
+def _searched(s: Floats, one_in: float) -> Floats:
+    """Squared length that one row in so many exceeds, found on a noisy grid (1.25)."""
+    log_term = math.log(one_in)
+    spread = 2 * np.sqrt(log_term * (s**2).sum(1))
+    return np.asarray(1.25 * (s.sum(1) + spread + 2 * log_term * s.max(1)))
+
+
+def plan_gaussian(
+    n: int,
+    d: int,
+    m: int,
+    noise: NoiseLevel,
+    *,
+    gamma: float = 0.0,
+    cond: float | None = None,
+    eta: float = 0.05,
+    reserved: float = 0.035,
+) -> GaussianPlan:
+    """Rounds and shares that promise the least error; reads no data.
+
+    Parameters
+    ----------
+    n, m : int
+        Private and public rows.
+    gamma : float
+        Bound for the total variation distance of the public and the private law.
+    cond : float, optional
+        Guess of the condition number after public whitening; needed if m <= d (1e4), and if larger than
+        what the public rows say it replaces that.
+    reserved : float
+        Share for the search of the lengths and for counts, 6:1.
+
+    Examples
+    --------
+    >>> plan = plan_gaussian(10_000, 10, 20, NoiseLevel(rho=0.5))
+    >>> 1 <= plan.rounds <= 4, 1 < plan.error_over_sampling < 1.1
+    (True, True)
+    """
+    return _plan_gaussian(n, d, m, noise, gamma, cond, eta, reserved)
+
+
+@lru_cache(maxsize=256)
+def _plan_gaussian(
+    n: int,
+    d: int,
+    m: int,
+    noise: NoiseLevel,
+    gamma: float,
+    cond: float | None,
+    eta: float,
+    reserved: float,
+) -> GaussianPlan:
+    start = spectrum(d, m, eta, gamma, cond)
+    cut = choose_final_cut(n, d, noise, 0.8)
+    table = _predict(start, n, d, cut, noise, 1 - reserved, 1.0, 1)
+    # noise alone would never re-whiten large tables, in which 1 % of cut rows is what hurts
+    sizes = np.full(_MOST_ROUNDS + 1, cut.size2)
+    sizes[0] = stats.chi2.isf(0.01, d)
+    bias = math.sqrt(d) * clipping_loss(sizes, d)
+    error2 = np.where(_allowed(1 - reserved), table.noise2 + bias[:, None] ** 2, math.inf)
+    t, f = (int(i) for i in np.unravel_index(int(np.argmin(error2)), error2.shape))
+    share = float(_SHARES[f]) if t else 0.0
+    return GaussianPlan(
+        n=n,
+        d=d,
+        rounds=t,
+        share=share,
+        search=reserved * 6 / 7,
+        counts=reserved / 7,
+        final=1 - reserved - t * share,
+        cut=cut,
+        noise=math.sqrt(float(table.noise2[t, f])),
+        bias=float(bias[t]),
+        mean_noise=float(table.mean_noise[t, f]),
+        cond=float(start[-1] / start[0]),
+    )
+
+
+def plan_cells(
+    ns: Sequence[float],
+    ms: Sequence[int],
+    d: int,
+    noise: NoiseLevel,
+    *,
+    available: float = 1.0,
+    gamma: float = 0.0,
+    cond: float | None = None,
+    eta: float = 0.05,
+) -> CellsPlan:
+    """One plan for all cells, that with the least mean logarithm of their squared noise.
+
+    Parameters
+    ----------
+    ns, ms : sequences
+        Private rows of each cell, as released, and public ones.
+    available : float
+        Fraction of the total for the rounds and the last one; at least a fifth of it is kept for that.
+
+    Notes
+    -----
+    No round is made unless rounds lower the mean of log noise^2 by 0.7: cells are small, and rounds
+    rely on what they find in them.
+
+    Examples
+    --------
+    >>> plan = plan_cells((5000.0, 20_000.0), (40, 90), 5, NoiseLevel(rho=0.5), available=0.9)
+    >>> round(plan.rounds * plan.share + plan.final, 12)
+    1.0
+    """
+    cells = len(ns)
+    rows = [max(float(n), 2.0) for n in ns]
+    ratio, cuts = _common_cuts(rows, d, noise, 0.8 * available)
+    tables = [
+        _predict(spectrum(d, m, eta, gamma, cond), n, d, cut, noise, 1.0, available, cells)
+        for n, m, cut in zip(rows, ms, cuts, strict=True)
+    ]
+    mean_log = np.mean([np.log(table.noise2) for table in tables], axis=0)
+    mean_log[~_allowed(1.0)] = math.inf
+    t, f = (int(i) for i in np.unravel_index(int(np.argmin(mean_log)), mean_log.shape))
+    if mean_log[0, 0] - mean_log[t, f] <= _WORTH:
+        t, f = 0, 0
+    share = float(_SHARES[f]) if t else 0.0
+    sizes = np.array([cut.size2 if t else stats.chi2.isf(0.01, d) for cut in cuts])
+    return CellsPlan(
+        rounds=t,
+        share=share,
+        final=1 - t * share,
+        available=available,
+        ratio=ratio,
+        cuts=cuts,
+        noise=tuple(math.sqrt(float(table.noise2[t, f])) for table in tables),
+        bias=tuple(float(v) for v in math.sqrt(d) * clipping_loss(sizes, d)),
+        mean_noise=tuple(float(table.mean_noise[t, f]) for table in tables),
+    )
+
+
+def _common_cuts(
+    rows: Sequence[float], d: int, noise: NoiseLevel, share: float
+) -> tuple[float, tuple[FinalCut, ...]]:
+    """The lift ratio with the least product of objectives, and each cell's best cut at it."""
+    found = [_final_objective(n, d, noise, share, len(rows)) for n in rows]
+    j = int(np.argmin(np.sum([np.log(total.min(axis=0)) for _, total in found], axis=0)))
+    ratio = float(_RATIOS[j])
+    sizes = [float(size2[int(np.argmin(total[:, j]))]) for size2, total in found]
+    return ratio, tuple(FinalCut(size2, ratio * size2) for size2 in sizes)
+
+
+# ---- what the rounds will do, simulated ---------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def simulated_noise(
+    plan: GaussianPlan, m: int, noise: NoiseLevel, level: float
+) -> tuple[float, float]:
+    """Quantiles of the covariance's and of the mean's noise over runs of the plan without data.
+
+    Everything that rounds do has one law whatever the population, because public whitening follows
+    every affine change: rows may be taken as N(0, I), and the public covariance as a Wishart matrix.
+    Sharper than the prediction of `plan_gaussian` where public rows are few, since noise makes
+    unresolved directions less bad than it assumes. For public rows of the same population.
+
+    Parameters
+    ----------
+    m : int
+        Public rows, more than columns.
+    level : float
+        Of the quantile.
+
+    Returns
+    -------
+    noise, mean_noise : float
+        As in `GaussianPlan`.
+
+    Examples
+    --------
+    >>> level = NoiseLevel(rho=0.5)
+    >>> plan = plan_gaussian(1000, 10, 11, level)
+    >>> simulated_noise(plan, 11, level, 0.95)[0] < plan.noise
+    True
+    """
+    rng = np.random.default_rng(_SEED)
+    draws = _RUNS if plan.d <= 12 else _RUNS // 3
+    runs = np.array([_run(plan, m, noise, rng) for _ in range(draws)])
+    high = np.quantile(runs, level, axis=0, method="higher")
+    return float(high[0]), float(high[1])
+
+
+def _run(
+    plan: GaussianPlan, m: int, noise: NoiseLevel, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Relative noise of the covariance and of the mean at the end of one simulated call."""
+    n, d = plan.n, plan.d
+    sample = rng.standard_normal((m - 1, d))
+    values, vectors = np.linalg.eigh(sample.T @ sample / (m - 1))
+    root = (vectors / np.sqrt(np.maximum(values, 1e-300))) @ vectors.T
+    spread = root @ root  # of private rows after public whitening
+    away = root @ rng.standard_normal(d) / math.sqrt(m)
+    rows = rng.standard_normal((400, d)) @ root + away
+    size2 = float(np.quantile((rows**2).sum(axis=1), 0.95 if plan.rounds else 0.99)) * 1.1
+    left, made, planned, resolved = 1 - plan.search, 0, plan.rounds, plan.rounds == 0
+    while made < planned and not resolved:
+        s = noise.second((1 + COARSE_RATIO) * size2, plan.share, n, d)
+        left, made = left - plan.share, made + 1
+        seen = away + rng.standard_normal(d) * s / math.sqrt(2 * COARSE_RATIO * size2)
+        blur = rng.standard_normal((d, d))
+        released = spread + np.outer(away, away) - np.outer(seen, seen) + s * (blur + blur.T) / 2
+        update = whitening_update(released, s)
+        resolved = update.smallest >= 6 * update.k
+        if made == planned and not resolved:
+            room = left - 2 * plan.share - plan.counts >= KEEP_FOR_LAST
+            clear = s * math.sqrt(2 * d) <= 0.1 * float(np.linalg.eigvalsh(released)[-1])
+            planned += int(room and clear and made < plan.rounds + MORE_ROUNDS)
+        spread = update.left @ spread @ update.left
+        away = update.left @ (away - seen)
+        last = resolved or made == planned
+        size2 = final_cut(update.tau, d, n, plan.cut) if last else coarse_cut(update.tau, d)
+    s = noise.second((1 + plan.cut.ratio) * size2, left - plan.counts, n, d)
+    inverse = 1 / np.maximum(np.linalg.eigvalsh(spread), _SMALLEST)
+    relative = s * math.sqrt(float(inverse.sum() ** 2 + (inverse**2).sum()) / 2)
+    return relative, s * math.sqrt(float(inverse.max()) / (2 * plan.cut.ratio * size2))

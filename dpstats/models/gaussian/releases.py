@@ -1,0 +1,218 @@
+"""Counts, lengths and lifted second moments of rows in cells, each by one mechanism for all cells."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.lattice import Grid
+from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.passes import Integers, RowSource
+from dpstats.mechanism.release import Floats, release_symmetric, release_vector
+from dpstats.mechanism.session import Session, sane
+from dpstats.models.gaussian.rows import CellRows, Frame, Partition, Zones
+from dpstats.numerics.histogram import LogHistogram
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Released sums over the rows w of each of K cells; sd per coordinate, of a matrix on its diagonal.
+
+    Attributes
+    ----------
+    counts, counts_sd : (K,) arrays
+    sums, sums_sd : (K, d) and (K,) arrays
+        Of w.
+    squares, squares_sd : (K, d, d) and (K,) arrays
+        Of ww'; off the diagonal the noise is smaller by sqrt(2).
+    """
+
+    counts: Floats
+    counts_sd: Floats
+    sums: Floats
+    sums_sd: Floats
+    squares: Floats
+    squares_sd: Floats
+
+
+@dataclass(frozen=True)
+class VectorSum:
+    """Released sum (d,) of cut rows and their number."""
+
+    total: Floats
+    total_sd: float
+    count: float
+    count_sd: float
+
+
+def require_room(
+    total: Cost, n: int, d: int, cells: int, shares: Sequence[float], *, moments: bool = True
+) -> None:
+    """Raise where a release of the plan would need noise that is too large for the grid; reads nothing.
+
+    ``moments``: whether second moments are released, or sums of rows alone.
+    """
+    grid = Grid.for_rows(n)
+    for share in shares:
+        part = total.share(share)
+        size = 1.8 * grid.steps**2 if moments else 2.0 * grid.fine
+        if isinstance(part, PurePrivacy):
+            q = cells * (d + 1) * (d + 2) // 2 if moments else d + 1
+            Ball.fitting(size, np.ones(q), part.at, SMALLEST_SD)
+        else:
+            check_sd(max(size / max(part.mu, 1e-300), SMALLEST_SD))
+
+
+class CellSession(Session[CellRows]):
+    """Spends a total on releases from rows sorted into cells.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows whose first column is 1, or 0 where a row is missing.
+    origin, units : (d,) arrays
+        Public; rows x come as (x - origin) / units.
+    total : Privacy or PurePrivacy
+    noise : Noise
+    """
+
+    def __init__(
+        self, source: RowSource, origin: Floats, units: Floats, total: Cost, noise: Noise
+    ) -> None:
+        super().__init__(CellRows(source, origin, units), total, noise)
+
+    def counts(self, share: float, partition: Partition, cells: int) -> tuple[Floats, float]:
+        """Rows of each cell, with their noise sd. A replaced row moves two counts by one."""
+        cost = self._spend(share)
+        counts = self._rows.counts(partition, cells)
+        release = self._counts("rows of each cell", counts, cost)
+        return release.value, release.noise_sd
+
+    def lengths(
+        self,
+        share: float,
+        partition: Partition,
+        frames: Sequence[Frame],
+        lowest: int,
+        octaves: int,
+    ) -> list[LogHistogram]:
+        """Where the lengths of the rows lie, cell by cell. A replaced row moves two counts by one."""
+        cost = self._spend(share)
+        counts = self._rows.lengths(partition, frames, lowest, octaves)
+        release = self._counts("histogram of row lengths", counts.ravel(), cost)
+        return [
+            LogHistogram(row, release.noise_sd, lowest, octaves)
+            for row in release.value.reshape(counts.shape)
+        ]
+
+    def zones(
+        self, share: float, partition: Partition, tests: Sequence[Zones]
+    ) -> tuple[list[Floats], float]:
+        """Counts of each test's zones, with their noise sd.
+
+        A row is in one zone at most of every test of its cell, and in none of other cells' tests. So
+        the row that leaves changes at most t counts by one, t the largest number of tests of a cell,
+        and the row that enters as many: l2 sensitivity sqrt(2t), l1 sensitivity 2t.
+        """
+        cost = self._spend(share)
+        counts = self._rows.zones(partition, tests)
+        most = max(Counter(test.cell for test in tests).values())
+        what = "counts at the centres of clusters and between them"
+        release = self._counts(what, np.concatenate(counts), cost, memberships=most)
+        ends = np.cumsum([test.size for test in tests])[:-1]
+        return np.split(release.value, ends), release.noise_sd
+
+    def lifted(
+        self,
+        share: float,
+        partition: Partition,
+        frames: Sequence[Frame],
+        radii: Sequence[float],
+        ratio: float,
+        cut_share: float = 0.0,
+    ) -> tuple[Lifted, tuple[float, float] | None]:
+        """Numbers, sums and second moments of the rows of all cells, in one release.
+
+        Parameters
+        ----------
+        radii : sequence of float
+            Where the rows of each cell are cut.
+        ratio : float
+            b/g: how much of the noise the sums are spared at the expense of the squares.
+        cut_share : float
+            Of the total's budget, for the share of rows that are cut; 0: not released.
+
+        Returns
+        -------
+        lifted : Lifted
+        cut : (share, noise sd) or None
+
+        Notes
+        -----
+        Sensitivity sqrt(2) (g^2 + b^2) in Frobenius norm, in units in which every cell's g is 1:
+        see `CellRows.lifted`.
+        """
+        cost = self._spend(share)
+        count_cost = self._spend(cut_share) if cut_share else None
+        radii = [sane(radius) for radius in radii]
+        steps = self._rows.grid.steps
+        lift = min(max(round(ratio * steps), 1), steps)
+        found = self._rows.lifted(partition, frames, radii, lift)
+        release = self._record(
+            release_symmetric(
+                "numbers, means and second moments",
+                found.total,
+                math.sqrt(2) * (steps**2 + lift**2),
+                1 / steps**2,
+                cost,
+                self._noise,
+            )
+        )
+        b, g, sd = lift / steps, np.array(radii), release.noise_sd
+        value = release.value
+        lifted = Lifted(
+            value[:, 0, 0] / b**2,
+            np.full(len(g), sd / b**2),
+            value[:, 0, 1:] / b * g[:, None],
+            sd / math.sqrt(2) / b * g,
+            value[:, 1:, 1:] * g[:, None, None] ** 2,
+            sd * g**2,
+        )
+        if count_cost is None:
+            return lifted, None
+        return lifted, self._cut_share(found.cut, count_cost)
+
+    def vector_sum(
+        self, share: float, frame: Frame, radius: float, cut_share: float = 0.0
+    ) -> tuple[VectorSum, tuple[float, float] | None]:
+        """Sum of the rows cut to a radius g, and how many there are, in one release; of one cell.
+
+        Sensitivity of (sum, sqrt(3) g count): two rows that count differ by 2 g at most; a row that
+        becomes missing changes it by sqrt(g^2 + 3 g^2) at most. The count comes free with the sum.
+        """
+        cost = self._spend(share)
+        count_cost = self._spend(cut_share) if cut_share else None
+        radius = sane(radius)
+        total, count, cut = self._rows.sums(frame, radius)
+        fine = self._rows.grid.fine
+        lift = math.isqrt(3 * fine**2)
+        joint = np.concatenate([total, count * lift])
+        unit = radius / fine
+        release = self._record(
+            release_vector("sum and number of rows", joint, 2.0 * fine, unit, cost, self._noise)
+        )
+        per = lift * unit
+        found = VectorSum(
+            release.value[:-1], release.noise_sd, release.value[-1] / per, release.noise_sd / per
+        )
+        return found, None if count_cost is None else self._cut_share(cut, count_cost)
+
+    def _cut_share(self, cut: Integers, cost: Cost) -> tuple[float, float]:
+        release = self._counts("share of truncated rows", cut, cost, per=self.n)
+        return float(release.value[0]), release.noise_sd

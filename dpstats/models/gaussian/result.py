@@ -1,0 +1,238 @@
+"""A released mean, with the covariance that was released beside it or is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.errors import ArgumentError, FormulaError, SchemaError
+from dpstats.frame import Design, PublicMoments, SpentOn
+from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
+from dpstats.models.gaussian.fit import CovarianceNoise
+from dpstats.models.gaussian.page import GaussianPage, print_gaussian, summary_gaussian
+from dpstats.models.gaussian.synthetic import check_size, draw_normal
+from dpstats.numerics.matrices import Floats
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic
+from dpstats.report.result import Coefficients, Result
+from dpstats.report.table import Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GaussianModel(Result):
+    """A private mean and covariance; what it returns is released, public, or computed from these.
+
+    Attributes
+    ----------
+    mean : Series
+    cov : DataFrame
+        Released, or the public one that `dp_mean` was given: see `cov_source`.
+    cov_source : str
+        Where the covariance comes from.
+    privacy : PrivacyStatement
+    nobs : int
+
+    Examples
+    --------
+    >>> from dpstats import dp_mvnorm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_mvnorm("~ age + educ", private, public=public, rho=0.5, seed=1)
+    >>> fit.mean.index.tolist(), fit.cov.shape
+    (['age', 'educ'], (2, 2))
+    >>> fit.sample(3, seed=1).columns.tolist()
+    ['age', 'educ']
+    """
+
+    _instead_of_rows = "sample(n) draws synthetic ones; "
+    _instead_of_likelihood = ""
+    call: str
+    method: str
+    formula: str
+    design: Design
+    coefficients: Coefficients
+    matrix: Floats
+    cov_source: str
+    noise: CovarianceNoise | None
+    relative_error: float | None
+    privacy: PrivacyStatement
+    n: int
+    m: int | None
+    dropped: int
+    error: tuple[Any, ...]
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    public_points: Floats | None
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.coefficients.terms
+
+    @property
+    def mean(self) -> pd.Series:
+        """The mean of every column."""
+        return pd.Series(self.coefficients.coef, index=list(self.terms), name="mean")
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """The covariance matrix."""
+        return self._frame(self.matrix)
+
+    @property
+    def corr(self) -> pd.DataFrame:
+        """The correlation matrix."""
+        size = np.sqrt(np.diag(self.matrix))
+        return self._frame(self.matrix / np.outer(size, size))
+
+    @property
+    def cov_se(self) -> pd.DataFrame:
+        """Standard errors of the entries of the covariance, sampling and privacy together."""
+        if self.noise is None:
+            raise ArgumentError(
+                f"the covariance ({self.cov_source}) was not estimated from private rows; "
+                "dp_mvnorm does that."
+            )
+        return self._frame(self.noise.std_error(self.matrix))
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the covariance."""
+        values = np.linalg.eigvalsh(self.matrix)
+        return float(values[-1] / max(values[0], 1e-17 * values[-1]))  # beyond, floats end
+
+    def _frame(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=list(self.terms), columns=list(self.terms))
+
+    def _page(self) -> GaussianPage:
+        return GaussianPage(
+            call=self.call,
+            method=self.method,
+            coefficients=self.coefficients,
+            matrix=self.matrix,
+            matrix_se=None if self.noise is None else self.noise.std_error(self.matrix),
+            covariance=self.cov_source,
+            relative_error=self.relative_error,
+            condition=self.condition,
+            n=self.n,
+            m=self.m,
+            dropped=self.dropped,
+            privacy=self.privacy,
+            bounds=self.error,
+            diagnostics=self.details,
+            notes=self.notes,
+        )
+
+    def _printed(self) -> Page:
+        return print_gaussian(self._page())
+
+    def summary(self) -> Page:
+        """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""
+        return summary_gaussian(self._page())
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the fit as a whole."""
+        first: dict[str, list[Any]] = {
+            "columns": [len(self.terms)],
+            "covariance": [self.cov_source],
+            "condition": [self.condition],
+            "relative_error": [self.relative_error],
+        }
+        return pd.DataFrame(first | self._glance_items())
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """Synthetic rows of the released Gaussian; free of privacy cost.
+
+        Parameters
+        ----------
+        n : int
+            Rows to draw.
+        seed : int, optional
+            For rows that can be drawn again; any seed may be shown.
+        """
+        rows = draw_normal(check_size(n), self.coefficients.coef, self.matrix, seed)
+        return pd.DataFrame(rows, columns=list(self.terms))
+
+    def to_moments(self, formula: str | None = None) -> PublicMoments:
+        """The release as public moments for `dp_lm` or `dp_glm`, which then start from it.
+
+        Parameters
+        ----------
+        formula : str, optional
+            Such as ``"y ~ x1 + x2"`` in columns of this fit; by default one-sided, in all of them.
+
+        Returns
+        -------
+        PublicMoments
+            They record what was spent on them. Used with the same private rows, both calls count.
+        """
+        if self.noise is None:
+            raise ArgumentError(
+                "to_moments() needs a released covariance: use dp_mvnorm on the columns of the formula."
+            )
+        terms = list(self.terms)
+        asked = formula or "~ " + " + ".join(self.design.formula.removeprefix("~ ").split(" + "))
+        plain: dict[str, Any] = {"number": float, "bool": bool}
+        schema = {
+            name: plain.get(spec.kind, list(spec.levels or ()))
+            for name, spec in self.design.columns.items()
+        }
+        try:
+            design = Design.declare(asked, schema)
+        except SchemaError as error:
+            said = str(error).split(";")[0].replace("the schema has", "this fit has")
+            raise FormulaError(f"{said}; it holds {', '.join(terms)}.") from None
+        if design.offset_factors:
+            raise FormulaError("to_moments() takes no offset: subtract it from the response first.")
+        if design.response in design.terms:
+            raise FormulaError(
+                f"`{design.response}` is the response and also on the right-hand side."
+            )
+        wanted = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]
+        unknown = [str(t) for t in wanted if t not in terms]
+        if unknown:
+            raise FormulaError(
+                f"'{asked}' needs `{unknown[0]}`, which this fit does not hold; it holds "
+                f"{', '.join(terms)}."
+            )
+        whole = np.concatenate([[1.0], self.coefficients.coef])
+        full = np.outer(whole, whole)
+        full[1:, 1:] += self.matrix
+        place = [0 if t == "Intercept" else 1 + terms.index(t) for t in design.terms]
+        gram = full[np.ix_(place, place)]
+        cross, yy = None, None
+        if design.response is not None:
+            y = 1 + terms.index(design.response)
+            cross, yy = full[place, y], float(full[y, y])
+        moments = PublicMoments.declare(asked, schema, gram, m=self._worth(), cross=cross, yy=yy)
+        unit = self.privacy.protected
+        spent = SpentOn(self.privacy.mu, unit.rows, unit.person, self.privacy.seeded)
+        return replace(moments, spent=spent)
+
+    def _worth(self) -> int:
+        """The number of rows whose sample covariance would be as exact as the released one."""
+        assert self.noise is not None
+        unit = float(np.trace(np.linalg.solve(self.matrix, self.noise.shape))) / len(self.terms)
+        return max(int(2 / (2 / self.n + (self.noise.sd * unit) ** 2)), 1)
+
+    def plot(
+        self, x: str | None = None, y: str | None = None, level: float = 0.95, ax: Any = None
+    ) -> Any:
+        """The ellipse that holds ``level`` of the released Gaussian in two columns, and public points.
+
+        Parameters
+        ----------
+        x, y : str, optional
+            Columns; by default the first two.
+        level : float
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        ellipse = Ellipse("released Gaussian", self.coefficients.coef, self.matrix)
+        return plot_ellipses(self.terms, [ellipse], self.public_points, x, y, level, ax)

@@ -1,0 +1,449 @@
+"""Means and covariances of one or several cells of rows, by private re-whitening.
+
+Takes an open `CellSession`, makes its releases there, and turns them into estimates by the pure
+functions of `dpstats.estimate`. Radii, coordinates, shares and stopping depend on public and on
+released numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from dpstats.models.gaussian.planning import (
+    COARSE_RATIO,
+    KEEP_FOR_LAST,
+    MORE_ROUNDS,
+    FinalCut,
+    NoiseLevel,
+    Tail,
+    coarse_cut,
+    final_cut,
+    whitening_update,
+    widened_cut,
+)
+from dpstats.models.gaussian.releases import CellSession, Lifted
+from dpstats.models.gaussian.rows import Frame, Partition
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.matrices import Floats, Whitening, floored, floored_root, positive_covariance
+
+COARSE_LIFT = math.sqrt(COARSE_RATIO)
+"""b/g of the rounds before the last."""
+_LONG_TAIL = 0.3
+_PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
+_OCTAVES = 32
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Shares of the total and rounds, decided from public numbers.
+
+    Attributes
+    ----------
+    noise : NoiseLevel
+        Of the whole total.
+    search, tails : float
+        For histograms of lengths: of public coordinates, and of those of the last round.
+    rounds : int
+    share : float
+        Of each round before the last.
+    cut_share : float
+        For the share of truncated rows.
+    cuts : tuple of FinalCut
+        Of the last round, one per cell, with one ratio b/g.
+    extend : bool
+        Whether rounds are added while some direction is not resolved.
+    """
+
+    noise: NoiseLevel
+    search: float
+    tails: float
+    rounds: int
+    share: float
+    cut_share: float
+    cuts: tuple[FinalCut, ...]
+    extend: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where a cell stands: its coordinates, rows and radius; public or released.
+
+    ``back``, ``root`` and ``centre``: rows w = back'(x - centre), back root = I.
+    """
+
+    centre: Floats
+    back: Floats
+    root: Floats
+    n: float
+    radius: float = math.nan
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self.centre, self.back, self.root)
+
+    @property
+    def d(self) -> int:
+        return len(self.centre)
+
+    def moved(self, mean: Floats, left: Floats, right: Floats) -> Cell:
+        """Coordinates (w - mean) left, with right left = I; w = (new) right + mean."""
+        return replace(
+            self,
+            centre=self.centre + self.root.T @ mean,
+            back=self.back @ left,
+            root=right @ self.root,
+        )
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Released moments of a cell in its own coordinates, and these coordinates.
+
+    Attributes
+    ----------
+    mean : (d,) array
+    spread : (d, d) array
+        Mhat - mean mean', not floored.
+    mean_sd, spread_sd : float
+        Noise per coordinate; of the matrix on its diagonal.
+    count, count_sd : float
+        Released number of rows.
+    mean_rows, spread_rows : float
+        Rows that would give the sampling errors of mean and spread: fewer than there are where long
+        tails were seen, or other ones where public rows were averaged in.
+    bias, lost : float
+        Frobenius norm of what cutting takes off the relative covariance: of Gaussian rows, as planned,
+        and beyond that, as seen.
+    tail : float
+        Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
+    """
+
+    cell: Cell
+    mean: Floats
+    spread: Floats
+    mean_sd: float
+    spread_sd: float
+    count: float
+    count_sd: float
+    mean_rows: float
+    spread_rows: float
+    bias: float = 0.0
+    lost: float = 0.0
+    tail: float = 0.0
+
+    @property
+    def floored(self) -> Floats:
+        """The spread made positive definite."""
+        return floored(self.spread, self._floor)
+
+    @property
+    def _floor(self) -> float:
+        return max(0.5 * self.spread_sd, 1e-12)
+
+    @property
+    def values(self) -> Floats:
+        """Eigenvalues of the covariance in the cell's coordinates."""
+        return np.asarray(np.maximum(np.linalg.eigvalsh(self.floored), 1e-15))
+
+    @property
+    def smallest(self) -> float:
+        """Smallest eigenvalue of the spread as released."""
+        return float(np.linalg.eigvalsh(self.spread)[0])
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every direction stands out of the noise."""
+        return self.smallest >= 2 * self.spread_sd
+
+    @property
+    def long_tailed(self) -> bool:
+        """Whether tails were seen that a Gaussian does not have."""
+        return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def relative_error(self) -> float:
+        """Root mean square error of the covariance that is expected, in the relative Frobenius norm."""
+        d = len(self.mean)
+        sampling2 = d * (d + 1) / self.spread_rows
+        return math.sqrt(sampling2 + self.relative_noise**2 + (self.bias + self.lost) ** 2)
+
+    @property
+    def relative_noise(self) -> float:
+        """Root mean square Frobenius norm of the noise, in units of the covariance itself."""
+        inverse = 1 / self.values
+        return self.spread_sd * math.sqrt((inverse.sum() ** 2 + (inverse**2).sum()) / 2)
+
+    @property
+    def centre(self) -> Floats:
+        """The mean of the rows as measured."""
+        return self.cell.centre + self.cell.root.T @ self.mean
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the rows as measured."""
+        half = floored_root(self.spread, self._floor) @ self.cell.root
+        return positive_covariance(half.T @ half)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What the rounds of a call hand over.
+
+    Attributes
+    ----------
+    moments : tuple of Moments
+        By cell.
+    made : int
+        Rounds before the last.
+    radii : tuple of float
+        Where rows were cut at last, by cell.
+    cut : (share, noise sd)
+        Of truncated rows.
+    """
+
+    moments: tuple[Moments, ...]
+    made: int
+    radii: tuple[float, ...]
+    cut: tuple[float, float]
+
+
+def symmetric(matrix: Floats) -> Floats:
+    return (matrix + matrix.T) / 2
+
+
+def cell_at(centre: Floats, whitening: Whitening, n: float) -> Cell:
+    return Cell(centre, whitening.back, whitening.root, n)
+
+
+def refine(
+    session: CellSession,
+    partition: Partition,
+    cells: Sequence[Cell],
+    schedule: Schedule,
+    *,
+    n_known: bool,
+) -> Rounds:
+    """Re-whiten every cell by its own released moments, a few times, and release them once more.
+
+    1. a histogram of lengths says where the rows of each cell are cut;
+    2. each round releases numbers, means and second moments of all cells by one mechanism and makes
+       them the new coordinates; the cheaper the farther the public coordinates were off;
+    3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
+       second histogram says whether there are longer tails than a Gaussian has.
+
+    ``n_known``: the only cell has ``n`` rows unless some are missing.
+    """
+    first = cell_lengths(session, schedule.search, partition, cells)
+    cells = [
+        replace(cell, radius=first_radius(lengths, cell.n, cell.d))
+        for cell, lengths in zip(cells, first, strict=True)
+    ]
+    made, resolved, planned = 0, True, schedule.rounds
+    while made < planned:
+        frames, radii = [c.frame for c in cells], [c.radius for c in cells]
+        lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
+        found = [_moments(c, lifted, j, n_known) for j, c in enumerate(cells)]
+        updates = [whitening_update(m.spread, m.spread_sd) for m in found]
+        made += 1
+        resolved = all(u.smallest >= 6 * u.k for u in updates)
+        if made == planned and schedule.extend and not resolved:
+            room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
+            seen = all(_is_seen(m) for m in found)
+            planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
+        last = resolved or made == planned
+        radii = [
+            math.sqrt(final_cut(u.tau, c.d, c.n, cut) if last else coarse_cut(u.tau, c.d))
+            for u, c, cut in zip(updates, cells, schedule.cuts, strict=True)
+        ]
+        cells = [
+            replace(c.moved(m.mean, u.left, u.right), radius=radius)
+            for c, m, u, radius in zip(cells, found, updates, radii, strict=True)
+        ]
+        if resolved:
+            break
+    ratio = math.sqrt(schedule.cuts[0].ratio)
+    if made:
+        lengths = cell_lengths(session, schedule.tails, partition, cells)
+    else:  # the public coordinates were good enough: their lengths are those of the last round
+        lengths = first
+        cells = [
+            replace(cell, radius=typical_radius(one, cell.n, cell.d, cut.size2))
+            for cell, one, cut in zip(cells, first, schedule.cuts, strict=True)
+        ]
+    final = session.left - schedule.cut_share
+    found_tails = [
+        _tail(one, cell, schedule.noise, final, cut, len(cells), known=made > 0)
+        for one, cell, cut in zip(lengths, cells, schedule.cuts, strict=True)
+    ]
+    radii = [tail.radius for tail in found_tails]
+    lifted, cut = session.lifted(
+        final, partition, [c.frame for c in cells], radii, ratio, session.left - final
+    )
+    assert cut is not None
+    moments = tuple(
+        _with_tail(_moments(c, lifted, j, n_known), tail)
+        for j, (c, tail) in enumerate(zip(cells, found_tails, strict=True))
+    )
+    return Rounds(moments, made, tuple(radii), cut)
+
+
+def _tail(
+    lengths: LogHistogram,
+    cell: Cell,
+    noise: NoiseLevel,
+    share: float,
+    cut: FinalCut,
+    cells: int,
+    *,
+    known: bool,
+) -> Tail:
+    """Where the rows of a cell are cut, in view of the tails that its histogram shows.
+
+    ``known``: rows are N(0, I) as planned; else the radius says how large they are.
+    """
+    n = max(cell.n, 1.0)
+    unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
+    scale2 = 1.0 if known else cell.radius**2 / cut.size2
+    return widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
+
+
+def _with_tail(found: Moments, tail: Tail) -> Moments:
+    """The spread without what the cut takes off a Gaussian's, where that is not negligible.
+
+    Fewer rows speak for it where its fourth moment is larger than a Gaussian's: the factor 1 + tail (d +
+    2) / 2 is that of independent columns which share the excess.
+    """
+    d, matters = len(found.mean), tail.loss > 0.1 * math.sqrt(2 / found.cell.n)
+    kept = 1 - min(tail.loss, 0.5) if matters else 1.0
+    return replace(
+        found,
+        spread=found.spread / kept,
+        spread_sd=found.spread_sd / kept,
+        spread_rows=found.cell.n / (1 + tail.excess * (d + 2) / 2),
+        lost=tail.lost,
+        tail=tail.excess,
+    )
+
+
+def papers_rounds(
+    session: CellSession, start: Cell, condition: float, mean_range: float, eta: float
+) -> Rounds:
+    """Re-whitening with radii from ranges known in advance: I <= Sigma <= K I and |mean| <= R.
+
+    Ten rounds at most share a quarter of the total, the last release has the rest, as CoinPress divides
+    it (Biswas, Dong, Kamath and Ullman 2020). After a round the covariance is taken to be at most I, and
+    the mean to be off by the noise and by what n rows leave of it. Rounds end when every direction
+    stands out of the noise, or when the noise alone would fill half of the new coordinates.
+    """
+    n, d = session.n, start.d
+    share, cell, reach, largest = _PAPERS_SHARE / _PAPERS_ROUNDS, start, mean_range, condition
+    log_rows = math.log(2 * n * (_PAPERS_ROUNDS + 1) / eta)
+    log_term = math.log(4 * (_PAPERS_ROUNDS + 1) / eta)
+    made, resolved = 0, False
+    while made < _PAPERS_ROUNDS and not resolved:
+        radius = reach + math.sqrt(largest) * _longest(d, log_rows)
+        lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
+        found = _moments(cell, lifted, 0, True)
+        update = whitening_update(found.spread, found.spread_sd)
+        made, resolved = made + 1, update.smallest >= 6 * update.k
+        if made > 1 and update.k >= 0.5:
+            break
+        cell = cell.moved(found.mean, update.left, update.right)
+        away = found.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
+        reach, largest = away * _longest(d, log_term), 1.0
+    radius = reach + _longest(d, log_rows)
+    part = session.left * (1 - _PAPERS_CUT_SHARE)
+    lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
+    assert cut is not None
+    return Rounds((_moments(cell, lifted, 0, True),), made, (radius,), cut)
+
+
+def _longest(d: int, log_term: float) -> float:
+    """Length that N(0, I) exceeds with probability exp(-log_term) at most (Laurent and Massart)."""
+    return math.sqrt(d + 2 * math.sqrt(d * log_term) + 2 * log_term)
+
+
+def cell_lengths(
+    session: CellSession, share: float, partition: Partition, cells: Sequence[Cell]
+) -> list[LogHistogram]:
+    """Private histograms of the lengths of every cell's rows, 2^-10 to 2^22 of sqrt(d)."""
+    octave = math.floor(math.log2(math.sqrt(cells[0].d)))
+    frames = [c.frame for c in cells]
+    return session.lengths(share, partition, frames, octave - 10, _OCTAVES)
+
+
+def first_radius(lengths: LogHistogram, n: float, d: int, tail: float = 0.05) -> float:
+    """Length that this share of rows exceeds, or more of them where the noise hides so few."""
+    level = 1 - max(tail, min(4 * lengths.noise_sd / max(n, 1.0), 0.25))
+    return lengths.quantile(level) or 2 * math.sqrt(d)
+
+
+def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> float:
+    """Cut for rows that are N(0, I) but for their scale, which the median length tells.
+
+    Larger by twice what the noise makes of the median: too small a cut is a bias, too large a one noise.
+    """
+    typical = lengths.quantile(0.5)
+    if typical is None:
+        return 2 * math.sqrt(d)
+    unsure = min(math.sqrt(8) * lengths.noise_sd / max(n, 1.0), 0.5)
+    return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
+
+
+def _moments(cell: Cell, lifted: Lifted, j: int, n_known: bool) -> Moments:
+    """Moments of cell j from its released sums."""
+    count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
+    n = used_rows(cell.n, count, count_sd) if n_known else cell.n
+    mean = lifted.sums[j] / n
+    spread = symmetric(lifted.squares[j] / n - np.outer(mean, mean))
+    mean_sd, spread_sd = float(lifted.sums_sd[j]) / n, float(lifted.squares_sd[j]) / n
+    return Moments(replace(cell, n=n), mean, spread, mean_sd, spread_sd, count, count_sd, n, n)
+
+
+def used_rows(n: float, count: float, count_sd: float) -> float:
+    """All n rows, unless the released count says that some are surely missing."""
+    return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
+
+
+def _is_seen(found: Moments) -> bool:
+    """Whether the largest direction stands far out of the noise, so that another round can help."""
+    largest = float(np.linalg.eigvalsh(found.spread)[-1])
+    return found.spread_sd * math.sqrt(2 * len(found.mean)) <= 0.1 * largest
+
+
+def pooled(found: Moments, points: Floats, rows: float) -> tuple[Moments, float]:
+    """Moments averaged with those of public rows of the same population, by inverse variance.
+
+    The weights depend on numbers of rows and on noise scales only. The mean needs three public rows, the
+    covariance more of them than columns. Returns the weight of the private mean as well.
+    """
+    m, d = points.shape
+    if m < 3:
+        return found, 1.0
+    local = (points - found.cell.centre) @ found.cell.back
+    public_mean = local.mean(axis=0)
+    private = 1 / (1 / rows + found.mean_sd**2)
+    share = private / (private + m)
+    mean = share * found.mean + (1 - share) * public_mean
+    kept = replace(
+        found,
+        mean=mean,
+        mean_sd=share * found.mean_sd,
+        mean_rows=1 / (share**2 / found.mean_rows + (1 - share) ** 2 / m),
+    )
+    if m > d:
+        public = np.cov(local, rowvar=False).reshape(d, d)
+        known = 1 / (2 / rows + found.spread_sd**2)
+        part = known / (known + (m - 1) / 2)
+        kept = replace(
+            kept,
+            spread=part * found.spread + (1 - part) * public,
+            spread_sd=part * found.spread_sd,
+            spread_rows=1 / (part**2 / found.spread_rows + (1 - part) ** 2 / (m - 1)),
+        )
+    return kept, share

@@ -1,0 +1,330 @@
+"""Rows sorted into cells, each cell with its own coordinates; what is summed of them, cell by cell.
+
+The first column of a row is 1; a row that is missing has 0 there and belongs to no cell. Every other
+row is measured from a public origin in public units, entry by entry, and passes through maps that
+depend on that row and on public or released numbers only:
+
+1. cell: a sequence of splits, each by the largest of a few scores (`Partition`);
+2. coordinates of its cell: w = T'(x - c), subtracted entry by entry, multiplied exactly;
+3. cut: w <- min(1, g / |w|) w with the radius g of its cell;
+4. rounding to the grid g/steps, g shrunk by half a grid diagonal first, so that |w| <= g after it;
+5. lift: w~ = (b, w) with b a whole number of grid steps, the same in all cells.
+
+So a row adds one matrix w~w~' of Frobenius norm at most g^2 + b^2 to the sum of one cell, and nothing
+elsewhere. A row that is farther than 2^300 units out counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
+from dpstats.mechanism.passes import (
+    Block,
+    Floats,
+    Integers,
+    Passes,
+    RowSource,
+    cut_to_grid,
+    exact_map,
+    octave_bins,
+    one_pass,
+    squared_lengths,
+    whitened,
+)
+
+Codes = NDArray[np.integer[Any]]
+_LONG_ENTRY = 2.0**7
+_FARTHEST = 2.0**300
+
+
+class Scores(Protocol):
+    """Public scores of k options for a row x.
+
+    Without targets (x - origin)'matrix_a + constant_a; with targets (k, r), of which the matrix has
+    r columns each, constant_a - |matrix_a'(x - origin) - target_a|^2 / 2.
+    """
+
+    @property
+    def origin(self) -> Floats: ...
+    @property
+    def matrix(self) -> Floats: ...
+    @property
+    def targets(self) -> Floats | None: ...
+    @property
+    def constants(self) -> Floats: ...
+    @property
+    def scale(self) -> Floats: ...
+
+
+class Split(Protocol):
+    """Rows of one cell go to the cell of the option with the largest score."""
+
+    @property
+    def cell(self) -> int: ...
+    @property
+    def scores(self) -> Scores: ...
+    @property
+    def labels(self) -> Sequence[int]: ...
+
+
+Partition = Sequence[Split]
+"""Splits in order; all rows start in cell 0."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Public coordinates of a cell: w = back'(x - centre), x = centre + root'w, if root is known."""
+
+    centre: Floats
+    back: Floats
+    root: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Zones:
+    """Places along the segments between public centroids, at which the rows of one cell are counted.
+
+    Attributes
+    ----------
+    cell : int
+    origin, basis : (d,), (d, r) arrays
+        Rows are looked at in the coordinates basis'(x - origin).
+    scale : (d,) array
+        Public size of x - origin.
+    place : callable
+        From coordinates (n, r) to the number of a zone, one of ``size``, or any other number where a
+        row lies in none. A row's zone must depend on that row alone.
+    size : int
+    """
+
+    cell: int
+    origin: Floats
+    basis: Floats
+    scale: Floats
+    place: Callable[[Floats], Codes]
+    size: int
+
+
+@dataclass
+class _Slab:
+    """Raw rows (b, d), which of them count, and their cells in the partition last asked for."""
+
+    x: Floats
+    alive: NDArray[np.bool_]
+    cells: Codes
+    partition: _Exact | None = None
+
+    def __repr__(self) -> str:
+        return "<slab of private rows>"
+
+
+@dataclass(frozen=True)
+class LiftedSums:
+    """Exact totals of w~w~' in squared grid steps, (K, d+1, d+1), and the number of cut rows, (1,)."""
+
+    total: Integers
+    cut: Integers
+
+    def __repr__(self) -> str:
+        return "<private totals>"
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """A partition prepared for exact products."""
+
+    splits: Partition
+    matrices: tuple[ExactMatrix, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, partition: Partition) -> _Exact:
+        return cls(
+            partition, tuple(ExactMatrix.split(s.scores.matrix, s.scores.scale) for s in partition)
+        )
+
+
+class CellRows(Passes[_Slab]):
+    """Rows in cells; see the module's docstring and `Passes`.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows of d + 1 numbers, the first of which is 1, or 0 where the row is missing.
+    origin, units : (d,) arrays
+        Public; rows x become (x - origin) / units.
+    """
+
+    def __init__(self, source: RowSource, origin: Floats, units: Floats) -> None:
+        super().__init__(source, source.d - 1)
+        self._origin, self._units = origin, units
+        self._exact: dict[int, _Exact] = {}
+
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
+        return block.x[:, 1:], (block.x[:, 0] != 0,)
+
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _Slab:
+        measured = (x - self._origin) / self._units
+        # farther out nothing that follows could be sure not to overflow
+        alive = columns[0] & (np.abs(measured) <= _FARTHEST).all(axis=1)
+        measured[~alive] = 0.0
+        return _Slab(measured, alive, np.zeros(len(x), dtype=np.intp))
+
+    def _sorted(self, slab: _Slab, partition: _Exact) -> Codes:
+        """The cell of every row, -1 for none; remembered until another partition is asked for."""
+        if slab.partition is not partition:
+            slab.cells = np.where(slab.alive, 0, -1)
+            for split, matrix in zip(partition.splits, partition.matrices, strict=True):
+                found = np.flatnonzero(slab.cells == split.cell)
+                best = _scores(slab.x[found], split.scores, matrix).argmax(axis=0)
+                slab.cells[found] = np.asarray(split.labels, dtype=np.intp)[best]
+            slab.partition = partition
+        return slab.cells
+
+    def _prepared(self, partition: Partition, cells: int | None = None) -> _Exact:
+        """The partition, which must not have more cells than the caller counts with."""
+        labels = [label for split in partition for label in split.labels]
+        if cells is not None and not -1 < min(labels, default=0) <= max(labels, default=0) < cells:
+            raise ValueError("the partition has other cells than are counted")
+        found = self._exact.get(id(partition))
+        if found is None or found.splits is not partition:
+            found = self._exact[id(partition)] = _Exact.of(partition)
+        return found
+
+    # -- counts -----------------------------------------------------------------------------------
+
+    @one_pass
+    def counts(self, partition: Partition, cells: int) -> Integers:
+        """Rows of each cell. A replaced row leaves one and enters another."""
+        exact = self._prepared(partition, cells)
+
+        def work(slab: _Slab) -> tuple[Floats]:
+            code = self._sorted(slab, exact)
+            return (np.bincount(code[code >= 0], minlength=cells).astype(np.float64),)
+
+        return self._sums(work, (cells,))[0]
+
+    @one_pass
+    def lengths(
+        self, partition: Partition, frames: Sequence[Frame], lowest: int, octaves: int
+    ) -> Integers:
+        """Histograms (K, bins) of |w|, by cell. A replaced row leaves one bin and enters another."""
+        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
+
+        def work(slab: _Slab) -> tuple[Floats]:
+            code = self._sorted(slab, exact)
+            bins = np.zeros((len(frames), 4 * octaves))
+            for j, frame in enumerate(frames):
+                _, exponent, norm = _coordinates(slab.x[code == j], frame, maps[j])
+                length = np.ldexp(norm, exponent)
+                # beyond all floats: the last bin
+                length[~np.isfinite(length)] = np.finfo(np.float64).max
+                bins[j] = octave_bins(length, lowest, octaves)
+            return (bins,)
+
+        return self._sums(work, (len(frames), 4 * octaves))[0]
+
+    @one_pass
+    def zones(self, partition: Partition, tests: Sequence[Zones]) -> list[Integers]:
+        """Counts of every test's zones: a replaced row moves at most two counts of each, by one."""
+        exact = self._prepared(partition)
+        maps = [ExactMatrix.split(test.basis, test.scale) for test in tests]
+
+        def work(slab: _Slab) -> tuple[Floats, ...]:
+            code = self._sorted(slab, exact)
+            out = []
+            for test, matrix in zip(tests, maps, strict=True):
+                rows = slab.x[code == test.cell] - test.origin
+                place = np.asarray(test.place(_product(rows, matrix, test.scale).T))
+                place = place[(place >= 0) & (place < test.size)]
+                out.append(np.bincount(place, minlength=test.size).astype(np.float64))
+            return tuple(out)
+
+        return self._sums(work, *((test.size,) for test in tests))
+
+    # -- moments ----------------------------------------------------------------------------------
+
+    @one_pass
+    def lifted(
+        self, partition: Partition, frames: Sequence[Frame], radii: Sequence[float], lift: int
+    ) -> LiftedSums:
+        """Sums of w~w~' by cell, w in steps of its cell's radius, b = ``lift`` steps.
+
+        Replacing a row changes at most two cells, each by at most steps^2 + lift^2 in Frobenius norm;
+        within one cell |w~w~' - v~v~'|_F^2 = |w~|^4 + |v~|^4 - 2 (w~.v~)^2 <= 2 (steps^2 + lift^2)^2:
+        sqrt(2) (steps^2 + lift^2) either way.
+        """
+        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
+        steps, shape = self.grid.steps, (len(frames), self.d + 1, self.d + 1)
+
+        def work(slab: _Slab) -> tuple[Floats, Floats]:
+            code = self._sorted(slab, exact)
+            total = np.zeros(shape)
+            cut = 0.0
+            for j, frame in enumerate(frames):
+                z, exponent, norm = _coordinates(slab.x[code == j], frame, maps[j])
+                finite = np.isfinite(norm)
+                shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
+                rows = np.vstack([np.where(finite, float(lift), 0.0), z])
+                total[j] = rows @ rows.T
+                cut += float(np.count_nonzero(shortened))
+            return total, np.array([cut])
+
+        return LiftedSums(*self._sums(work, shape, (1,)))
+
+    @one_pass
+    def sums(self, frame: Frame, radius: float) -> tuple[Integers, Integers, Integers]:
+        """Sum of w in steps of radius/2^36, number of rows that count, number of cut ones: one cell.
+
+        Replacing a row moves the sum by at most two radii, or by one together with the count by one.
+        """
+        (exact,), fine = _maps([frame]), self.grid.fine
+
+        def work(slab: _Slab) -> tuple[Floats, Floats, Floats]:
+            z, exponent, norm = _coordinates(slab.x[slab.alive], frame, exact)
+            finite = float(np.count_nonzero(np.isfinite(norm)))
+            cut = float(np.count_nonzero(cut_to_grid(z, exponent, norm, radius, fine)))
+            return z.sum(axis=1), np.array([finite]), np.array([cut])
+
+        total, count, cut = self._sums(work, (self.d,), (1,), (1,))
+        return total, count, cut
+
+
+def _maps(frames: Sequence[Frame]) -> list[ExactMatrix]:
+    return [exact_map(frame.back, root=frame.root) for frame in frames]
+
+
+def _coordinates(
+    x: Floats, frame: Frame, matrix: ExactMatrix
+) -> tuple[Floats, NDArray[np.int32], Floats]:
+    """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`."""
+    z = np.empty((x.shape[1], len(x)))
+    exponent, norm = whitened(x - frame.centre, matrix, len(z), z, any_size=True)
+    return z, exponent, norm
+
+
+def _product(rows: Floats, matrix: ExactMatrix, scale: Floats) -> Floats:
+    """matrix'x (k, b) for rows of any size, overflowing where the product does."""
+    product = exact_product(rows, matrix)
+    apart = np.flatnonzero(~(np.abs(rows) <= _LONG_ENTRY * scale).all(axis=1))
+    if apart.size:
+        product[:, apart] = np.ldexp(*scaled_product(rows[apart], matrix))
+    return product
+
+
+def _scores(x: Floats, scores: Scores, matrix: ExactMatrix) -> Floats:
+    """Scores (k, b) of rows (b, d)."""
+    product = _product(x - scores.origin, matrix, scores.scale)
+    if scores.targets is None:
+        return product + scores.constants[:, None]
+    k, r = scores.targets.shape
+    found = np.empty((k, len(x)))
+    for a in range(k):
+        away = product[a * r : (a + 1) * r] - scores.targets[a][:, None]
+        found[a] = scores.constants[a] - squared_lengths(away) / 2
+    return found

@@ -1,0 +1,1 @@
+"""Generalised linear models: `dp_glm`."""

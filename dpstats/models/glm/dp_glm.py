@@ -1,0 +1,279 @@
+"""Private generalised linear models: formula, family and data in, estimates with honest errors out.
+
+The way of a call is that of `dp_lm`: `dp_glm` turns privacy, public data, formula and family into
+public numbers (a `GlmTask`), charges the budget, lets one of three methods spend the total on the
+private rows and returns a `GlmModel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from dpstats.accounting.privacy import resolve_privacy
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    check_size,
+    choose_method,
+    declared,
+    delta_note,
+    private_rows,
+    public_rows,
+    resolve_public,
+    same_table,
+    spent_note,
+)
+from dpstats.errors import ArgumentError, PublicDataError, shown, whole
+from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.glm.estimate import PublicRows
+from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.fit import GlmFit
+from dpstats.models.glm.methods import GlmTask, Prepared
+from dpstats.models.glm.page import GLM_METHODS
+from dpstats.models.glm.releases import FamilySession
+from dpstats.models.glm.result import GlmModel
+from dpstats.score_rounds.result import model_items
+
+_MOST_STEPS = 50
+
+
+def dp_glm(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    *,
+    family: Any = "binomial",
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | None = None,
+    iterations: int | None = None,
+    ridge: float = 0.0,
+    eta: float = 0.05,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> GlmModel:
+    """Fit a generalised linear model under differential privacy.
+
+    Parameters
+    ----------
+    formula : str
+        As for `dp_lm`. ``offset(log(time))`` on the right side is an exposure. The response of a
+        binomial model is a number between 0 and 1, a bool, or a category with two levels, of which the
+        second is the success (levels come from the public data, or from ``limits``).
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing, carry a level that the public
+        data do not know, or a response that the family does not know (a negative count), count
+        as zero.
+    public : table or PublicMoments, optional
+        Public rows of the same columns, or what `public_moments` says of them. Public responses give the
+        first anchor; a public sample that differs costs accuracy, never privacy.
+    family : str or statsmodels family
+        "binomial" (logit), "binomial(probit)", "binomial(cloglog)", "poisson", "gamma" (log link),
+        "gaussian", "quasibinomial", "quasipoisson", or a family object such as
+        ``sm.families.NegativeBinomial(alpha=0.5)``.
+    mu, rho, epsilon, delta : float
+        The total privacy of the call, in exactly one unit.
+    method : {"anchored", "pmt", "ssp"}, optional
+        "anchored" (default with public data): private Newton steps from a public anchor. "pmt": the
+        papers' Algorithms 3 and 4 to the letter. "ssp" (default without public data): the second
+        moments are released within declared ``limits`` and take the place of the public ones.
+    iterations : int, optional
+        Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
+    ridge : float
+        Penalty (ridge/2)|b|^2, the intercept included, on the mean negative log-likelihood.
+    eta : float
+        Failure probability of the bounds.
+    weights, offset : str, optional
+        Names of columns. Prior weights multiply the log-likelihood of a row; they need a public bound,
+        as for `dp_lm`.
+    limits : mapping, optional
+        As for `dp_lm`.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
+    seed : int, optional
+        Reproducible noise for teaching and tests; the result says that it is not for release.
+
+    Returns
+    -------
+    GlmModel
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    >>> fit = dp_glm("affair ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> list(fit.coef().index)
+    ['Intercept', 'age', 'religious']
+    >>> fit.family.name, fit.family.link
+    ('binomial', 'logit')
+    """
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
+    model = resolve_family(family)
+    check_numbers(ridge, eta, seed)
+    check_iterations(iterations)
+    method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
+    columns, moments, known = None, None, None
+    if method == "ssp":
+        design, columns, _, norm = declared(formula, limits, weights, offset)
+        columns = columns if norm is None else np.minimum(columns, norm)
+        check_response(design, model)
+    else:
+        moments, known = family_moments(formula, public, model, weights, offset, limits)
+        design = moments.design
+    check_limits(design, method == "ssp", limits)
+    task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options: dict[str, Any] = {"family": family_shown(model), **given, "method": method}
+    options |= {"iterations": iterations, "ridge": ridge or None}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
+    call = call_text("dp_glm", formula, options, unit)
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(design, data, "dp_glm", unit, executor, progress)
+        check_size(rows.n, rows.d)
+        ready = task.prepared(rows.n)
+    fit, session = ready.fit_rows(rows, total, make_noise(seed))
+    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
+    return charge.released(glm_model(call, ready, fit, session, said, unit, delta))
+
+
+def glm_model(
+    call: str,
+    ready: Prepared,
+    fit: GlmFit,
+    session: FamilySession,
+    said: tuple[str, ...],
+    unit: Unit,
+    delta: float | None,
+) -> GlmModel:
+    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
+    task = ready.task
+    return GlmModel(
+        call=call,
+        method=task.method,
+        eta=task.eta,
+        notes=fit.notes + said,
+        qualified=said,
+        family=task.family,
+        dispersion_source=fit.dispersion_source,
+        pearson=fit.pearson,
+        pearson_sd=fit.pearson_sd,
+        iterations=fit.steps,
+        limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
+        **model_items(
+            fit, task.design, task.moments, session.n, session, unit, delta, ready.public_fit()
+        ),
+    )
+
+
+def family_moments(
+    formula: str,
+    public: Any,
+    family: Family,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+) -> tuple[PublicMoments, PublicRows | None]:
+    """Public moments that can carry a fit, and the public rows as numbers where rows were given."""
+    moments = resolve_public(formula, public, weights, offset, limits)
+    moments.require_full_rank()
+    check_response(moments.design, family)
+    return moments, _public_rows(moments, public, family)
+
+
+def family_shown(family: Family) -> str:
+    default = resolve_family(family.name).link if family.alpha is None else "log"
+    return str(family) if family.link == default else f"{family}({family.link})"
+
+
+def check_iterations(iterations: int | None) -> None:
+    if iterations is None:
+        return
+    if whole(iterations, 1) is None or iterations > _MOST_STEPS:
+        raise ArgumentError(
+            f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
+            f"{shown(iterations)}. Steps share the budget: 2 to 8 are usual."
+        )
+
+
+def check_response(design: Design, family: Family) -> None:
+    if design.response is None:
+        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+    if not design.terms:
+        raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a constant.")
+    if design.response_kind == "category" and not family.binary:
+        raise ArgumentError(
+            f"the response `{design.response}` is categorical; the {family} family needs "
+            f"{family.domain}."
+        )
+
+
+def _public_rows(moments: PublicMoments, public: Any, family: Family) -> PublicRows | None:
+    """Public rows as numbers, where rows were given: all that is public may be looked at."""
+    if isinstance(public, PublicMoments):
+        _check_public_mean(moments, family)
+        return None
+    found = public_rows(moments.design, public)
+    _check_size_of(float(np.abs(found.y).max(initial=0.0)))
+    wrong = ~family.possible(found.y)
+    if wrong.any():
+        raise PublicDataError(
+            f"the {family} family needs responses that are {family.domain}; {int(wrong.sum())} of the "
+            f"{len(wrong)} public rows have another, such as {found.y[wrong][0]:g}. "
+            + (
+                "Code the response as 0 and 1, or make it a bool or a category."
+                if family.binary
+                else "Leave these rows out, or use another family."
+            )
+        )
+    return found
+
+
+def _check_size_of(largest: float) -> None:
+    if largest > 1e40 or 0 < largest < 1e-40:
+        raise PublicDataError(
+            f"public responses are of the size {largest:.1g}: rescale the response to a common unit."
+        )
+
+
+def _check_public_mean(moments: PublicMoments, family: Family) -> None:
+    """A public mean response that the family does not know is found before a budget is spent."""
+    constant = moments.design.constant
+    if moments.cross is None or constant is None:
+        return
+    if moments.design.weights is not None or moments.design.offsets:
+        return
+    mean = float(moments.cross[constant])
+    _check_size_of(abs(mean))
+    if not family.possible(np.array([mean]))[0]:
+        raise PublicDataError(
+            f"the {family} family needs responses that are {family.domain}; their public mean is "
+            f"{mean:g}."
+        )

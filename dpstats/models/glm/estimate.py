@@ -1,0 +1,364 @@
+"""Generalised linear models from private scores and information matrices.
+
+Notation as in `linear`: rows are whitened, z = W'x, coefficients are t = W^-1 b. At an anchor t a round
+releases the mean score s = (1/n) sum z r and the mean information A = (1/n) sum h z z', h the expected
+curvature of the log-likelihood by the linear predictor at unit dispersion. P = ridge W'W.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpstats.numerics.matrices import (
+    Curvature,
+    Floats,
+    Whitening,
+    equilibrated_whitening,
+    shrink_second_moment,
+)
+from dpstats.score_rounds.estimate import Step
+
+_ENOUGH_ROWS = 2000
+_FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
+
+
+class Family(Protocol):
+    """What a family says of public rows, entry by entry."""
+
+    def mean(self, eta: Floats) -> Floats: ...
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]: ...
+
+    @property
+    def linear(self) -> bool: ...
+
+    @property
+    def binary(self) -> bool: ...
+
+    @property
+    def dispersed(self) -> bool: ...
+
+    def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float: ...
+
+    def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """Public rows as numbers: design (m, d), response, offset and prior weight (m,)."""
+
+    x: Floats
+    y: Floats
+    offset: Floats
+    weight: Floats
+
+    def working(self, family: Family, coef: Floats) -> tuple[Floats, Floats, Floats]:
+        """Weighted score, curvature and Pearson residual of every row at ``coef``."""
+        r, h, e = family.working(self.x @ coef + self.offset, self.y)
+        return r * self.weight, h * self.weight, e * np.sqrt(self.weight)
+
+    def information(self, family: Family, coef: Floats) -> Floats:
+        """(1/m) sum w h x x' at ``coef``."""
+        h = self.working(family, coef)[1]
+        matrix: Floats = (self.x * h[:, None]).T @ self.x / len(self.y)
+        return matrix
+
+    def unseen(self) -> Floats:
+        """Second moment of three more rows of every level that few public rows have.
+
+        It may be several times as frequent among the private ones: without these, its rows would be far
+        longer than all others once whitened, and be cut. Columns that are zero in four rows of five
+        are taken for such levels.
+        """
+        largest = (self.x**2 * self.weight[:, None]).max(axis=0)
+        sparse = (self.x != 0).mean(axis=0) < 0.2
+        return np.diag(np.where(sparse, 3 * largest / len(self.y), 0.0))
+
+    def spread(self) -> Floats:
+        """How far each column reaches from its mean, at most ten standard deviations; 0 if constant."""
+        centred = np.abs(self.x - self.x.mean(axis=0))
+        return np.asarray(np.minimum(centred.max(axis=0), 10 * self.x.std(axis=0)))
+
+
+def expected_loss(
+    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
+) -> Callable[[Floats], Floats] | None:
+    """What cutting scores to a length is expected to take off the mean score, as a length itself.
+
+    Under the model at ``coef`` the scores that a public row can have are known with their
+    probabilities, and no public response is needed; None where the family does not say what responses
+    may be. Rare outcomes, and rows of rare levels, have long scores: too few to be seen in a noisy
+    histogram, too many to be cut. Where long scores balance each other, nothing is lost.
+    """
+    some = slice(_ENOUGH_ROWS)
+    z = rows.x[some] @ whitening.back
+    eta = rows.x[some] @ coef + rows.offset[some]
+    outcomes = family.outcomes(eta)
+    if outcomes is None:
+        return None
+    working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
+    scores = np.concatenate([z * r[:, None] for r in working])
+    share = np.concatenate([p for _, p in outcomes]) / len(eta)
+    size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
+    grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
+    kept = np.maximum(1 - grid[:, None] / size, 0.0) * share
+    lost = np.linalg.norm(kept @ scores, axis=1)
+    return lambda length: np.asarray(np.interp(length, grid, lost))
+
+
+def public_fit(
+    family: Family,
+    rows: PublicRows,
+    whitening: Whitening,
+    first: Floats,
+    strength: float = 1.0,
+) -> Floats:
+    """Fit of the public rows under a weak prior, from ``first``; ``strength`` times as strong.
+
+    The prior is N(0, I) on whitened coefficients, worth one public row; and, but for identity links,
+    N(0, 2.5^2) on what each column can change the linear predictor by, which keeps the fit finite and
+    near where rows are separated, as those of a rare level are (Gelman et al. 2008). Newton steps are
+    halved until the penalised deviance falls.
+    """
+    z = rows.x @ whitening.back
+    reach = np.zeros(z.shape[1]) if family.linear else rows.spread() / 2.5
+    prior = np.eye(z.shape[1]) + whitening.back.T @ (reach[:, None] ** 2 * whitening.back)
+    prior *= strength
+
+    def loss(t: Floats) -> float:
+        eta = z @ t + rows.offset
+        return family.deviance(eta, rows.y, rows.weight) / 2 + float(t @ prior @ t) / 2
+
+    t = whitening.root @ first
+    at = loss(t)
+    for _ in range(100):
+        r, h, _ = rows.working(family, whitening.back @ t)
+        step = np.linalg.solve((z * h[:, None]).T @ z + prior, z.T @ r - prior @ t)
+        length = 1.0
+        while not loss(t + length * step) <= at and length > 1e-9:
+            length /= 2
+        t, before = t + length * step, at
+        at = loss(t)
+        if not abs(before - at) > 1e-10 * (1 + abs(before)):
+            break
+    return whitening.back @ t
+
+
+def unbiased_fit(family: Family, rows: PublicRows, whitening: Whitening, first: Floats) -> Floats:
+    """Fit of public rows with responses between 0 and 1 whose coefficients are about the right size.
+
+    Maximum likelihood of few rows exaggerates, a prior shrinks. Half a success and half a failure for
+    each coefficient, shared out by leverage, take off the bias of first order (Firth 1993).
+    """
+    coef = first
+    for _ in range(8):
+        z = rows.x @ whitening.back
+        h = rows.working(family, coef)[1]
+        inverse = np.linalg.inv((z * h[:, None]).T @ z + 1e-3 * np.eye(z.shape[1]))
+        leverage = np.einsum("ij,jk,ik->i", z, inverse, z) * h
+        weight = rows.weight + leverage
+        y = (rows.y * rows.weight + leverage / 2) / weight
+        shared = PublicRows(rows.x, y, rows.offset, weight)
+        coef = public_fit(family, shared, whitening, coef, strength=1e-3)
+    return coef
+
+
+def moments_fit(
+    moment: Floats, cross: Floats, intercept: int | None, first: Floats, slope: float
+) -> Floats:
+    """One Newton step from the null model ``first``, from public second moments alone.
+
+    At a constant mean m with slope m' = ``slope`` the score is S^-1 (cross - m x_mean)/m': moments with
+    the response are enough. ``first`` is the null model (its only entry is the intercept's), and without
+    an intercept nothing is known of the mean of the rows: then ``first`` stands.
+    """
+    if intercept is None:
+        return first
+    rest = cross - cross[intercept] * moment[intercept]
+    return np.asarray(first + np.linalg.solve(moment, rest) / slope)
+
+
+def information_whitening(
+    information: Floats, moment: Floats, unseen: Floats, blend: float = 0.2
+) -> Whitening:
+    """Whitening by the public information matrix, a fifth of it by the second moment.
+
+    In coordinates where the information is the identity, noise that is alike in all directions is alike
+    in units of standard errors. The second moment, at the mean curvature, stands in for directions in
+    which the public fit is extreme and its curvature is lost. ``unseen`` is added to both
+    (`PublicRows.unseen`).
+    """
+    mean = float(np.trace(np.linalg.solve(moment, information))) / len(moment)
+    second = mean * (blend * moment + unseen)
+    return equilibrated_whitening((1 - blend) * information + second)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A released information matrix, its noise sd per svec coordinate, and how far from it we are.
+
+    ``drift`` is the relative change of the curvature since: about the change of linear predictors.
+    """
+
+    matrix: Floats
+    sd: float
+    drift: float = 0.0
+
+
+def pool_information(seen: Sequence[Seen], expected: float, known: bool = True) -> Curvature:
+    """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
+    level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
+    error = np.array([math.hypot(s.sd, min(s.drift, 1e6) * level) for s in seen])
+    weight = (error.min() / error) ** 2
+    weight /= weight.sum()
+    matrix = np.asarray(sum(w * s.matrix for w, s in zip(weight, seen, strict=True)))
+    sd = math.hypot(*(w * s.sd for w, s in zip(weight, seen, strict=True)))
+    return shrink_second_moment(matrix, sd, expected, known)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a step moves linear predictors, from public numbers.
+
+    Attributes
+    ----------
+    metric : (d, d) array
+        Second moment of whitened rows, public or released.
+    rows : (k, d) array or None
+        Whitened public rows, when there are some.
+    linear : bool
+        The link is the identity: no step is too long.
+    bend : float
+        Share of a step, per unit of change in linear predictors, that a Newton step may leave behind:
+        1/2 for curvatures that change like the predictor, more where they grow exponentially with it.
+    """
+
+    metric: Floats
+    rows: Floats | None
+    linear: bool
+    bend: float = 0.5
+
+    def typical(self, move: Floats) -> float:
+        """Root mean square change."""
+        return 0.0 if self.linear else math.sqrt(max(float(move @ self.metric @ move), 0.0))
+
+    def largest(self, move: Floats) -> float:
+        """Change that few rows exceed."""
+        if self.linear:
+            return 0.0
+        if self.rows is None:
+            return 2 * self.typical(move)
+        return float(np.quantile(np.abs(self.rows @ move), 0.998))
+
+
+@dataclass(frozen=True)
+class GlmStep:
+    """A Newton step, and what is known of the error of where it lands.
+
+    Attributes
+    ----------
+    step : Step
+    damped : bool
+        The full step would have left the region in which a quadratic is believed.
+    relative : float
+        Error of the matrix over the matrix: what a step leaves behind of its length.
+    error : float
+        Expected distance from the noiseless fit after the step, in whitened coordinates.
+    bend : float
+        What the change of the curvature along the step, and expected information, contribute to it.
+    noise : float
+        What the noise of the score contributes to it.
+    remainder : float
+        Share of the step's length that the change of the curvature may leave of the way.
+    """
+
+    step: Step
+    damped: bool
+    relative: float
+    error: float
+    bend: float
+    noise: float
+    remainder: float
+
+    @property
+    def arrived(self) -> bool:
+        """Whether noise is all that is left of the way."""
+        return not self.damped and self.error**2 < 1.3 * self.noise**2
+
+    @property
+    def far(self) -> bool:
+        """Whether the change of the curvature matters more than all noise."""
+        return self.error < math.sqrt(2) * self.bend
+
+
+def trusted_step(
+    curvature: Curvature,
+    penalty: Floats,
+    anchor: Floats,
+    score: Floats,
+    noise_sd: float,
+    slope: float,
+    reach: Reach,
+    scoring: float,
+) -> GlmStep:
+    """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
+
+    A step that changes linear predictors by more than 3 is replaced by the longest Levenberg-Marquardt
+    step (M + P + damp metric) that does not. ``scoring`` is the relative difference of expected and
+    observed information, 0 for canonical links.
+    """
+    d = len(anchor)
+    right = score / slope - penalty @ anchor
+    hessian = curvature.used + penalty
+    move = np.linalg.solve(hessian, right)
+    damped = reach.largest(move) > _FARTHEST
+    if damped:
+        unit = reach.metric * (np.trace(hessian) / np.trace(reach.metric))
+        move = _longest(lambda damp: np.linalg.solve(hessian + damp * unit, right), reach.largest)
+    inverse = np.linalg.inv(hessian)
+    relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
+    change = min(reach.typical(move), 2.0)
+    size = float(move @ move)
+    remainder = math.hypot(reach.bend * change, 1.0 if damped else 0.0)
+    bend = (remainder**2 + scoring**2) * size
+    left_behind = relative**2 * size + bend
+    relative = math.hypot(relative, scoring)
+    sd = noise_sd / slope
+    spread = sd**2 * float(np.trace(inverse @ inverse))
+    step = Step(anchor, move, sd, math.sqrt(spread), sd**2 + left_behind / d)
+    error = math.sqrt(spread + left_behind)
+    parts = math.sqrt(bend), math.sqrt(spread)
+    return GlmStep(step, damped, relative, error, *parts, remainder)
+
+
+def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -> Floats:
+    """The step with the smallest damping that stays within reach, by bisection of its logarithm."""
+    low, high = 1e-6, 1e6
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        if size(move(middle)) > _FARTHEST:
+            low = middle
+        else:
+            high = middle
+    return move(high)
+
+
+def near_enough(last: GlmStep, reach: Reach, noise_sd: float, n: int) -> bool:
+    """Whether one more round, the last, would leave little behind.
+
+    The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
+    the curvature of it behind, at worst. Another round takes 7 to 18 % of the budget from the last one:
+    it is worth it while more than the last one's noise (``noise_sd`` per coordinate) may be left behind;
+    or while the information, read at the anchor, may be off by more than that noise is to sampling.
+    """
+    if last.damped:
+        return False
+    d = len(last.step.move)
+    change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
+    left_behind = (last.relative + reach.bend * change) * last.error
+    return left_behind < math.sqrt(d) * noise_sd and change < 3 * math.sqrt(n) * noise_sd

@@ -1,0 +1,149 @@
+"""What a generalised linear fit is told before it meets a row, and the three ways of fitting rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.errors import PublicDataError
+from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.models.glm.estimate import PublicRows
+from dpstats.models.glm.family import Family
+from dpstats.models.glm.fit import GlmFit, anchored
+from dpstats.models.glm.papers import Constrained, Limits, papers_limits, pmt
+from dpstats.models.glm.public import Start, declared_start, public_start
+from dpstats.models.glm.releases import FamilySession
+from dpstats.numerics.matrices import Floats, equilibrated_inverse, symmetric_whitening
+from dpstats.score_rounds.estimate import Estimate, not_private
+
+_PAPERS_STEPS = 5
+
+
+@dataclass(frozen=True)
+class GlmTask:
+    """What a fit is told; all of it public.
+
+    Attributes
+    ----------
+    method : {"anchored", "pmt", "ssp"}
+    family : Family
+    design : Design
+    moments : PublicMoments or None
+        None for "ssp".
+    known : PublicRows or None
+        Public rows as numbers, where rows were given.
+    columns : (d,) array or None
+        Declared sizes of the columns, for "ssp".
+    ridge, eta : float
+    iterations : int or None
+    """
+
+    method: str
+    family: Family
+    design: Design
+    moments: PublicMoments | None
+    known: PublicRows | None
+    columns: Floats | None
+    ridge: float
+    eta: float
+    iterations: int | None
+
+    def prepared(self, n: int) -> Prepared:
+        """What public facts say of a fit of n rows; raises where they do not suffice."""
+        plain = self.family.canonical and self.family.binary
+        limits: Limits | None = Limits(1.0, 0.25) if plain else None
+        log_factor = 1 + math.log(2 * n / self.eta)
+        start = None
+        if self.method == "pmt":
+            limits = _require_limits(
+                papers_limits(self.family, self.known, log_factor), self.family
+            )
+        elif self.moments is not None:
+            start = public_start(self.family, self.moments, self.known)
+        return Prepared(self, limits, start, log_factor)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task for a table of known size.
+
+    Attributes
+    ----------
+    task : GlmTask
+    limits : Limits or None
+        c1 and c2 of the papers' bounds.
+    start : Start or None
+        Where "anchored" begins.
+    log_factor : float
+        1 + log(2n/eta) of the papers' radii.
+    """
+
+    task: GlmTask
+    limits: Limits | None
+    start: Start | None
+    log_factor: float
+
+    def fit_rows(
+        self, rows: RowSource, total: Privacy, noise: Noise
+    ) -> tuple[GlmFit, FamilySession]:
+        """Spend a total on a fit of these rows; the session tells what was released for it."""
+        task, zero = self.task, np.zeros(rows.d)
+        family, ridge, steps = task.family, task.ridge, task.iterations
+        if task.columns is not None:
+            scale = np.diag(1 / task.columns)
+            with FamilySession(rows, family, scale, zero, None, total, noise) as session:
+                begin = declared_start(session, family, task.columns)
+                return anchored(session, family, begin, ridge, steps, task.design.terms), session
+        if self.start is not None:
+            back, coef = self.start.whitening.back, self.start.coef
+            with FamilySession(rows, family, back, coef, None, total, noise) as session:
+                return anchored(
+                    session, family, self.start, ridge, steps, task.design.terms
+                ), session
+        assert task.moments is not None
+        assert self.limits is not None
+        radius = math.sqrt(rows.d * self.log_factor)
+        at, bounded = symmetric_whitening(task.moments.gram), Constrained(family, self.limits)
+        with FamilySession(rows, bounded, at.back, zero, radius, total, noise) as session:
+            fit = pmt(
+                session,
+                family,
+                task.moments,
+                task.known,
+                at,
+                self.limits,
+                radius,
+                ridge,
+                steps or _PAPERS_STEPS,
+            )
+            return fit, session
+
+    def public_fit(self) -> Estimate | None:
+        """The fit of the public rows alone, under a weak prior that keeps it finite."""
+        task = self.task
+        if task.known is None or task.moments is None:
+            return None
+        m, d = len(task.known.y), len(task.design.terms)
+        start = self.start or public_start(task.family, task.moments, task.known)
+        coef = start.coef
+        information = task.known.information(task.family, coef)
+        residual = task.known.working(task.family, coef)[2]
+        free = task.family.dispersed
+        dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
+        sampling = dispersion / m * equilibrated_inverse(information)
+        return not_private(coef, sampling, dispersion, information, m)
+
+
+def _require_limits(limits: Limits | None, family: Family) -> Limits:
+    if limits is None:
+        raise PublicDataError(
+            f"method='pmt' for the {family} family takes the range of responses and of linear "
+            "predictors from public rows: give public=frame with the response, or use "
+            "method='anchored', which can do without."
+        )
+    return limits

@@ -1,0 +1,141 @@
+"""Where a generalised linear fit begins: the public fit, the null model, or a released whitening."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.frame import PublicMoments
+from dpstats.models.glm.estimate import (
+    PublicRows,
+    Reach,
+    information_whitening,
+    moments_fit,
+    public_fit,
+)
+from dpstats.models.glm.family import Family
+from dpstats.models.glm.releases import FamilySession
+from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening, floored
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit begins, and what is known of the rows there; everything public or released.
+
+    Attributes
+    ----------
+    whitening : Whitening
+    coef : (d,) array
+        First anchor, in the user's coordinates.
+    reach : Reach
+    level : float
+        Expected mean eigenvalue of the whitened information.
+    rows : PublicRows or None
+    information, score : float or None
+        Expected 90 % quantile of the lengths of information rows and of scores.
+    spent : float
+        Share of the total spent on the start.
+    known : bool
+        Whether the public geometry tells the size of every direction; see `Curvature`.
+    """
+
+    whitening: Whitening
+    coef: Floats
+    reach: Reach
+    level: float
+    rows: PublicRows | None = None
+    information: float | None = None
+    score: float | None = None
+    spent: float = 0.0
+    known: bool = True
+
+
+def _reach(family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None) -> Reach:
+    metric = whitening.back.T @ moment @ whitening.back
+    whitened = None if rows is None else rows.x @ whitening.back
+    return Reach(metric, whitened, family.linear, 1.0 if family.skewed else 0.5)
+
+
+def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
+    """The public fit where public rows have responses; else a step from the null model, or zero."""
+    plain = equilibrated_whitening(moments.gram)
+    null = _null_model(family, moments)
+    coef = np.zeros(len(moments.terms)) if null is None else null[0]
+    if rows is not None:
+        coef = public_fit(family, rows, plain, coef)
+        information = rows.information(family, coef)
+        whitening = information_whitening(information, moments.gram, rows.unseen())
+        r, h, _ = rows.working(family, coef)
+        norm = np.linalg.norm(rows.x @ whitening.back, axis=1)
+        score = float(np.quantile(norm * np.abs(r), 0.9)) or None
+        lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
+        reach = _reach(family, whitening, moments.gram, rows)
+        known = not moments.ridged
+        return Start(whitening, coef, reach, 1.0, rows, lengths, score, known=known)
+    if null is not None and moments.cross is not None:
+        step = moments_fit(moments.gram, moments.cross, _constant(moments), *null)
+        coef = coef + _shortened(step - coef, moments.gram, family.linear)
+    reach = _reach(family, plain, moments.gram, None)
+    level = _level_at_zero(family)
+    return Start(plain, coef, reach, level, known=not moments.ridged)
+
+
+def _level_at_zero(family: Family) -> float:
+    """Curvature of a row whose linear predictor is zero."""
+    _, h, _ = family.working(np.zeros(1), np.ones(1))
+    return float(h[0])
+
+
+def _constant(moments: PublicMoments) -> int | None:
+    return moments.design.constant if moments.design.weights is None else None
+
+
+def _null_model(family: Family, moments: PublicMoments) -> tuple[Floats, float] | None:
+    """The model with a constant alone and the slope of its mean, if public moments tell the mean."""
+    k = _constant(moments)
+    if k is None or moments.cross is None or moments.design.offsets:
+        return None
+    mean = float(moments.cross[k])
+    m = moments.m or 100
+    if family.binary:
+        mean = (mean * m + 0.5) / (m + 1)
+    elif family.link == "log":
+        mean = max(mean, 0.5 / m)
+    coef = np.zeros(len(moments.terms))
+    coef[k] = family.predictor(mean)
+    step = 1.0 if abs(mean) < 1e12 else abs(mean)  # one that floats can tell
+    r, h, _ = family.working(coef[[k]], np.array([mean + step]))
+    return coef, float(h[0] / r[0]) * step
+
+
+def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
+    """A step that changes linear predictors by 2 at most, in root mean square."""
+    size = math.sqrt(max(float(move @ moment @ move), 0.0))
+    return move if linear or size <= 2 else move * (2 / size)
+
+
+def released_null(session: FamilySession, family: Family, share: float, d: int, k: int) -> Floats:
+    """The null model of a log link from a private histogram of the responses."""
+    histogram = session.response_histogram(share, -40, 80)
+    coef = np.zeros(d)
+    mean = histogram.mean(session.n)
+    if mean is not None:
+        coef[k] = family.predictor(mean)
+    return coef
+
+
+def declared_start(session: FamilySession, family: Family, columns: Floats) -> Start:
+    """A whitening released from private rows within declared limits, and zero to begin with.
+
+    ``columns`` are the largest absolute values of the design's columns; rows beyond are cut.
+    """
+    share, d = 0.15, len(columns)
+    released = session.moments(share, math.sqrt(d))
+    floor = released.noise_sd * math.sqrt(2 * d)
+    moment = floored(released.value, floor) * np.outer(columns, columns)
+    whitening = equilibrated_whitening(moment)
+    session.whiten(whitening.back, np.zeros(d))
+    reach = _reach(family, whitening, moment, None)
+    return Start(whitening, np.zeros(d), reach, _level_at_zero(family), spent=share)

@@ -1,0 +1,220 @@
+"""A fitted private generalised linear model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.models.glm.bounds import GlmFacts, glm_bounds, last_step_distance, last_step_simulated
+from dpstats.models.glm.family import Family
+from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
+from dpstats.numerics.matrices import symmetric_whitening
+from dpstats.report.bound import Bound
+from dpstats.report.model import privacy_line
+from dpstats.report.result import limit_names, quantile
+from dpstats.report.table import Page
+from dpstats.score_rounds.result import Model
+from dpstats.score_rounds.submodel import wald
+
+_RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GlmModel(Model):
+    """A private generalised linear model; everything in it is released or computed from releases.
+
+    Attributes
+    ----------
+    privacy : PrivacyStatement
+        ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.delta(epsilon)``, ``.unit``, ``.mechanisms``.
+    formula : str
+    family : Family
+        ``.name`` and ``.link``.
+    dispersion : float
+        1 where the family fixes it, else the released Pearson estimate.
+    nobs, iterations : int
+
+    Examples
+    --------
+    >>> from dpstats import dp_glm
+    >>> from dpstats.datasets import fair
+    >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+    >>> fit = dp_glm("affair ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.odds_ratios().columns.tolist()
+    ['odds_ratio', '2.5%', '97.5%', 'p_value']
+    >>> bool(fit.predict(public, type="response").between(0, 1).all())
+    True
+    """
+
+    family: Family
+    dispersion_source: str
+    pearson: float | None
+    pearson_sd: float | None
+    iterations: int
+    limits: tuple[float, float] | None  # c1 and c2 of the papers' bounds
+
+    _submodel_note = (
+        "One Newton step from the release of the larger model: no further privacy spent. What is left "
+        "out should matter little; else call dp_glm again."
+    )
+
+    @property
+    def _fixed_dispersion(self) -> bool:
+        return not self.family.dispersed
+
+    @property
+    def dispersion(self) -> float:
+        """Dispersion that the standard errors were computed with."""
+        found = self.estimate.dispersion
+        return math.nan if found is None else found
+
+    def _page(self, with_bounds: bool) -> GlmPage:
+        return GlmPage(
+            **self._page_items(with_bounds),
+            family=str(self.family),
+            link=self.family.link,
+            dispersion=self.dispersion,
+            dispersion_source=self.dispersion_source,
+            pearson=self.pearson,
+            pearson_sd=self.pearson_sd,
+            wald=self._wald(),
+            iterations=self.iterations,
+            response=self._response(),
+        )
+
+    def _response(self) -> str | None:
+        """Which of two levels is modelled, where the response has levels."""
+        levels = self.design.response_levels
+        if not levels:
+            return None
+        return f"Response: {self.design.response} is {levels[1]!s}, rather than {levels[0]!s}"
+
+    def summary(self) -> Page:
+        """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
+        return summary_page(self._page(with_bounds=True))
+
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        facts: dict[str, str | float] = {"Family": f"{self.family}, {self.family.link}"}
+        return facts | ({"Dispersion": self.dispersion} if self.family.dispersed else {})
+
+    def _wald(self) -> tuple[float, int] | None:
+        """Chi-square of all terms but the intercept, and their number."""
+        c = self.coefficients
+        where = [k for k in range(len(c.terms)) if k != self.design.constant]
+        if not where or not np.isfinite(c.vcov).all():
+            return None
+        return wald(c.coef, c.vcov, where), len(where)
+
+    def _bounds(self) -> tuple[Bound, ...]:
+        if self.system is None:
+            return ()
+        if self.public is None:
+            return (
+                last_step_distance(self.system, self.eta),
+                last_step_simulated(self.system, self.eta),
+            )
+        back = symmetric_whitening(self.public).back
+        c1, c2 = self.limits or (None, None)
+        facts = GlmFacts(
+            n=self.estimate.n,
+            d=len(self.coefficients.coef),
+            m=self.m,
+            mu=self.privacy.mu,
+            eta=self.eta,
+            ridge=self.estimate.ridge,
+            steps=self.iterations,
+            public=self.public,
+            released=self.estimate.moments,
+            whitened=back.T @ self.estimate.moments @ back,
+            c1=c1,
+            c2=c2,
+        )
+        return glm_bounds(facts, self.system)
+
+    def glance(self) -> pd.DataFrame:
+        """One row: family, link, dispersion, Pearson dispersion, n, m, privacy in its units, method."""
+        first = {
+            "family": [self.family.name],
+            "link": [self.family.link],
+            "dispersion": [self.dispersion],
+            "pearson": [math.nan if self.pearson is None else self.pearson],
+            "iterations": [self.iterations],
+        }
+        return pd.DataFrame(first | self._glance_items())
+
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    def predict(
+        self,
+        newdata: Any = None,
+        type: str = "link",
+        interval: str | None = None,
+        level: float = 0.95,
+    ) -> pd.Series | pd.DataFrame:
+        """Predictions for rows that you may show; free of privacy cost.
+
+        Parameters
+        ----------
+        newdata : table
+            Rows with the formula's columns. A row that cannot be encoded gets NaN.
+        type : {"link", "response"}
+            Linear predictor (R's default), or mean of the response.
+        interval : {None, "confidence"}
+            None gives a Series; otherwise a frame with R's columns fit, lwr, upr. Limits on the scale of
+            the response are those of the linear predictor, transformed.
+        level : float
+            Coverage of the interval.
+        """
+        if not one_of(type, ("link", "response")):
+            raise ArgumentError(f"type must be 'link' or 'response', not {shown(type)}.")
+        if interval is not None and not one_of(interval, ("none", "confidence")):
+            raise ArgumentError(
+                f"interval must be None or 'confidence', not {shown(interval)}: intervals for single "
+                "responses are offered for linear models only."
+            )
+        fit, variance, index = self._predictor(newdata)
+        scale = self.family.mean if type == "response" else np.asarray
+        if interval in (None, "none"):
+            return pd.Series(scale(fit), index=index, name="fit")
+        half = quantile(level) * np.sqrt(variance)
+        limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
+        return pd.DataFrame(limits, index=index)
+
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Exponentiated coefficients with intervals: odds ratios (logit), rate or mean ratios (log).
+
+        The column is named after what it holds; `ratio_table` is the same for a report.
+        """
+        name = self._ratio_name()
+        c = self.coefficients
+        low, high = c.interval(level)
+        names = limit_names(level)
+        with np.errstate(over="ignore"):
+            columns = {name: np.exp(c.coef), names[0]: np.exp(low), names[1]: np.exp(high)}
+        return pd.DataFrame(columns | {"p_value": c.p_value}, index=list(c.terms))
+
+    def ratio_table(self, level: float = 0.95) -> Page:
+        """`odds_ratios` as a page: text, HTML, ``.to_markdown()``, ``.to_latex()``, ``.to_csv()``."""
+        frame = self.odds_ratios(level)
+        columns = [frame[name].to_list() for name in frame]
+        title = self._ratio_name().replace("_", " ").capitalize()
+        ratio, low, high, p_value = columns
+        notes = [privacy_line(self.privacy), f"Unit of privacy: {self.privacy.unit}"]
+        return ratio_page(
+            title, list(frame.index), ratio, low, high, limit_names(level), p_value, notes
+        )
+
+    def _ratio_name(self) -> str:
+        link, name = self.family.link, self.family.name.removeprefix("quasi")
+        if link not in ("log", "logit"):
+            raise ArgumentError(
+                "odds_ratios() is for the logit and log links, whose coefficients are logarithms of "
+                f"odds and rate ratios; this fit has the {link} link."
+                + (" Here exp(coef()) are hazard ratios." if link == "cloglog" else "")
+            )
+        return _RATIOS.get((name, link), "rate_ratio")

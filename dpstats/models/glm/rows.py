@@ -1,0 +1,236 @@
+"""Rows of a generalised linear model: whitened, and seen through a family at an anchor.
+
+A row (x, y, offset, w) passes through the following maps, each of which depends on that row and on
+public or released numbers only, so that replacing a row changes one term of every sum:
+
+1. whitening: z = W'x with a public matrix W, and eta0 = offset + x'b with public coefficients b
+   (`grid.exact_product`, in full precision before anything is rounded). With a truncation radius, as
+   in the papers, z <- min(1, R/|z|) z;
+2. at an anchor t: eta = eta0 + z't; the family gives the derivative r of the log-likelihood by eta (at
+   unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
+   r and h, its root e;
+3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h;
+   Bounds lie between 2^-200 and 2^200 (`session.sane`), so that steps and products of them are normal
+   floats;
+4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
+   half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too.
+
+A row that is not finite after step 1, or whose response the family does not know (a negative count),
+is replaced by zeros. What a family returns is trusted to depend on the row alone and on nothing else:
+whatever is not finite in it becomes zero, and no bound above relies on it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.mechanism.passes import (
+    CHUNK_ROWS,
+    Block,
+    Floats,
+    Integers,
+    RowSource,
+    Slabs,
+    one_pass,
+)
+
+# shorter rows would lose digits when their length is squared; in whitened units they are nothing
+_SHORTEST = 1e-100
+
+
+class Family(Protocol):
+    """What a family and its link say of rows, entry by entry."""
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Score r = dl/deta, expected curvature h >= 0 and Pearson residual e at unit dispersion."""
+
+    def possible(self, y: Floats) -> NDArray[np.bool_]:
+        """Which responses the family knows."""
+
+
+@dataclass
+class _Slab:
+    """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty."""
+
+    z: Floats
+    norm: Floats
+    eta: Floats
+    y: Floats
+    weight: Floats | None
+
+    def __repr__(self) -> str:
+        return "<slab of private rows>"
+
+
+@dataclass(frozen=True)
+class FamilySums:
+    """Exact totals of one pass (see `FamilyRows.sums`)."""
+
+    information: Integers
+    score: Integers
+    pearson: Integers
+    cut: Integers
+    empty: Integers
+
+    def __repr__(self) -> str:
+        return "<private totals>"
+
+
+class FamilyRows(Slabs[_Slab]):
+    """Rows of a generalised linear model; see the module's docstring and `Slabs`.
+
+    Parameters
+    ----------
+    family : Family
+    truncation : float or None
+        Radius R of step 1, a public number.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        family: Family,
+        whitening: Floats,
+        shift: Floats,
+        truncation: float | None = None,
+    ) -> None:
+        super().__init__(source, whitening, shift)
+        self._family = family
+        self._truncation = truncation
+
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
+        offset = np.zeros(len(block.y)) if block.offset is None else block.offset
+        columns = (block.y, offset)
+        return block.x, columns if block.weight is None else (*columns, block.weight)
+
+    def _slab(
+        self,
+        z: Floats,
+        exponent: NDArray[np.int32],
+        norm: Floats,
+        fitted: Floats,
+        columns: tuple[Floats, ...],
+    ) -> _Slab:
+        y, offset = columns[:2]
+        weight = columns[2] if len(columns) > 2 else None
+        long = np.flatnonzero(exponent)
+        if long.size:
+            z[:, long] = np.ldexp(z[:, long], exponent[long])
+            norm = np.ldexp(norm, exponent)
+        if self._truncation is not None:
+            kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))
+            z *= kept
+            norm = norm * kept
+        eta = fitted + offset
+        alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
+        alive &= norm > _SHORTEST
+        if weight is not None:
+            alive &= np.isfinite(weight) & (weight > 0)
+        dead = ~alive
+        if dead.any():
+            z[:, dead] = 0.0
+            norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
+            weight = None if weight is None else np.where(alive, weight, 0.0)
+        return _Slab(z, norm, eta, y, weight)
+
+    def _working(self, slab: _Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
+        """r, h and e of step 2, all finite, h >= 0; eta is added up in one fixed order."""
+        eta = slab.eta.copy()
+        for coordinate, t in zip(slab.z, anchor, strict=True):
+            eta += coordinate * t
+        found = self._family.working(eta, slab.y)
+        r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)
+        h = np.maximum(h, 0.0)
+        if slab.weight is not None:
+            r, h, e = r * slab.weight, h * slab.weight, e * np.sqrt(slab.weight)
+        return r, h, e
+
+    @one_pass
+    def length_counts(
+        self, anchor: Floats, windows: tuple[tuple[int, int], tuple[int, int]]
+    ) -> tuple[Integers, Integers]:
+        """Histograms of |q| and of |s| before any cut: replacing a row moves one count in each.
+
+        Parameters
+        ----------
+        windows : pair of (lowest, octaves)
+            For `octave_bins`, of |q| and of |s|.
+        """
+
+        def lengths(slab: _Slab) -> tuple[Floats, Floats]:
+            r, h, _ = self._working(slab, anchor)
+            return slab.norm * np.sqrt(h), slab.norm * np.abs(r)
+
+        first, second = self._histograms(lengths, *windows)
+        return first, second
+
+    @one_pass
+    def response_counts(self, lowest: int, octaves: int) -> Integers:
+        """Histogram of |y|: replacing a row moves one count."""
+
+        return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
+
+    @one_pass
+    def moments(self, radius: float) -> Integers:
+        """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
+
+        def work(slab: _Slab) -> tuple[Floats]:
+            whole, _ = self._rounded(slab, np.ones(len(slab.y)), radius, self.grid.steps)
+            return (whole @ whole.T,)
+
+        return self._sums(work, (self.d, self.d))[0]
+
+    @one_pass
+    def sums(self, anchor: Floats, radius: float, clip: float, pearson_clip: float) -> FamilySums:
+        """Totals of q q', of s, of squared Pearson residuals, of cut and of empty rows.
+
+        q is cut to ``radius``, s to ``clip``, e to ``pearson_clip``; e^2 is rounded to
+        pearson_clip^2/steps^2. A row counts as cut when its score or its information row was, as
+        empty when z = 0.
+
+        Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for the matrix
+        (`Session._moments`), 2 fine steps for the score (two vectors of length at most ``fine``),
+        steps^2 for the squares (each lies in [0, steps^2]); 1 for each count.
+        """
+        steps = self.grid.steps
+
+        def work(slab: _Slab) -> tuple[Floats, ...]:
+            r, h, e = self._working(slab, anchor)
+            q, long = self._rounded(slab, np.sqrt(h), radius, steps)
+            matrix = q @ q.T
+            s, far = self._rounded(slab, r, clip, self.grid.fine)
+            empty = slab.norm == 0
+            share = np.minimum(np.abs(e) / pearson_clip, 1.0)
+            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
+            return (
+                matrix,
+                s.sum(axis=1),
+                np.array([squares.sum()]),
+                np.array([float(np.count_nonzero((long | far) & ~empty))]),
+                np.array([float(np.count_nonzero(empty))]),
+            )
+
+        return FamilySums(*self._sums(work, (self.d, self.d), (self.d,), (1,), (1,), (1,)))
+
+    def _rounded(
+        self, slab: _Slab, factor: Floats, bound: float, steps: int
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """z times ``factor``, cut to the length ``bound``, in whole steps; and which rows were cut."""
+        step = bound / steps
+        inner = (steps - (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
+        with_step = factor / step
+        over = slab.norm * np.abs(with_step) > inner
+        # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
+        scale = np.where(over, np.sign(factor) * (inner / slab.norm), with_step)
+        scale = np.where(slab.norm > 0, scale, 0.0)
+        whole = np.empty_like(slab.z)
+        for a in range(0, len(scale), CHUNK_ROWS):  # temporaries stay in the processor's cache
+            part = slice(a, a + CHUNK_ROWS)
+            np.multiply(slab.z[:, part], scale[part], out=whole[:, part])
+            np.rint(whole[:, part], out=whole[:, part])
+        return whole, over

@@ -1,0 +1,1 @@
+"""Linear models: `dp_lm`."""

@@ -1,0 +1,353 @@
+"""Error bounds for private linear models.
+
+Sources: "ridge paper" is Cao, Bi, Zhang, *Differentially Private Truncation of Unbounded Data Via
+Public Second Moments* (Statistica Sinica); "OLS paper" is its sibling under zCDP. Their bounds hold
+up to unstated constants and contain unknown norms of the private sample: here the constants are set
+to 1, released values stand for the norms, and the result is labelled a rate. The privacy parameter of
+the rates is that of each of the two mechanisms, total/sqrt(2) in mu and total/2 in rho.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.report.bound import Bound, Premise
+from dpstats.score_rounds.bounds import (
+    SUB_GAUSSIAN,
+    CallFacts,
+    Floats,
+    enough_public,
+    noise_below_half,
+    spectral,
+    whitening_range,
+)
+
+
+@dataclass(frozen=True)
+class LinearFacts(CallFacts):
+    """What the theorems ask for; everything public or released.
+
+    Attributes
+    ----------
+    n, d, m, mu, eta, ridge
+        As in `CallFacts`.
+    public : (d, d) array
+        Public second moment S.
+    released : (d, d) array
+        Released second moment of the private design.
+    coef : (d,) array
+        Released coefficients.
+    """
+
+    public: Floats
+    released: Floats
+    coef: Floats
+
+    @property
+    def rate(self) -> float:
+        """sqrt(d^3 log(2d/eta)) / (mu n), mu of one mechanism."""
+        return self.rate_of(1)
+
+    @property
+    def rate_zcdp(self) -> float:
+        """d^(3/2) log(1/eta) / (sqrt(rho) n), rho of one mechanism."""
+        each = self.mu**2 / 4
+        return float(self.d**1.5 * math.log(1 / self.eta) / (math.sqrt(each) * self.n))
+
+
+def whitened_second_moment(facts: CallFacts) -> tuple[Bound, ...]:
+    """Theorem 3 of the ridge paper, Theorem 1 of the OLS paper: L I <= S^-1/2 Sigma S^-1/2 <= U I."""
+    out = []
+    for source, log_term in (
+        ("ridge paper, Theorem 3", math.log(1 / facts.eta)),
+        ("OLS paper, Theorem 1", 2 * math.log(1 / facts.eta)),
+    ):
+        limits = whitening_range(facts, log_term)
+        if limits is None:
+            continue
+        out.append(
+            Bound(
+                f"condition number of the whitened second moment (U/L, L = {limits[0]:.3g})",
+                "spectral",
+                limits[1] / limits[0],
+                1 - 2 * facts.eta,
+                source,
+                "rate",
+                (enough_public(facts, log_term), SUB_GAUSSIAN),
+            )
+        )
+    return tuple(out)
+
+
+def truncation_radius(facts: CallFacts) -> Bound:
+    """Corollary 1 (ridge), Corollary 2 (OLS): no whitened row is longer than sqrt(d(1+log(2n/eta)))."""
+    return Bound(
+        "length of the longest whitened row",
+        "l2",
+        math.sqrt(facts.d * facts.log_factor),
+        1 - 3 * facts.eta,
+        "ridge paper, Corollary 1",
+        "rate",
+        (SUB_GAUSSIAN,),
+    )
+
+
+def moment_noise(facts: LinearFacts) -> tuple[Bound, Bound]:
+    """Theorem 4 (ridge paper) and Theorem 2 (OLS paper): spectral norm of the papers' noise matrix.
+
+    (3.1) of the ridge paper has L under the root, as have the conditions of its Theorems 5 and 8; the
+    noise, whose sd is proportional to d L, and equation (3.2) of the same paper put it outside.
+    """
+    ridge = facts.rate * facts.log_factor
+    ols = facts.rate_zcdp * facts.log_factor
+    text = "noise on the whitened second moment (method='pmt')"
+    return (
+        Bound(text, "spectral", ridge, 1 - facts.eta, "ridge paper, Theorem 4", "rate"),
+        Bound(text, "spectral", ols, 1 - facts.eta, "OLS paper, Theorem 2", "rate"),
+    )
+
+
+def _stability(facts: LinearFacts) -> tuple[Premise, float]:
+    """The papers' condition for inverting the noisy moment, and L (1 - ...)^4-denominator."""
+    limits = whitening_range(facts, math.log(1 / facts.eta))
+    lower = 1.0 if limits is None else limits[0]
+    size = spectral(facts.public)
+    gap = lower * facts.sample_factor**2 + facts.ridge / size
+    floor = lower**2 * facts.sample_factor**4 + (facts.ridge / size) ** 2
+    return noise_below_half(facts.rate * facts.log_factor, gap), floor
+
+
+def inverse_moment(facts: LinearFacts) -> Bound:
+    """Theorem 5 (ridge paper): error of the inverse second moment, in the user's coordinates."""
+    premise, floor = _stability(facts)
+    inverse = spectral(np.linalg.inv(facts.public))
+    value = facts.rate * facts.log_factor * inverse / floor if floor > 0 else math.inf
+    return Bound(
+        "error of the inverse second moment (method='pmt')",
+        "spectral",
+        value,
+        1 - facts.eta,
+        "ridge paper, Theorem 5",
+        "rate",
+        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
+    )
+
+
+def inverse_moment_private_only(facts: LinearFacts) -> Bound:
+    """Theorem 6 (ridge paper): the same without public data, for comparison."""
+    values = np.linalg.eigvalsh(facts.released)
+    smallest, mean = float(values[0]), float(values.mean())
+    each = mean + math.log(facts.n / facts.eta)
+    gap = smallest * facts.sample_factor**2 + facts.ridge
+    floor = smallest**2 * facts.sample_factor**4 + facts.ridge**2
+    value = facts.rate * each / floor if smallest > 0 and floor > 0 else math.inf
+    return Bound(
+        "the same from private data alone",
+        "spectral",
+        value,
+        1 - facts.eta,
+        "ridge paper, Theorem 6",
+        "rate",
+        (noise_below_half(facts.rate * each, gap),),
+    )
+
+
+def equivalence(facts: LinearFacts) -> Bound:
+    """Theorem 7 (ridge paper): without noise and truncation the fit is the (ridge) fit itself."""
+    return Bound(
+        "distance to the ridge fit without noise and truncation",
+        "l2",
+        0.0,
+        1 - facts.eta,
+        "ridge paper, Theorem 7",
+        "identity",
+        (Premise("no row truncated", None),),
+    )
+
+
+def estimator_error(facts: LinearFacts) -> Bound:
+    """Theorem 8 (ridge paper): |b_DP - b_hat| for Algorithm 2."""
+    premise, floor = _stability(facts)
+    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
+    size *= float(np.linalg.norm(facts.coef))
+    value = facts.rate * facts.log_factor * size / floor if floor > 0 else math.inf
+    return Bound(
+        "distance to the non-private fit (method='pmt')",
+        "l2",
+        value,
+        1 - facts.eta,
+        "ridge paper, Theorem 8",
+        "rate",
+        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
+    )
+
+
+def estimator_error_zcdp(facts: LinearFacts) -> Bound:
+    """Theorem 3 (OLS paper): |b_DP - b_hat| for Algorithm 3."""
+    log_term = 2 * math.log(1 / facts.eta)
+    limits = whitening_range(facts, log_term)
+    lower = 1.0 if limits is None else limits[0]
+    shrink = max(1 - math.sqrt((facts.d + math.log(1 / facts.eta)) / facts.n), 0.0)
+    noise = facts.rate_zcdp * facts.log_factor
+    gap = lower * facts.sample_factor**2
+    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
+    size *= float(np.linalg.norm(facts.coef))
+    floor = lower**2 * shrink**4
+    return Bound(
+        "distance to the non-private fit (method='pmt', ridge=0)",
+        "l2",
+        noise * size / floor if floor > 0 else math.inf,
+        1 - facts.eta,
+        "OLS paper, Theorem 3",
+        "rate",
+        (
+            enough_public(facts, log_term),
+            noise_below_half(noise, gap),
+            SUB_GAUSSIAN,
+        ),
+    )
+
+
+def estimator_error_private_only(facts: LinearFacts) -> Bound:
+    """Theorem 4 (OLS paper): the same from private data alone (DP-OLSE), for comparison."""
+    values = np.linalg.eigvalsh(facts.released)
+    smallest = float(values[0])
+    log_n = math.log(2 * facts.n / facts.eta)
+    if smallest <= 0:
+        value = math.inf
+    else:
+        kappa, average = float(values[-1]) / smallest, float(values.mean()) / smallest
+        value = facts.rate_zcdp * float(np.linalg.norm(facts.coef)) * kappa
+        value *= log_n / smallest + average
+    return Bound(
+        "the same from private data alone",
+        "l2",
+        value,
+        1 - facts.eta,
+        "OLS paper, Theorem 4",
+        "rate",
+        (noise_below_half(facts.rate_zcdp * (float(values.mean()) + log_n), smallest),),
+    )
+
+
+@dataclass(frozen=True)
+class ReleasedSystem:
+    """The noisy linear system that was solved, in whitened coordinates.
+
+    (U + P) move = s + g - P anchor, where U stands for the noiseless moment A = ``released`` - G.
+
+    Attributes
+    ----------
+    released, used : (d, d) arrays
+        The moment as released and as used.
+    moments_sd : float
+        Noise sd on the diagonal of G.
+    isometric : bool
+        Off-diagonal noise sd/sqrt(2) (True) or sd (False, the papers').
+    penalty : (d, d) array
+    move : (d,) array
+        What the solution moved from its anchor(s).
+    noise_sd : float
+        Noise sd per coordinate of g.
+    back : (d, d) array
+        S^(-1/2): whitened coefficients to the user's.
+    """
+
+    released: Floats
+    used: Floats
+    moments_sd: float
+    isometric: bool
+    penalty: Floats
+    move: Floats
+    noise_sd: float
+    back: Floats
+
+
+NOISELESS_FIT = "distance to the noiseless fit of the same truncated rows"
+
+
+def distance_to_noiseless_fit(
+    system: ReleasedSystem, eta: float, statement: str = NOISELESS_FIT
+) -> Bound:
+    """Exact a-posteriori bound on the distance to the fit that the same cut rows give without noise.
+
+    With H = A + P and any solution of (U + P) move = s + g - P anchor, subtracting H move0 = s - P
+    anchor gives move - move0 = H^-1 (g - (U - A) move), and U - A = (U - M) + G for the released M =
+    A + G. Hence, with probability at least 1 - eta over the noise alone,
+
+        |move - move0| <= (g_eta + |(U - M) move| + G_eta |move|) / (lambda_min(M + P) - G_eta),
+
+    whenever the denominator is positive: no hidden constant, every term released or known. g_eta =
+    sd sqrt(d + 2 sqrt(d log(2/eta)) + 2 log(2/eta)) (Laurent, Massart) and G_eta = sd_G (sqrt(2d) +
+    sqrt(2 log(4/eta))) for svec noise: the largest eigenvalues of G and of -G each have a mean of at
+    most sd_G sqrt(2d) (Gordon) and are 1-Lipschitz in the svec coordinates, eta/4 for each. With sd_G
+    in every entry the matrix is sqrt(2) times svec noise less a diagonal of variance sd_G^2, hence at
+    most sqrt(2) larger in both terms. In the user's coordinates the bound is multiplied by |S^-1/2|.
+    ``statement`` says what the noiseless solution is to the caller.
+    """
+    d = len(system.move)
+    t = math.log(2 / eta)
+    vector = system.noise_sd * math.sqrt(d + 2 * math.sqrt(d * t) + 2 * t)
+    spread = system.moments_sd * (1.0 if system.isometric else math.sqrt(2))
+    matrix = spread * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
+    smallest = float(np.linalg.eigvalsh(system.released + system.penalty)[0])
+    shrunk = float(np.linalg.norm((system.used - system.released) @ system.move))
+    top = vector + shrunk + matrix * float(np.linalg.norm(system.move))
+    room = smallest - matrix
+    value = top / room * spectral(system.back) if room > 0 else math.inf
+    return Bound(
+        statement,
+        "l2",
+        value,
+        1 - eta,
+        "exact, a posteriori",
+        "bound",
+        (Premise("noise below the smallest released eigenvalue", room > 0),),
+    )
+
+
+def simulated_distance(
+    system: ReleasedSystem, eta: float, draws: int = 2000, statement: str = NOISELESS_FIT
+) -> Bound:
+    """The (1 - eta) quantile of the same distance under the known noise law, by simulation.
+
+    Post-processing with a fixed public seed; H is taken at the matrix that was used.
+    """
+    rng = np.random.default_rng(20240501)
+    d = len(system.move)
+    inverse = np.linalg.inv(system.used + system.penalty)
+    off = system.moments_sd / (math.sqrt(2) if system.isometric else 1.0)
+    upper = np.triu(rng.normal(size=(draws, d, d)), 1) * off
+    noise = upper + upper.transpose(0, 2, 1)
+    noise[:, np.arange(d), np.arange(d)] = rng.normal(size=(draws, d)) * system.moments_sd
+    score = rng.normal(size=(draws, d)) * system.noise_sd
+    error = (score - noise @ system.move) @ inverse @ system.back.T
+    value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
+    return Bound(
+        statement,
+        "l2",
+        value,
+        1 - eta,
+        "noise law through the released moments",
+        "simulated",
+    )
+
+
+def linear_bounds(facts: LinearFacts, system: ReleasedSystem) -> tuple[Bound, ...]:
+    """Everything that can be said about a private linear fit, the sharpest statements first."""
+    return (
+        distance_to_noiseless_fit(system, facts.eta),
+        simulated_distance(system, facts.eta),
+        estimator_error(facts),
+        estimator_error_zcdp(facts),
+        estimator_error_private_only(facts),
+        equivalence(facts),
+        inverse_moment(facts),
+        inverse_moment_private_only(facts),
+        *moment_noise(facts),
+        *whitened_second_moment(facts),
+        truncation_radius(facts),
+    )

@@ -1,0 +1,250 @@
+"""Private linear models: formula and data in, estimates with honest errors out.
+
+The way of a call, top to bottom: `dp_lm` turns privacy, public data and formula into public numbers
+(`dpstats.frame`), charges the budget, lets one of three methods spend the total on the private rows
+(`linear_fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
+row again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from dpstats.accounting.privacy import resolve_privacy
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import (
+    call_text,
+    check_limits,
+    check_numbers,
+    check_size,
+    choose_method,
+    declared,
+    delta_note,
+    private_rows,
+    resolve_public,
+    same_table,
+    spent_note,
+)
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.linear.fit import Extent, LinearFit, LinearTask, fit_rows, require_response
+from dpstats.models.linear.page import METHODS
+from dpstats.models.linear.releases import LinearSession
+from dpstats.models.linear.result import LinearModel
+from dpstats.score_rounds.result import least_squares_of, model_items
+
+
+def dp_lm(
+    formula: str,
+    data: Any,
+    public: Any = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | None = None,
+    ridge: float = 0.0,
+    eta: float = 0.05,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> LinearModel:
+    """Fit a linear model under differential privacy.
+
+    Parameters
+    ----------
+    formula : str
+        A model formula as in R: ``"y ~ x1 + C(g) + poly(x2, 2)"``, ``"log(y) ~ ."``. Operators + - : *
+        / ^ and parentheses; functions log, log2, log10, exp, sqrt, I, C (with contrasts), center,
+        scale, poly, bs, cr, cc and offset, computed row by row. What they learn (levels, means, knots)
+        they learn from the public rows; ``.`` is every other public column.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into
+        memory, as a RecordBatchReader is); the path of a Parquet file or folder (folders such
+        as ``year=2020`` are columns), a pattern such as ``"rows/*.parquet"``, or a list of
+        paths; a list of tables; a function that returns tables block by block, the same rows at
+        every call (``lambda: pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask
+        DataFrame, which is read by its own workers. Only tables need fit in memory; the result
+        is the same to the bit. How rows fall into files, blocks and partitions, and whether
+        these can be read, counts as public. Rows that are missing, not finite, or carry a level
+        that the public data do not know count as zero; nothing is ever said about an individual
+        row. Column names and kinds are public: fix them without looking at values
+        (``read_csv(..., dtype=...)``).
+    public : table or PublicMoments, optional
+        Public rows of the same columns, or what `public_moments` says of them, or a declared
+        matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
+        and gives the first anchor. Twice as many rows as columns are enough where the budget is ample,
+        ten times as many where it is not; a shifted sample costs accuracy, never privacy.
+    mu, rho, epsilon, delta : float
+        The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
+        mu = 1 is about epsilon = 4.4 at delta = 1e-5.
+    method : {"anchored", "pmt", "ssp"}, optional
+        "anchored" (default with public data): score rounds from a public anchor. "pmt": the papers'
+        Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter. "ssp" (default
+        without public data): noisy sufficient statistics within declared ``limits``.
+    ridge : float
+        Penalty (ridge/2)|b|^2, the intercept included, on the mean squared loss (1/2n)|y - Xb|^2.
+    eta : float
+        Failure probability of the bounds.
+    weights, offset : str, optional
+        Names of columns. Weights need a public bound: the largest public weight, or
+        ``limits={"(weights)": (0, bound)}``. An offset may also stand in the formula.
+    limits : mapping, optional
+        For "ssp": ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, one entry per column; and
+        optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a
+        category, and ``"(weights)"``.
+    budget : Budget, optional
+        What the call is charged to, before it reads a row; or open one, ``with budget:``. How much
+        of it the call may spend is said by mu, rho or epsilon.
+    rows_per_person : int
+        The total protects a person with up to so many rows, by noise for as many replaced rows.
+    person : str, optional
+        A column of ``data`` that names the person of a row (text or whole numbers). It sees to
+        ``rows_per_person``: the first so many rows of each person count (one, unless more are said),
+        later ones, and rows without a name, do not.
+    executor : concurrent.futures.Executor, optional
+        What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
+        ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
+        The result is the same to the bit.
+    progress : bool, optional
+        A bar of the passes over the rows. Default: in interactive sessions, for passes of more than
+        two seconds.
+    seed : int, optional
+        Reproducible noise for teaching and tests; the result says that it is not for release.
+
+    Returns
+    -------
+    LinearModel
+        Standard errors cover sampling, under errors of constant variance, and the privacy noise. They
+        do not cover the bias that truncation leaves when errors are skewed; the summary says when
+        a long tail was seen.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one. `BudgetExceeded` where a budget has
+        less left than the call asks for.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> list(fit.coef().index)
+    ['Intercept', 'age', 'religious']
+    >>> fit.privacy.mu
+    1.0
+    """
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
+    check_numbers(ridge, eta, seed)
+    method = choose_method("dp_lm", METHODS, method, public, limits)
+    moments, extent = None, None
+    if method == "ssp":
+        design, extent = _extent(formula, limits, weights, offset)
+    else:
+        moments = linear_moments(formula, public, weights, offset, limits)
+        if method == "pmt":
+            require_response(moments)
+        design = moments.design
+    check_response(design)
+    check_limits(design, method == "ssp", limits)
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options: dict[str, Any] = given | {"method": method, "ridge": ridge or None}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
+    call = call_text("dp_lm", formula, options, unit)
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(design, data, "dp_lm", unit, executor, progress)
+        check_size(rows.n, rows.d)
+    task = LinearTask(method, design, moments, extent, ridge, eta)
+    fit, session = fit_rows(task, rows, total, make_noise(seed))
+    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
+    return charge.released(linear_model(call, task, fit, session, said, unit, delta))
+
+
+def linear_model(
+    call: str,
+    task: LinearTask,
+    fit: LinearFit,
+    session: LinearSession,
+    said: tuple[str, ...],
+    unit: Unit,
+    delta: float | None,
+) -> LinearModel:
+    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
+    return LinearModel(
+        call=call,
+        method=task.method,
+        eta=task.eta,
+        sigma_source=fit.sigma_source,
+        notes=fit.notes + said,
+        qualified=said,
+        **model_items(
+            fit,
+            task.design,
+            task.moments,
+            session.n,
+            session,
+            unit,
+            delta,
+            least_squares_of(task.moments),
+        ),
+    )
+
+
+def linear_moments(
+    formula: str,
+    public: Any,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+) -> PublicMoments:
+    """Public moments that can carry a linear fit."""
+    moments = resolve_public(formula, public, weights, offset, limits)
+    moments.require_full_rank()
+    if moments.yy is not None and not moments.yy > 1e-280:
+        raise PublicDataError(
+            "the public response is zero in every row, or too small to square: rescale it, or give "
+            "public_moments of the design alone ('~ x1 + x2')."
+        )
+    return moments
+
+
+def check_response(design: Design) -> None:
+    if design.response is None:
+        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+    if design.response_kind == "category":
+        raise ArgumentError(
+            f"the response `{design.response}` is categorical; a linear model needs a number. For a "
+            "yes/no response use dp_glm(..., family='binomial'), for classes eptr_bayes."
+        )
+    if not design.terms:
+        raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a mean.")
+
+
+def _extent(
+    formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
+) -> tuple[Design, Extent]:
+    design, columns, response, norm = declared(formula, limits, weights, offset)
+    heaviest = math.sqrt(design.weight_bound or 1.0)  # rows are multiplied by the root of weights
+    columns, response = heaviest * columns, heaviest * response
+    if norm is None:
+        return design, Extent(columns, math.sqrt(len(columns)), response)
+    return design, Extent(np.full(len(columns), heaviest * float(norm)), 1.0, response)

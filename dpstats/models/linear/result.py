@@ -1,0 +1,136 @@
+"""A fitted private linear model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.models.linear.bounds import (
+    LinearFacts,
+    distance_to_noiseless_fit,
+    linear_bounds,
+    simulated_distance,
+)
+from dpstats.models.linear.page import LinearPage, summary_page
+from dpstats.report.bound import Bound
+from dpstats.report.format import format_c
+from dpstats.report.result import quantile
+from dpstats.report.table import Page
+from dpstats.score_rounds.estimate import r_squared
+from dpstats.score_rounds.result import Model
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LinearModel(Model):
+    """A private linear model; what every method returns is released or computed from releases.
+
+    Attributes
+    ----------
+    privacy : PrivacyStatement
+        ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.delta(epsilon)``, ``.unit``, ``.mechanisms``.
+    formula : str
+    sigma : float
+    nobs : int
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.confint(0.9).columns.tolist()
+    ['5%', '95%']
+    >>> fit.update("~ . - age").coef().index.tolist()
+    ['Intercept', 'religious']
+    """
+
+    sigma_source: str
+
+    def _page(self, with_bounds: bool) -> LinearPage:
+        dispersion = self.estimate.dispersion
+        return LinearPage(
+            **self._page_items(with_bounds),
+            sigma=None if dispersion is None else math.sqrt(dispersion),
+            sigma_source=self.sigma_source,
+            r_squared=self._r_squared(),
+        )
+
+    def summary(self) -> Page:
+        """R's summary.lm, with the privacy spent, error bounds and diagnostics."""
+        return summary_page(self._page(with_bounds=True))
+
+    @property
+    def sigma(self) -> float:
+        """Residual standard error."""
+        return math.nan if self.estimate.dispersion is None else math.sqrt(self.estimate.dispersion)
+
+    def _r_squared(self) -> tuple[float, float] | None:
+        return r_squared(self.estimate, self.design.constant)
+
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        facts: dict[str, str | float] = {}
+        if not math.isnan(self.sigma):
+            facts["Residual std. error"] = self.sigma
+        if (found := self._r_squared()) is not None:
+            facts["R-squared"] = format_c(found[0], 3)
+        return facts
+
+    def _bounds(self) -> tuple[Bound, ...]:
+        if self.system is None:
+            return ()
+        if self.public is None:
+            return (
+                distance_to_noiseless_fit(self.system, self.eta),
+                simulated_distance(self.system, self.eta),
+            )
+        facts = LinearFacts(
+            n=self.estimate.n,
+            d=len(self.coefficients.coef),
+            m=self.m,
+            mu=self.privacy.mu,
+            eta=self.eta,
+            ridge=self.estimate.ridge,
+            public=self.public,
+            released=self.estimate.moments,
+            coef=self.coefficients.coef,
+        )
+        return linear_bounds(facts, self.system)
+
+    def glance(self) -> pd.DataFrame:
+        """One row: R^2, sigma, n, m, privacy in its units, method."""
+        plain, adjusted = self._r_squared() or (math.nan, math.nan)
+        first = {"r_squared": [plain], "adj_r_squared": [adjusted], "sigma": [self.sigma]}
+        return pd.DataFrame(first | self._glance_items())
+
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    def predict(
+        self, newdata: Any = None, interval: str | None = None, level: float = 0.95
+    ) -> pd.Series | pd.DataFrame:
+        """Predictions for rows that you may show; free of privacy cost.
+
+        Parameters
+        ----------
+        newdata : table
+            Rows with the formula's columns. A row that cannot be encoded gets NaN.
+        interval : {None, "confidence", "prediction"}
+            None gives a Series; otherwise a frame with R's columns fit, lwr, upr.
+        level : float
+            Coverage of the interval.
+        """
+        if interval is not None and not one_of(interval, ("none", "confidence", "prediction")):
+            raise ArgumentError(
+                f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
+            )
+        fit, variance, index = self._predictor(newdata)
+        if interval in (None, "none"):
+            return pd.Series(fit, index=index, name="fit")
+        if interval == "prediction":
+            variance = variance + self.sigma**2
+        half = quantile(level) * np.sqrt(variance)
+        return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)

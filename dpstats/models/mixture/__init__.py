@@ -1,0 +1,1 @@
+"""Gaussian mixtures: `dp_mixture`."""

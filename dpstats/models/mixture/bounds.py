@@ -1,0 +1,235 @@
+"""Error bounds for private Gaussian mixtures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+from dpstats.models.gaussian.bounds import (
+    DISTANCE,
+    DISTANCE_SOURCE,
+    ROWS_GAUSSIAN,
+    ReleasedMoments,
+    distance_bound,
+    one_law,
+    rate,
+    resolved,
+)
+from dpstats.report.bound import Bound, Premise
+
+_LITTLE = 1e-3  # overlap that moves nothing by much
+
+
+@dataclass(frozen=True)
+class MixtureFacts:
+    """What bounds for a mixture ask for.
+
+    Attributes
+    ----------
+    n, d, m, k : int
+        Private rows, columns, public rows, components.
+    eta : float
+    rho : float or None
+        Total under zCDP.
+    epsilon, delta : float or None
+        Total under (epsilon, delta); pure differential privacy has no delta.
+    public_clusters : bool
+        Whether public rows alone say which component a row belongs to.
+    least_weight : float
+        Smallest weight, as stated or assumed by the call.
+    components : tuple of ReleasedMoments
+    counts, counts_sd : tuple of float
+        Released numbers of rows of the components, and their noise.
+    weights : tuple of float
+        As reported, normalised or not.
+    fewest_public : int
+        Public rows of the component with the fewest.
+    separation : float or None
+        Smallest distance of two means over the larger of their largest standard deviations.
+    overlap : float or None
+        Largest share of a component on another's side, from the released parameters.
+    """
+
+    n: int
+    d: int
+    m: int
+    k: int
+    eta: float
+    rho: float | None
+    epsilon: float | None
+    delta: float | None
+    public_clusters: bool
+    least_weight: float
+    components: tuple[ReleasedMoments, ...]
+    counts: tuple[float, ...]
+    counts_sd: tuple[float, ...]
+    weights: tuple[float, ...]
+    fewest_public: int
+    separation: float | None = None
+    overlap: float | None = None
+
+    @property
+    def pure(self) -> bool:
+        return self.epsilon is not None and self.delta is None
+
+
+def clean_separation(facts: MixtureFacts) -> float:
+    """Standard deviations between means at which no row of n is put into a wrong component.
+
+    2 (sqrt(2 ln(4nk/eta)) + 2e), e the error of the public centres in the r = min(k, d) dimensions of
+    their span: a mean is at least Delta/2 - 2e from the plane between two of them. Fails with eta/2.
+    """
+    public = max(facts.fewest_public, 1)
+    dimensions = min(facts.k, facts.d)
+    away = math.sqrt(2 * math.log(4 * facts.k / facts.eta) / public)
+    centres = math.sqrt(dimensions / public) + away
+    return 2 * (math.sqrt(2 * math.log(4 * facts.n * facts.k / facts.eta)) + 2 * centres)
+
+
+def _clean(facts: MixtureFacts) -> Premise:
+    """Sure from some distance on; below it, the overlap of what was released says how likely it is."""
+    needed = clean_separation(facts)
+    met = None if facts.separation is None else facts.separation >= needed
+    if met is False and facts.overlap is not None and facts.overlap < _LITTLE:
+        met = None
+    return Premise(f"hardly a row in another component's cell (sure {needed:.0f} sd apart)", met)
+
+
+def _weight_errors(facts: MixtureFacts, eta: float) -> list[float]:
+    """Bounds for all weights together, from intervals that hold for each with 1 - eta/k."""
+    each = eta / (2 * facts.k)
+    errors = []
+    for weight, count, sd in zip(facts.weights, facts.counts, facts.counts_sd, strict=True):
+        if facts.pure:  # one half for the noise, no heavier than Laplace's
+            away = sd * math.log(1 / each) / math.sqrt(2)
+            least = _least_weight(count - away, 0.0, facts.n, each / 2)
+            most = 1 - _least_weight(facts.n - count - away, 0.0, facts.n, each / 2)
+        else:
+            least = _least_weight(count, sd, facts.n, each)
+            most = 1 - _least_weight(facts.n - count, sd, facts.n, each)
+        errors.append(float(max(most - weight, weight - least)))
+    return errors
+
+
+def _least_weight(count: float, sd: float, n: int, p: float) -> float:
+    """The weight at which a binomial count plus normal noise reaches ``count`` with probability p."""
+
+    def log_tail(weight: float) -> float:
+        middle, wide = n * weight, 9 * math.sqrt(n * weight * (1 - weight)) + 30
+        counts = np.arange(max(math.floor(middle - wide), 0), min(math.ceil(middle + wide), n) + 1)
+        chances = stats.binom.pmf(counts, n, weight)
+        if sd > 0:
+            tail = float((chances * stats.norm.sf((count - counts) / sd)).sum())
+        else:
+            tail = float(chances[counts >= count].sum())
+        return math.log(max(tail, 1e-300) / p)
+
+    high = min(max(count / n, 0.0), 1.0)
+    if log_tail(0.0) >= 0:
+        return 0.0
+    if log_tail(high) < 0:  # the noise alone has taken the count beyond n
+        return high
+    return float(optimize.brentq(log_tail, 0.0, high, xtol=1e-3 / n, rtol=1e-6))
+
+
+def component_errors(facts: MixtureFacts) -> tuple[Bound, ...]:
+    """Total variation of each component (eta/(2k)), weights (eta/2), and alpha of the paper (eta).
+
+    Its alpha bounds the components' distances and k times the errors of the weights.
+    """
+    clean, eta = _clean(facts), facts.eta
+    each = eta / (2 * facts.k)
+    bounds, largest = [], 0.0
+    for j, found in enumerate(facts.components):
+        value = distance_bound(found, each, facts.pure)
+        largest = max(largest, value)
+        premises = (ROWS_GAUSSIAN, clean, resolved(found))
+        text = f"{DISTANCE} of component {j + 1}"
+        bounds.append(
+            Bound(text, "total variation", value, 1 - each, DISTANCE_SOURCE, "bound", premises)
+        )
+    weight = max(_weight_errors(facts, eta / 2))
+    bounds.append(
+        Bound(
+            "largest error of a weight",
+            "absolute",
+            weight,
+            1 - eta / 2,
+            "exact, binomial",
+            "bound",
+            (clean,),
+        )
+    )
+    bounds.append(
+        Bound(
+            "alpha: components' total variation, and k times the errors of weights",
+            "total variation",
+            min(max(largest, facts.k * weight), 1.0),
+            1 - eta,
+            "union of the above",
+            "bound",
+            (ROWS_GAUSSIAN, clean),
+        )
+    )
+    return tuple(bounds)
+
+
+def overlap_share(facts: MixtureFacts) -> tuple[Bound, ...]:
+    """What the released parameters say of rows in a wrong component; nothing certain."""
+    share = facts.overlap
+    if share is None and facts.separation is not None:
+        share = min(float(2 * stats.norm.sf(facts.separation / 2)), 1.0)
+    if share is None:
+        return ()
+    text = "overlap: share of two components' rows on each other's side"
+    return (Bound(text, "absolute", share, None, "released parameters", "rate", (ROWS_GAUSSIAN,)),)
+
+
+def papers_mixture_rate(facts: MixtureFacts) -> tuple[Bound, ...]:
+    """Theorems 1.3 and 1.5 of (epsilon, delta), 1.4 and 1.6 of zCDP; none of pure privacy.
+
+    The polylogs in range parameters of Theorem 1.4 are left out: units come from public rows.
+    """
+    if facts.pure:
+        return ()
+    if facts.rho is not None:
+        strength, source = math.sqrt(facts.rho), "Theorem 1.6" if facts.public_clusters else "1.4"
+    else:
+        assert facts.epsilon is not None
+        strength, source = facts.epsilon, "Theorem 1.5" if facts.public_clusters else "1.3"
+    source = source if source.startswith("T") else f"Theorem {source}"
+    d, k, w = facts.d, facts.k, facts.least_weight
+    fixed = 0.0 if facts.public_clusters else d**1.5 * k**2.5 / strength
+
+    def rows_for(alpha: float) -> float:
+        return d**2 / (w * alpha**2) + d**2 / (w * alpha * strength) + fixed
+
+    needed = math.log(k / facts.eta) / w * (d if facts.public_clusters else 1)
+    apart = math.sqrt(k) + 2 / math.sqrt(w)
+    far = None if facts.separation is None else facts.separation >= apart
+    formula = "d log(k/eta)/w_min" if facts.public_clusters else "log(k/eta)/w_min"
+    premises = (
+        ROWS_GAUSSIAN,
+        Premise(f"m >= {formula} = {needed:.0f} public rows", facts.m >= needed),
+        Premise(f"means {apart:.1f} standard deviations apart, condition (1)", far),
+        one_law(0.0),
+    )
+    text = "alpha of the paper's algorithm"
+    return (rate(text, source, rows_for, facts.n, facts.eta, premises),)
+
+
+def mixture_bounds(facts: MixtureFacts) -> tuple[Bound, ...]:
+    """All bounds for a mixture.
+
+    Examples
+    --------
+    >>> one = ReleasedMoments(10_000, (1.0, 1.0), 1e-3, 1e-3)
+    >>> facts = MixtureFacts(20_000, 2, 100, 2, 0.05, 0.5, None, None, True, 0.25, (one, one),
+    ...     (10_000.0, 10_000.0), (7.0, 7.0), (0.5, 0.5), 50, separation=20.0)
+    >>> [round(b.value, 3) for b in mixture_bounds(facts)]
+    [0.02, 0.02, 0.009, 0.02, 0.0, 0.029]
+    """
+    return (*component_errors(facts), *overlap_share(facts), *papers_mixture_rate(facts))

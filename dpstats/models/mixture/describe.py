@@ -1,0 +1,178 @@
+"""The estimated cells as the components of a mixture, in the user's units, with what is said of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.models.gaussian.bounds_facts import bounds_of_mixture
+from dpstats.models.gaussian.estimate import overlap
+from dpstats.models.gaussian.fit import LONG_TAILS
+from dpstats.models.gaussian.planning import (
+    NoiseLevel,
+)
+from dpstats.models.gaussian.public import PublicPoints
+from dpstats.models.mixture.cells import Cells
+from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
+from dpstats.models.mixture.result import MixtureNumbers
+from dpstats.report.bound import Bound
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import row_lines
+
+_MUCH_OVERLAP = 0.05
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a result shows of a fit."""
+
+    numbers: MixtureNumbers
+    bounds: tuple[Bound, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+
+def describe(
+    points: PublicPoints,
+    fit: MixtureFit,
+    cells: Cells,
+    k: int | None,
+    w_min: float,
+    regime: str,
+    noise: NoiseLevel,
+    eta: float,
+    n: int,
+) -> Description:
+    """Components, the heaviest first, with bounds, diagnostics and notes."""
+    order = np.argsort([-c.weight for c in fit.components], kind="stable")
+    components = [fit.components[j] for j in order]
+    numbers = _numbers(points, components)
+    worst = _overlap(components)
+    gap = separation(components)
+    notes = _notes(components, k, worst, fit.borders, w_min)
+    return Description(
+        numbers,
+        bounds_of_mixture(
+            n,
+            points.m,
+            [(c.moments, c.rows, c.rows_sd, c.weight, c.m) for c in components],
+            regime == "public",
+            w_min,
+            noise,
+            eta,
+            worst,
+            gap,
+        ),
+        _diagnostics(fit, cells, worst, gap),
+        notes,
+    )
+
+
+def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumbers:
+    units = points.units
+    means, errors, matrices, relative = [], [], [], []
+    for c in components:
+        found = c.moments
+        matrix = found.covariance
+        shape = found.cell.root.T @ found.cell.root
+        means.append(points.origin + units * found.centre)
+        sampling = np.diag(matrix) / found.mean_rows
+        error = units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape))
+        errors.append(error * (math.nan if c.hardly_there else 1.0))
+        matrices.append(matrix * np.outer(units, units))
+        relative.append(math.nan if c.hardly_there else found.relative_error)
+    return MixtureNumbers(
+        np.array([c.weight for c in components]),
+        np.array([c.weight_sd for c in components]),
+        np.array(means),
+        np.array(errors),
+        np.array(matrices),
+        tuple(relative),
+        tuple(c.rows for c in components),
+        tuple(c.m for c in components),
+    )
+
+
+def _overlap(components: list[Component]) -> float:
+    """The largest overlap of two released components."""
+    return max(
+        (
+            overlap(a.moments.centre, a.moments.covariance, b.moments.centre, b.moments.covariance)
+            for a, b in itertools.combinations(components, 2)
+        ),
+        default=0.0,
+    )
+
+
+def _diagnostics(
+    fit: MixtureFit, cells: Cells, worst: float, gap: float | None
+) -> tuple[Diagnostic, ...]:
+    rounds = fit.rounds
+    out = [
+        Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
+        *row_lines(
+            rounds.cut, (1 - fit.filled, fit.filled_sd), "share that was cut in the last release"
+        ),
+        Diagnostic(
+            "overlap", worst, None, "of the two released components that are nearest, at most"
+        ),
+        Diagnostic("separation", gap, None, "of their means, in standard deviations"),
+        Diagnostic("levels", cells.levels, None, "of the private tree that were paid for"),
+    ]
+    if cells.projection_noise is not None:
+        out.append(
+            Diagnostic(
+                "noise of the axes",
+                cells.projection_noise,
+                None,
+                "spectral norm, at most, in public units",
+            )
+        )
+    return tuple(out)
+
+
+def _notes(
+    components: list[Component], k: int | None, worst: float, borders: Borders, w_min: float
+) -> tuple[str, ...]:
+    notes = []
+    if k is not None and len(components) < k:
+        notes.append(
+            f"{len(components)} of {k} components were found: no further split showed a valley. "
+            "Others are too near, too light, or not there. A larger budget, more public rows or a "
+            f"smaller w_min (now {w_min:.3g}) can help."
+        )
+    if borders == "kept":
+        notes.append(
+            "Rows of some components lie in the cells of others, and no mixture was found that would "
+            "leave such cells: what is shown is of the cells. Was one component split in two, and two "
+            f"taken for one? A smaller w_min (now {w_min:.3g}), k=None or more public rows can help."
+        )
+    if borders == "undone":
+        notes.append(
+            f"Components overlap (by up to {100 * worst:.2g} %): what sorting rows into cells does to "
+            "them was taken off, by simulation from the released mixture."
+        )
+    if worst > _MUCH_OVERLAP:
+        notes.append(
+            "So much overlap leaves errors beyond the standard errors. Is k right? A component lighter "
+            f"than w_min = {w_min:.3g} may be hidden, and a heavy one split."
+        )
+    hardly = [str(j + 1) for j, c in enumerate(components) if c.hardly_there]
+    if hardly:
+        notes.append(
+            f"Component(s) {', '.join(hardly)} cannot be told from empty: what is shown is public rows "
+            "and noise, and no standard errors are given. Public rows may be of another population."
+        )
+    if any(c.moments.long_tailed for c in components):
+        notes.append(LONG_TAILS)
+    drowned = [str(j + 1) for j, c in enumerate(components) if not c.moments.resolved]
+    if drowned:
+        notes.append(
+            "In some direction the privacy noise is as large as the covariance of component(s) "
+            f"{', '.join(drowned)} itself. Ask for a larger budget, more rows, or fewer "
+            "components."
+        )
+    return tuple(notes)

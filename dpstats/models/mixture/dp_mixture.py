@@ -1,0 +1,231 @@
+"""Private Gaussian mixtures with a little public data.
+
+The way of a call: public rows decide the regime. With many of them the components are found on public
+rows alone; with few, a tree of splits is grown with private principal axes and private valley tests
+(`mixture_tree`). Either way there is now a map from rows to cells, and `mixture_fit` estimates all
+cells together by one mechanism per round. The privacy is proved in `dpstats.models.gaussian.releases`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from dpstats.accounting.privacy import resolve_privacy
+from dpstats.accounting.unit import Unit
+from dpstats.budget.budget import Budget
+from dpstats.budget.charge import charged, label_of
+from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
+from dpstats.errors import (
+    ArgumentError,
+    PlanWarning,
+    PublicDataError,
+    check_switch,
+    number,
+    one_of,
+    shown,
+    whole,
+)
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.gaussian.fit import noise_level
+from dpstats.models.gaussian.public import PublicPoints, find_points
+from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.mixture.cells import few_rows_warning, find_cells
+from dpstats.models.mixture.describe import describe
+from dpstats.models.mixture.fit import fit_cells
+from dpstats.models.mixture.result import MixtureModel
+from dpstats.numerics.k_means import column_units
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.score_rounds.notes import of_persons
+
+_MOST = 10
+"""Components at most where the partition decides."""
+_ENOUGH_PUBLIC = 1.5
+
+
+def dp_mixture(
+    formula: str | Sequence[str],
+    data: Any,
+    public: Any = None,
+    k: int | None = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    regime: str = "auto",
+    w_min: float | None = None,
+    pool: bool = True,
+    limits: Mapping[str, Any] | None = None,
+    eta: float = 0.05,
+    budget: Budget | None = None,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> MixtureModel:
+    """Estimate a mixture of Gaussians under differential privacy, with a little public data.
+
+    Rows are sorted into cells, one per component, by a map that public rows (and, where they are few,
+    earlier private releases) decide; the rows of every cell then give its weight, mean and covariance.
+    Components must be separated, by four standard deviations or more.
+
+    Parameters
+    ----------
+    formula : str or list of str
+        ``"~ x1 + log(x2)"``, or a list of columns.
+    data : table, path, blocks of rows, or Dask DataFrame
+        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
+    public : table
+        Public rows of the same columns and the same population.
+    k : int, optional
+        Number of components. None: as many as are told apart by valleys between them, at most 10:
+        of public points alone in the regime "public", of private counts in the regime "private".
+    mu, rho, epsilon, delta : float
+        The total privacy of the call in one unit: Gaussian DP, zCDP, or (epsilon, delta).
+    regime : {"auto", "public", "private"}
+        "public": components are found on public rows alone, about 1.5 d / w_min of them; the whole
+        budget goes to the estimates. "private": with public rows in the order of log(k) / w_min,
+        whatever the number of columns; up to 30 % of the budget finds the components.
+        "auto": "public" if k is given and there are enough rows for it.
+    w_min : float, optional
+        Least weight of a component that must be found; default half of 1/k, and 0.05 where k is not
+        given. A smaller one finds lighter components, and needs more public rows.
+    pool : bool
+        Average the means and covariances with those of the public rows of the same cell, by inverse
+        variance.
+    limits : mapping, optional
+        Levels of a category, ``{"g": ["a", "b"]}``.
+    eta : float
+        Failure probability of the bounds.
+    budget, rows_per_person, person
+        What the call is charged to, and who is protected; see `dp_lm`.
+    executor, progress
+        Where the rows are read, and a bar; see `dp_lm`.
+    seed : int, optional
+        Reproducible noise for teaching and tests; the result says that it is not for release.
+
+    Returns
+    -------
+    MixtureModel
+        ``.weights``, ``.means``, ``.covariances``, ``.complete``, ``.predict(newdata, type="class" or
+        "prob")``, ``.sample(n)``, ``.plot()``, ``.summary()``. When fewer components can be told apart
+        than were asked for, these are returned, and notes say so.
+
+    Warns
+    -----
+    PlanWarning
+        Before any private row is read: when public rows or the budget are too few.
+
+    Raises
+    ------
+    DPStatsError
+        Before any private value is read; never because of one.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> def rows(n):
+    ...     x = rng.normal(size=(n, 2)) + 12 * rng.integers(0, 2, (n, 1))
+    ...     return pd.DataFrame(x, columns=["x1", "x2"])
+    >>> fit = dp_mixture("~ x1 + x2", rows(5000), public=rows(100), rho=0.5, seed=1)
+    >>> fit.k, fit.regime
+    (2, 'private')
+    """
+    asked = resolve_privacy(mu, rho, epsilon, delta)
+    unit = Unit.of(rows_per_person, person)
+    total = asked.per_row(unit.rows)
+    check_numbers(0.0, eta, seed)
+    points = find_points("dp_mixture", formula, public, limits)
+    asked_w_min = w_min
+    k, w_min = _check(points, k, w_min, regime, pool)
+    regime = _choose_regime(points, regime, k, w_min)
+    points.require_scales()
+    if regime == "public":
+        points = points.measured_in(column_units(points.x, w_min))
+    options: dict[str, Any] = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    if asked_w_min is not None:
+        options["w_min"] = asked_w_min
+    if not pool:
+        options["pool"] = pool
+    options |= {"regime": regime, "limits": limits}
+    call = call_text("dp_mixture", points.formula, options, unit)
+    noise = noise_level(total)
+    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
+    with charge:
+        rows = private_rows(points.design, data, "dp_mixture", unit, executor, progress)
+        if rows.n < 2 * (k or 1):
+            raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
+        require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
+        said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
+        for message in said:
+            warnings.warn(message, PlanWarning, stacklevel=2)
+    with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
+        cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
+        fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
+    told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    model = MixtureModel(
+        call=call,
+        method="refined",
+        regime=regime,
+        found=cells.found,
+        asked=k,
+        formula=points.formula,
+        design=points.design,
+        terms=points.terms,
+        numbers=told.numbers,
+        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
+        n=rows.n,
+        m=points.m,
+        dropped=points.dropped,
+        error=told.bounds,
+        details=of_persons(told.diagnostics, unit),
+        notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
+        public_points=points.shown,
+    )
+    return charge.released(model)
+
+
+def _check(
+    points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
+) -> tuple[int | None, float]:
+    if k is not None and whole(k, 1) is None:
+        raise ArgumentError(
+            f"k must be the number of components, 1 or more, or None, not {shown(k)}."
+        )
+    if not one_of(regime, ("auto", "public", "private")):
+        raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {shown(regime)}.")
+    check_switch("pool", pool)
+    most = k or _MOST
+    if w_min is None:
+        w_min = 0.5 / most
+    weight = number(w_min)
+    if weight is None or not 0 < weight <= 1 / (k or 1):
+        raise ArgumentError(
+            "w_min is the least weight of a component, above 0 and at most 1/k = "
+            f"{1 / (k or 1):.3g}, not {shown(w_min)}."
+        )
+    least = 2 * (k or 2)
+    if points.m < least:
+        raise PublicDataError(
+            f"{points.m} public rows cannot show {k or 'several'} components: give {least} at the "
+            f"very least, and better {math.ceil(2 * math.log(most / 0.05) / w_min)} or more."
+        )
+    return None if k is None else int(k), float(w_min)
+
+
+def _choose_regime(points: PublicPoints, regime: str, k: int | None, w_min: float) -> str:
+    if regime != "auto":
+        return regime
+    if (
+        k is None
+    ):  # valleys are told apart by thousands of private rows, hardly by hundreds of public ones
+        return "private"
+    d = len(points.terms)
+    enough = _ENOUGH_PUBLIC * d / w_min
+    return "public" if points.m >= max(enough, 4 * (k or 1)) else "private"

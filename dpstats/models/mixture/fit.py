@@ -1,0 +1,230 @@
+"""Weights, means and covariances of the cells of a mixture, all of them by one mechanism per round."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from dpstats.models.gaussian.planning import (
+    NoiseLevel,
+    plan_cells,
+)
+from dpstats.models.gaussian.releases import CellSession
+from dpstats.models.gaussian.rounds import (
+    Moments,
+    Rounds,
+    Schedule,
+    cell_at,
+    pooled,
+    refine,
+    symmetric,
+)
+from dpstats.models.gaussian.rows import Codes
+from dpstats.models.mixture.clustering import Partition, number_of_cells
+from dpstats.models.mixture.overlap import overlap_matters, without_overlap
+from dpstats.numerics.matrices import Floats, Whitening, equivariant_whitening
+
+Borders = Literal["clear", "undone", "kept"]
+
+_COUNTS = 0.02
+_SEARCH = 0.03
+_TAILS = 0.02
+_CUT_SHARE = 0.003
+_FEWEST = 10.0
+
+
+@dataclass(frozen=True)
+class Component:
+    """One component in the measured coordinates.
+
+    Attributes
+    ----------
+    weight, weight_sd : float
+        The standard deviation covers sampling and noise.
+    rows, rows_sd : float
+        Private rows behind it, released, and their noise.
+    m : int
+        Public rows of its cell.
+    moments : Moments
+    """
+
+    weight: float
+    weight_sd: float
+    rows: float
+    rows_sd: float
+    m: int
+    moments: Moments
+
+    @property
+    def hardly_there(self) -> bool:
+        """Whether its cell cannot be told from an empty one."""
+        return self.rows < 4 * self.rows_sd
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """What the estimation of all cells hands over.
+
+    ``borders``: whether what sorting rows into cells does to components is next to nothing, was undone,
+    or is too much to be undone.
+    """
+
+    components: tuple[Component, ...]
+    rounds: Rounds
+    filled: float
+    filled_sd: float
+    borders: Borders
+
+
+def fit_cells(
+    session: CellSession,
+    partition: Partition,
+    points: Floats,
+    labels: Codes,
+    noise: NoiseLevel,
+    pool: bool,
+    eta: float,
+) -> MixtureFit:
+    """Estimate every cell from what is left of the total.
+
+    1. noisy counts say how many rows each cell has;
+    2. one plan for all cells: rounds, shares, where rows are cut;
+    3. private re-whitening of all cells together, see `gaussian_fit.refine`;
+    4. counts of both releases are averaged; means and covariances with those of the cell's own public
+       rows where ``pool``;
+    5. where components overlap so much that it matters, what sorting does to them is taken off.
+    """
+    leaves = number_of_cells(partition)
+    counts, counts_sd = session.counts(_COUNTS, partition, leaves)
+    rows = np.maximum(counts, _FEWEST)
+    own = [points[labels == j] for j in range(leaves)]
+    left = session.left - _SEARCH - _TAILS - _CUT_SHARE
+    plan = plan_cells(
+        tuple(float(round(v)) for v in rows),
+        tuple(len(x) for x in own),
+        points.shape[1],
+        noise,
+        eta=eta,
+        available=left,
+    )
+    schedule = Schedule(
+        noise, _SEARCH, _TAILS, plan.rounds, plan.share * left, _CUT_SHARE, plan.cuts, False
+    )
+    cells = [cell_at(*_start(x, points), n) for x, n in zip(own, rows, strict=True)]
+    found = refine(session, partition, cells, schedule, n_known=False)
+    found = replace(
+        found,
+        moments=tuple(
+            replace(m, bias=bias) for m, bias in zip(found.moments, plan.bias, strict=True)
+        ),
+    )
+    components = _components(found, counts, counts_sd, own, pool, session.n)
+    components, borders = _without_overlap(partition, components)
+    filled = min(sum(c.rows for c in components) / session.n, 1.0)
+    filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
+    return MixtureFit(
+        components,
+        found,
+        filled,
+        filled_sd,
+        borders,
+    )
+
+
+def _start(own: Floats, points: Floats) -> tuple[Floats, Whitening]:
+    """Centre and whitening of a cell from its public rows: their shape, or their scale alone."""
+    d = points.shape[1]
+    centre = own.mean(axis=0)
+    spread = own - centre
+    if len(own) > d and np.linalg.matrix_rank(spread) == d:
+        return centre, equivariant_whitening(spread)
+    scale = math.sqrt(float((spread**2).sum()) / (d * (len(own) - 1))) if len(own) > 1 else 1.0
+    scale = scale or 1.0
+    return centre, Whitening(np.eye(d) / scale, np.eye(d) * scale)
+
+
+def _components(
+    found: Rounds,
+    counts: Floats,
+    counts_sd: float,
+    own: Sequence[Floats],
+    pool: bool,
+    n: int,
+) -> tuple[Component, ...]:
+    rows, rows_sd = [], []
+    for first, moments in zip(counts, found.moments, strict=True):
+        each = np.array([counts_sd, moments.count_sd]) ** -2.0
+        rows.append(float((each @ [first, moments.count]) / each.sum()))
+        rows_sd.append(1 / math.sqrt(each.sum()))
+    rows = [max(v, 1.0) for v in rows]
+    total = sum(rows)
+    out = []
+    for v, sd, moments, x in zip(rows, rows_sd, found.moments, own, strict=True):
+        weight = v / total
+        weight_sd = math.sqrt(weight * (1 - weight) / min(total, n) + (sd / total) ** 2)
+        # moments were divided by the first count; both counts together know the number better
+        better = _rescaled(moments, v)
+        if pool:
+            better, _ = pooled(better, x, v)
+        out.append(Component(weight, weight_sd, v, sd, len(x), better))
+    return tuple(out)
+
+
+def separation(components: Sequence[Component]) -> float | None:
+    """The least distance of two means, in standard deviations along the line of both."""
+    found = []
+    for a, b in itertools.combinations(components, 2):
+        away = b.moments.centre - a.moments.centre
+        length = float(np.linalg.norm(away)) or 1.0
+        along = away / length
+        widest = max(float(along @ c.moments.covariance @ along) for c in (a, b))
+        found.append(length / math.sqrt(widest))
+    return min(found, default=None)
+
+
+def _without_overlap(
+    partition: Partition, components: tuple[Component, ...]
+) -> tuple[tuple[Component, ...], Borders]:
+    """Components from their cells, where the overlap is no small part of the standard errors."""
+    clear = all(c.moments.resolved for c in components)
+    if not clear or not overlap_matters(separation(components), max(c.rows for c in components)):
+        return components, "clear"
+    weights = np.array([c.weight for c in components])
+    means = np.array([c.moments.centre for c in components])
+    covariances = np.array([c.moments.covariance for c in components])
+    found = without_overlap(partition, weights, means, covariances)
+    if found is None:
+        return components, "kept"
+    weight, mean, spread = found
+    out = []
+    for c, w, m, s in zip(components, weight, mean, spread, strict=True):
+        cell = c.moments.cell
+        moments = replace(
+            c.moments,
+            mean=cell.back.T @ (m - cell.centre),
+            spread=symmetric(cell.back.T @ s @ cell.back),
+        )
+        out.append(replace(c, weight=float(w), moments=moments))
+    return tuple(out), "undone"
+
+
+def _rescaled(moments: Moments, rows: float) -> Moments:
+    """The moments of sums that are divided by another number of rows."""
+    ratio = moments.cell.n / rows
+    second = (moments.spread + np.outer(moments.mean, moments.mean)) * ratio
+    mean = moments.mean * ratio
+    return replace(
+        moments,
+        mean=mean,
+        spread=second - np.outer(mean, mean),
+        mean_sd=moments.mean_sd * ratio,
+        spread_sd=moments.spread_sd * ratio,
+        mean_rows=rows,
+        spread_rows=moments.spread_rows / ratio,
+        cell=replace(moments.cell, n=rows),
+    )

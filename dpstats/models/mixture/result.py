@@ -1,0 +1,245 @@
+"""A private Gaussian mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
+from dpstats.frame import Design
+from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
+from dpstats.models.gaussian.estimate import log_densities
+from dpstats.models.gaussian.synthetic import check_size, draw_mixture
+from dpstats.models.mixture.page import MixturePage, print_mixture, summary_mixture
+from dpstats.numerics.matrices import Floats
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic, Released
+from dpstats.report.table import Page
+
+
+@dataclass(frozen=True)
+class MixtureNumbers:
+    """Weights (k,), means (k, d) and covariances (k, d, d) in the user's units, with their errors."""
+
+    weights: Floats
+    weights_se: Floats
+    means: Floats
+    means_se: Floats
+    covariances: Floats
+    relative_errors: tuple[float, ...]
+    rows: tuple[float, ...]
+    public_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MixtureModel(Released):
+    """Weights, means and covariances of a mixture; assigns rows that you may show to its components.
+
+    Attributes
+    ----------
+    weights : Series
+        Index: components, 1 to k, the heaviest first.
+    means : DataFrame
+        Components in rows.
+    covariances : tuple of DataFrame
+        In the order of the components.
+    complete : bool
+        Whether as many components were found as were asked for.
+    regime : str
+        "public" or "private".
+    privacy : PrivacyStatement
+    nobs : int
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from dpstats import dp_mixture
+    >>> rng = np.random.default_rng(0)
+    >>> def rows(n):
+    ...     x = rng.normal(size=(n, 2)) + 12 * rng.integers(0, 2, (n, 1))
+    ...     return pd.DataFrame(x, columns=["x1", "x2"])
+    >>> fit = dp_mixture("~ x1 + x2", rows(5000), public=rows(60), k=2, rho=0.5, seed=1)
+    >>> fit.weights.round(1).tolist(), fit.complete
+    ([0.5, 0.5], True)
+    >>> fit.predict(pd.DataFrame({"x1": [0.0], "x2": [0.0]})).shape
+    (1,)
+    """
+
+    _instead_of_likelihood = ""
+    call: str
+    method: str
+    regime: str
+    found: str
+    asked: int | None
+    formula: str
+    design: Design
+    terms: tuple[str, ...]
+    numbers: MixtureNumbers
+    privacy: PrivacyStatement
+    n: int
+    m: int
+    dropped: int
+    error: tuple[Any, ...]
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    public_points: Floats
+
+    @property
+    def k(self) -> int:
+        """Components found."""
+        return len(self.numbers.weights)
+
+    @property
+    def complete(self) -> bool:
+        """Whether as many components were found as were asked for."""
+        return self.asked is None or self.k == self.asked
+
+    @property
+    def _names(self) -> list[int]:
+        return list(range(1, self.k + 1))
+
+    @property
+    def weights(self) -> pd.Series:
+        """Mixing weights, the heaviest first."""
+        index = pd.Index(self._names, name="component")
+        return pd.Series(self.numbers.weights, index=index, name="weight")
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Means, components in rows."""
+        index = pd.Index(self._names, name="component")
+        return pd.DataFrame(self.numbers.means, index=index, columns=list(self.terms))
+
+    @property
+    def covariances(self) -> tuple[pd.DataFrame, ...]:
+        """Covariance matrices, in the order of the components."""
+        terms = list(self.terms)
+        return tuple(
+            pd.DataFrame(matrix, index=terms, columns=terms) for matrix in self.numbers.covariances
+        )
+
+    def _page(self) -> MixturePage:
+        found = self.numbers
+        values = [np.linalg.eigvalsh(matrix) for matrix in found.covariances]
+        return MixturePage(
+            call=self.call,
+            regime=self.regime,
+            found=self.found,
+            asked=self.asked,
+            names=[str(name) for name in self._names],
+            terms=self.terms,
+            weights=found.weights,
+            weights_se=found.weights_se,
+            means=found.means,
+            means_se=found.means_se,
+            covariances=found.covariances,
+            relative_errors=found.relative_errors,
+            conditions=[float(v[-1] / max(v[0], 1e-17 * v[-1])) for v in values],
+            rows=found.rows,
+            public_rows=found.public_rows,
+            n=self.n,
+            m=self.m,
+            dropped=self.dropped,
+            privacy=self.privacy,
+            bounds=self.error,
+            diagnostics=self.details,
+            notes=self.notes,
+        )
+
+    def _printed(self) -> Page:
+        return print_mixture(self._page())
+
+    def summary(self) -> Page:
+        """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""
+        return summary_mixture(self._page())
+
+    def tidy(self) -> pd.DataFrame:
+        """One row per component and number: component, term, estimate, std_error."""
+        return replace(self._page().groups, names=self._names).tidy()
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the fit as a whole."""
+        first: dict[str, list[Any]] = {
+            "components": [self.k],
+            "columns": [len(self.terms)],
+            "complete": [self.complete],
+            "regime": [self.regime],
+        }
+        return pd.DataFrame(first | self._glance_items())
+
+    @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
+        """Components, or their posterior probabilities, of rows that you may show; free of cost.
+
+        Parameters
+        ----------
+        newdata : table
+            Rows with the formula's columns. A row that cannot be encoded gets <NA>, or NaN.
+        type : {"class", "prob"}
+            "class": a Series of components; "prob": a DataFrame, one column per component.
+        """
+        if not one_of(type, ("class", "prob")):
+            raise ArgumentError(f"type must be 'class' or 'prob', not {shown(type)}.")
+        if newdata is None:
+            raise NotReleasedError(
+                "predict() needs newdata: components of the private rows are not released."
+            )
+        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        with naming("newdata"):
+            x, _ = self.design.matrix(newdata)
+        found = self.numbers
+        logs = log_densities(x[:, 1:], found.weights, found.means, found.covariances)
+        dead = np.asarray(~np.isfinite(x).all(axis=1) | ~np.isfinite(logs).any(axis=1))
+        if type == "prob":
+            logs = logs - np.where(dead, 0.0, logs.max(axis=1))[:, None]
+            odds = np.exp(logs)
+            odds[dead] = np.nan
+            columns = pd.Index(self._names, name="component")
+            return pd.DataFrame(
+                odds / odds.sum(axis=1, keepdims=True), index=index, columns=columns
+            )
+        label = pd.Series(logs.argmax(axis=1) + 1, index=index, name="component", dtype="Int64")
+        return label.mask(dead)
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """Synthetic rows of the released mixture with their component; free of privacy cost.
+
+        Parameters
+        ----------
+        n : int
+            Rows to draw.
+        seed : int, optional
+            For rows that can be drawn again; any seed may be shown.
+        """
+        found = self.numbers
+        rows, component = draw_mixture(
+            check_size(n), found.weights, found.means, found.covariances, seed
+        )
+        return pd.DataFrame(rows, columns=list(self.terms)).assign(component=component + 1)
+
+    def plot(
+        self, x: str | None = None, y: str | None = None, level: float = 0.95, ax: Any = None
+    ) -> Any:
+        """An ellipse for each component in two columns, and public points.
+
+        Parameters
+        ----------
+        x, y : str, optional
+            Columns; by default the first two.
+        level : float
+            Share of a component that its ellipse holds.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        found = self.numbers
+        ellipses = [
+            Ellipse(f"component {name}", mean, matrix)
+            for name, mean, matrix in zip(self._names, found.means, found.covariances, strict=True)
+        ]
+        return plot_ellipses(self.terms, ellipses, self.public_points, x, y, level, ax)

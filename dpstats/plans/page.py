@@ -1,0 +1,314 @@
+"""The page and the plot of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.report.bound import Bound
+from dpstats.report.coefficients import chosen, shortened
+from dpstats.report.format import format_scalar
+from dpstats.report.model import bounded, gaps, or_na, shown_bounds
+from dpstats.report.plot import GREY, axes, finish, line_style
+from dpstats.report.result import Floats
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Page,
+    Paragraph,
+    Part,
+    Preformatted,
+    Table,
+)
+
+_FEW_EVENTS = 10
+_ALIKE = 1.02
+"""Ratio up to which curves are drawn as one."""
+_MOST_LINES = 8
+"""Curves that a plot can tell apart."""
+_APART = 0.12
+"""Share of the axis that a tick and its label take."""
+_MOST_COLUMNS = 7
+"""Budgets beside each other on a page; more follow in further tables."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What it takes to reach wanted standard errors.
+
+    Attributes
+    ----------
+    target : mapping from term to float
+        Infinite where nothing is asked for.
+    mu : float or None
+        The smallest for the rows of the plan; None where no budget does.
+    rows : tuple of int or None
+        For every budget of the plan, the smallest number of rows.
+    rows_nonprivate : int or None
+        The same without privacy.
+    """
+
+    target: Mapping[str, float]
+    mu: float | None
+    rows: tuple[int | None, ...]
+    rows_nonprivate: int | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Predictions:
+    """Expected standard errors of a fit at several budgets; all of it public.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    n : int
+        Private rows.
+    m : int or None
+        Public rows.
+    labels : tuple of str
+        The budgets as they were given.
+    totals : tuple of Privacy
+    std_errors : tuple of (d,) arrays
+        NaN where most fits would give none.
+    silent : tuple of float
+        Share of the rehearsed fits that gave no standard errors, for every budget.
+    nonprivate : (d,) array
+        Standard errors without privacy.
+    relative_error : (d,) array
+        How well the standard errors of each coefficient are known from so many public rows; NaN where
+        that is not known.
+    bound_sets : tuple of tuple of Bound
+        For every budget, those that one rehearsed fit states.
+    reached : Reached or None
+    shown_delta : float
+    share : float
+        Of the rows, that is expected to count.
+    events : int or None
+        Public rows with the rarer of two outcomes.
+    """
+
+    call: str
+    method: str
+    terms: tuple[str, ...]
+    n: int
+    m: int | None
+    labels: tuple[str, ...]
+    totals: tuple[Privacy, ...]
+    std_errors: tuple[Floats, ...]
+    silent: tuple[float, ...]
+    nonprivate: Floats
+    relative_error: Floats
+    bound_sets: tuple[tuple[Bound, ...], ...]
+    reached: Reached | None
+    shown_delta: float
+    share: float
+    events: int | None = None
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Every budget in epsilon at the delta that is shown."""
+        return tuple(t.epsilon(self.shown_delta) for t in self.totals)
+
+
+def plan_page(page: Predictions) -> Page:
+    """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
+    parts: list[Part] = [Heading("Call"), Preformatted(page.call)]
+    parts.append(Heading("Predicted standard errors"))
+    groups = [slice(k, k + _MOST_COLUMNS) for k in range(0, len(page.labels), _MOST_COLUMNS)]
+    parts += [_errors(page, part) for part in groups]
+    if page.reached is not None:
+        parts += [Heading("Target"), *_target(page, page.reached)]
+    if any(page.bound_sets):
+        parts += [Heading("Error bounds"), *_bounds(page, groups)]
+    return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(page)]))
+
+
+def plan_csv(page: Predictions) -> str:
+    """The table of standard errors with every budget, as CSV."""
+    return _errors(page, slice(0, len(page.labels))).to_csv()
+
+
+def _errors(page: Predictions, part: slice) -> Table:
+    """One row per coefficient; below, what they are over those without privacy, and epsilon."""
+    labels, errors = page.labels[part], page.std_errors[part]
+    ratios = [_typical_ratio(e, page.nonprivate) for e in errors]
+    below = ["over no privacy", f"epsilon at delta = {format_scalar(page.shown_delta, 3)}"]
+    silent = page.silent[part]
+    if any(page.silent):
+        below.append("fits that give no errors")
+    columns = [
+        Column("", [*page.terms, *below], align="l", csv_name="term"),
+        Column(
+            "no privacy",
+            [*_numbers(page.nonprivate), "1.00", "", ""][: len(page.terms) + len(below)],
+            [*gaps(page.nonprivate), 1.0, None, None][: len(page.terms) + len(below)],
+        ),
+    ]
+    for label, found, ratio, epsilon, without in zip(
+        labels, errors, ratios, page.epsilons[part], silent, strict=True
+    ):
+        last = [or_na(ratio) if ratio >= 10 else _two_places(ratio), format_scalar(epsilon, 3)]
+        raw = [*gaps(found), *gaps([ratio]), epsilon]
+        if any(page.silent):
+            last.append(f"{100 * without:.0f} %")
+            raw.append(without)
+        columns.append(Column(label, [*_numbers(found), *last], raw))
+    if not np.isnan(page.relative_error).any():
+        rough = [f"{min(100 * v, 999):.0f} %" for v in page.relative_error]
+        columns.append(Column("known to", [*rough, *[""] * len(below)], in_csv=False))
+    return Table.from_columns(columns, main=part.start == 0)
+
+
+def _numbers(values: Floats) -> list[str]:
+    return [or_na(float(v)) for v in values]
+
+
+def _two_places(value: float) -> str:
+    return "NA" if math.isnan(value) else f"{value:.2f}"
+
+
+def _typical_ratio(found: Floats, nonprivate: Floats) -> float:
+    return float(np.median(found / nonprivate))
+
+
+def _target(page: Predictions, reached: Reached) -> list[Part]:
+    asked = {t: v for t, v in reached.target.items() if math.isfinite(v)}
+    sizes = set(asked.values())
+    what = (
+        f"{format_scalar(sizes.pop(), 4)} for {', '.join(asked)}"
+        if len(sizes) == 1
+        else ", ".join(f"{t}: {format_scalar(v, 4)}" for t, v in asked.items())
+    )
+    if reached.mu is not None:
+        epsilon = format_scalar(Privacy(reached.mu).epsilon(page.shown_delta), 3)
+        mu = f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {page.n} rows"
+    elif reached.rows_nonprivate is None or reached.rows_nonprivate > page.n:
+        mu = f"none: {page.n} rows are too few without privacy as well"
+    else:
+        mu = f"none up to mu = 100 for {page.n} rows"
+    said = KeyValues((("Standard error", what), ("Smallest budget", mu)))
+    rows = [reached.rows_nonprivate, *reached.rows]
+    table = Table.from_columns(
+        [
+            Column("Budget", ["no privacy", *page.labels], align="l", csv_name="budget"),
+            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
+        ]
+    )
+    return [said, table]
+
+
+def _bounds(page: Predictions, groups: Sequence[slice]) -> list[Part]:
+    """The bounds that a fit would show, by budget, and which of their premises fail where."""
+    sets = [shown_bounds(bounds, page.method == "pmt") for bounds in page.bound_sets]
+    names = list(dict.fromkeys((b.statement, b.kind) for bs in sets for b in bs))
+    cells = [_bound_cells(bounds, names) for bounds in sets]
+    failed: dict[str, list[str]] = {}
+    for label, bs in zip(page.labels, sets, strict=True):
+        said = (f"{b.source}: {p.condition}" for b in bs for p in b.premises if p.met is False)
+        for text in dict.fromkeys(said):
+            failed.setdefault(text, []).append(label)
+    lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
+    notes = lines or ["Their premises, as far as public data can tell, are met at every budget."]
+    return [
+        Table.from_columns(
+            [
+                Column("Bound", [statement for statement, _ in names], align="l"),
+                *map(Column, page.labels[part], cells[part]),
+                Column("kind", [kind for _, kind in names], align="l"),
+            ],
+            notes=notes if part is groups[-1] else [],
+        )
+        for part in groups
+    ]
+
+
+def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> list[str]:
+    """The values of these bounds, in the order of their names."""
+    values = {(b.statement, b.kind): b.value for b in bounds}
+    return [bounded(values.get(name, math.nan)) for name in names]
+
+
+def _notes(page: Predictions) -> list[str]:
+    notes = []
+    if page.m is not None:
+        notes.append(
+            f"a prediction from {page.m} public rows, in so far as private rows are like them; "
+            "'known to' is how far off it may be for having so few of them (one standard deviation; "
+            "more where noise is most of an error, since cuts follow tails). "
+            "No private row was read, and nothing was spent."
+        )
+    if page.share < 1:
+        notes.append(
+            f"{100 * (1 - page.share):.2g} % of the public rows have missing values; as many are "
+            "expected among the private ones."
+        )
+    if page.events is not None and page.events < _FEW_EVENTS:
+        notes.append(
+            f"{page.events} of the {page.m} public rows have the rarer outcome: from so few, a plan is "
+            "little more than a guess."
+        )
+    if any(page.silent):
+        notes.append(
+            "in some fits noise would drown the design, and no errors would be given; the errors above "
+            "are those of the others."
+        )
+    if any(np.isnan(e).any() for e in page.std_errors):
+        notes.append("NA: in most fits noise would drown the design, and no errors would be given.")
+    return notes
+
+
+def plot_plan(page: Predictions, wanted: Any, intercept: bool, ax: Any) -> Any:
+    """Standard errors over those without privacy, against the budget.
+
+    Where all coefficients pay alike, as they do when the public rows whiten well, they are one line;
+    where they are many, their median with the range of all.
+    """
+    kept = chosen(page.terms, wanted, intercept)
+    ax = axes(ax)
+    mus = np.array([total.mu for total in page.totals])
+    order = np.argsort(mus)
+    table = (np.array(page.std_errors)[order] / page.nonprivate)[:, kept]
+    names = [page.terms[k] for k in kept]
+    known = table[np.isfinite(table).all(axis=1)]
+    if len(kept) > 1 and (known.max(axis=1) <= _ALIKE * known.min(axis=1)).all():
+        table, names = np.median(table, axis=1)[:, None], [f"all {len(kept)} coefficients"]
+    elif len(kept) > _MOST_LINES:
+        ax.fill_between(
+            mus[order], table.min(axis=1), table.max(axis=1), color=GREY, alpha=0.3, lw=0
+        )
+        table, names = np.median(table, axis=1)[:, None], [f"median and range of {len(kept)}"]
+    for j, name in enumerate(names):
+        ax.plot(
+            mus[order],
+            table[:, j],
+            marker="o",
+            markersize=4,
+            label=shortened(name),
+            **line_style(j),
+        )
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
+    ax.set_xscale("log")
+    shown = _apart(mus[order])
+    epsilons = np.array(page.epsilons)[order]
+    ticks = [f"{mus[order][k]:.3g}\n{epsilons[k]:.3g}" for k in shown]
+    ax.set_xticks(mus[order][shown], ticks)
+    ax.minorticks_off()
+    x = f"budget: mu, and epsilon at delta = {format_scalar(page.shown_delta, 3)}"
+    return finish(ax, x, "standard error over\nthat without privacy")
+
+
+def _apart(mus: Floats) -> list[int]:
+    """Which of the rising budgets get a tick: the first, and those far enough from the one before."""
+    places = np.log(mus)
+    least = _APART * (places[-1] - places[0])
+    out = [0]
+    for k in range(1, len(mus)):
+        if places[k] - places[out[-1]] >= least:
+            out.append(k)
+    return out

@@ -1,0 +1,469 @@
+"""Planning: what a budget would buy, from public data alone, before any private row is read.
+
+`plan_lm` and `plan_glm` take what `dp_lm` and `dp_glm` would take, but a number of rows in the place of
+the data. The fit is rehearsed on rows that the public data let us expect (`plan_rehearsal`) at every
+budget; the errors that these fits state, less what the smallness of the public sample adds to them, are
+the prediction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy, resolve_privacy
+from dpstats.accounting.unit import Unit
+from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    computable,
+    items,
+    number,
+    one_of,
+    shown,
+    whole,
+)
+from dpstats.frame import PublicMoments
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
+from dpstats.models.glm.estimate import PublicRows, unbiased_fit
+from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.methods import GlmTask
+from dpstats.models.glm.public import public_start
+from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
+from dpstats.models.linear.fit import LinearTask, fit_rows
+from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.plans.page import Reached
+from dpstats.plans.population import (
+    DrawnRows,
+    Law,
+    LinearKnowledge,
+    NormalRows,
+    Population,
+    anchor_error,
+    bernoulli_law,
+    linear_knowledge,
+    normal_law,
+    poisson_law,
+    ratio_law,
+    relative_error,
+    relative_error_of_family,
+    relative_error_of_normal,
+    undone,
+    with_full_residuals,
+)
+from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
+from dpstats.plans.result import Plan
+from dpstats.plans.search import (
+    MOST_ROWS,
+    Wanted,
+    falling,
+    rows_by_budget,
+    rows_without_privacy,
+    smallest_mu,
+    wanted,
+)
+from dpstats.score_rounds.result import Model
+
+_USUAL = (0.25, 0.5, 1.0, 2.0)
+_MOST_BUDGETS = 20
+_METHODS = ("anchored", "pmt")
+
+
+def plan_lm(
+    formula: str,
+    public: Any,
+    n: int,
+    mu: float | Sequence[float] | None = None,
+    *,
+    rho: float | Sequence[float] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    target_se: float | Mapping[str, float] | None = None,
+    method: str = "anchored",
+    ridge: float = 0.0,
+    eta: float = 0.05,
+    sigma: float | None = None,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    rows_per_person: int = 1,
+) -> Plan:
+    """What `dp_lm` would tell of n private rows at several budgets; reads and spends nothing.
+
+    Parameters
+    ----------
+    formula, public, method, ridge, eta, weights, offset, limits, rows_per_person
+        As for `dp_lm`. ``public`` are rows, or `public_moments` of them.
+    n : int
+        Number of private rows.
+    mu, rho, epsilon : float or list of float
+        The budgets, in one unit (epsilon with ``delta``). Default: mu of 1/4, 1/2, 1 and 2.
+    target_se : float or mapping, optional
+        A standard error that every coefficient but the constant should reach, or
+        ``{"x1": 0.02}``. The plan then tells the smallest mu for n rows, and for every budget the
+        smallest number of rows.
+    sigma : float, optional
+        Residual standard deviation, where the public data have no response, or say too little of it.
+
+    Returns
+    -------
+    Plan
+        Prints as a table; ``.tidy()``, ``.bounds()``, ``.plot()``, ``.to_markdown()``, ``.to_latex()``.
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public, _ = fair()
+    >>> plan = plan_lm("rate_marriage ~ age + religious", public, n=6048, mu=[0.25, 1])
+    >>> plan.tidy().columns.tolist()
+    ['term', 'mu', 'std_error', 'std_error_nonprivate']
+    """
+    unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
+    totals, said = _budgets(mu, rho, epsilon, delta)
+    check_numbers(ridge, eta, None)
+    _check_asked("plan_lm", method, formula, public)
+    moments = linear_moments(formula, public, weights, offset, limits)
+    check_response(moments.design)
+    aim = wanted(target_se, moments.terms)
+    known = linear_knowledge(moments.gram, moments.cross, moments.yy, moments.m)
+    size = _sigma(sigma, known, moments)
+    task = LinearTask(method, moments.design, moments, None, ridge, eta)
+    options = {**said, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
+    options |= {"weights": weights, "offset": offset, "limits": limits}
+    call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
+
+    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+        noise = make_noise(seed)
+        fit, session = fit_rows(task, expected, total.per_row(unit.rows), noise)
+        return linear_model(call, task, fit, session, (), unit, delta)
+
+    population = _linear_population(moments, public, known, size)
+    least = _without_privacy(moments.gram, ridge, size**2)
+    rehearsal = _rehearsal(population, fitting, moments, method, least)
+    sure = None
+    if isinstance(population, DrawnRows):
+        drawn, given = population.known, sigma is not None or known.sigma is None
+        rest = drawn.y - drawn.x @ population.coef - drawn.offset
+        squares = None if given else drawn.weight * rest**2
+        sure = relative_error(drawn, np.sqrt(drawn.weight), squares)
+    return _plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+
+
+def plan_glm(
+    formula: str,
+    public: Any,
+    n: int,
+    mu: float | Sequence[float] | None = None,
+    *,
+    family: Any = "binomial",
+    rho: float | Sequence[float] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    target_se: float | Mapping[str, float] | None = None,
+    method: str = "anchored",
+    ridge: float = 0.0,
+    iterations: int | None = None,
+    eta: float = 0.05,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    rows_per_person: int = 1,
+) -> Plan:
+    """What `dp_glm` would tell of n private rows at several budgets; reads and spends nothing.
+
+    Parameters
+    ----------
+    formula, public, family, method, ridge, iterations, eta, weights, offset, limits, rows_per_person
+        As for `dp_glm`. ``public`` are rows with the response; for binomial and Poisson models
+        `public_moments` of a formula with its response will do.
+    n, mu, rho, epsilon, delta, target_se
+        As for `plan_lm`.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> public = fair()[0].assign(affair=lambda t: t.affairs > 0)
+    >>> plan = plan_glm("affair ~ age + religious", public, n=6048, mu=1, target_se=0.05)
+    >>> plan.std_error().loc["religious", "mu = 1"].round(2)
+    np.float64(0.03)
+    """
+    unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
+    totals, said = _budgets(mu, rho, epsilon, delta)
+    model = resolve_family(family)
+    check_numbers(ridge, eta, None)
+    check_iterations(iterations)
+    _check_asked("plan_glm", method, formula, public)
+    moments, known = family_moments(formula, public, model, weights, offset, limits)
+    aim = wanted(target_se, moments.terms)
+    task = GlmTask(method, model, moments.design, moments, known, None, ridge, eta, iterations)
+    options = {"family": family_shown(model), **said, "delta": delta, "method": method}
+    options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
+    options |= {"limits": limits}
+    call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
+
+    prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
+
+    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+        ready = prepared(expected.n)
+        noise = make_noise(seed)
+        fit, session = ready.fit_rows(expected, total.per_row(unit.rows), noise)
+        return glm_model(call, ready, fit, session, (), unit, delta)
+
+    coef = _expected_coef(model, moments, known)
+    squares = None if known is None else known.working(model, coef)[2] ** 2
+    if model.dispersed and squares is not None and not squares.any():
+        raise PublicDataError(
+            "the public rows leave no residuals: nothing tells how large errors are."
+        )
+    # residuals of their own fit are too small
+    free = 1.0 if squares is None else len(squares) / max(len(squares) - len(coef), 1)
+    pearson = 1.0 if squares is None else free * float(squares.mean())
+    population = _family_population(model, moments, known, coef, pearson)
+    expected = known or _expected_rows(population)
+    size, free = (pearson, free) if model.dispersed else (1.0, 1.0)
+    least = _without_privacy(expected.information(model, coef), ridge, size)
+    rehearsal = _rehearsal(population, fitting, moments, method, least, free)
+    sure = None if known is None else relative_error_of_family(known, model, coef)
+    found = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    return replace(found, events=_events(model, known))
+
+
+def _events(family: Family, known: PublicRows | None) -> int | None:
+    """Rows with the rarer of two outcomes."""
+    if known is None or not family.binary or not np.isin(known.y, (0.0, 1.0)).all():
+        return None
+    return int(min(known.y.sum(), (1 - known.y).sum()))
+
+
+def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:
+    """Variances scale (H^-1 matrix H^-1)_jj of one row without privacy, H = matrix + ridge."""
+    inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
+    spread = inverse @ matrix @ inverse if ridge else inverse
+    return scale * np.diag(spread)
+
+
+def _plan(
+    method: str,
+    call: str,
+    rehearsal: Rehearsal,
+    n: int,
+    totals: Sequence[tuple[str, Privacy]],
+    sure: Floats | None,
+    moments: PublicMoments,
+    aim: Wanted | None,
+    delta: float | None,
+) -> Plan:
+    """Rehearse every budget, and search for the target."""
+    d, m = len(moments.terms), moments.m
+    check_size(n, d)
+    if sure is None:
+        sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
+    found = tuple(rehearsal.at(n, total) for _, total in totals)
+    budgets = [total for _, total in totals]
+    errors = falling([p.std_error for p in found], budgets)
+    nonprivate = rehearsal.nonprivate(n)
+    reached = None
+    if aim is not None:
+        enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
+        found_mu = (smallest_mu(rehearsal, n, aim), *enough)
+        reached = Reached(
+            target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
+            mu=min((mu for mu in found_mu if mu is not None), default=None),
+            rows=rows_by_budget(rehearsal, n, budgets, aim),
+            rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
+        )
+    return Plan(
+        call=call,
+        method=method,
+        terms=moments.terms,
+        n=n,
+        m=moments.m,
+        labels=tuple(label for label, _ in totals),
+        totals=tuple(budgets),
+        std_errors=errors,
+        silent=tuple(p.silent for p in found),
+        nonprivate=nonprivate,
+        relative_error=sure,
+        bound_sets=tuple(p.bounds for p in found),
+        reached=reached,
+        shown_delta=1e-5 if delta is None else float(delta),
+        share=rehearsal.share,
+    )
+
+
+def _rehearsal(
+    population: Population,
+    fitting: Any,
+    moments: PublicMoments,
+    method: str,
+    least: Floats,
+    free: float = 1.0,
+) -> Rehearsal:
+    """``free``: what residuals of their own fit are too small by, in squares."""
+    m, d = moments.m, len(moments.terms)
+    share = 1.0 if m is None else m / (m + moments.dropped)
+    inverse = undone(m, d)
+    noise = inverse if method == "pmt" else 1.0
+    return Rehearsal(population, fitting, share, inverse * free, noise, inverse * least)
+
+
+def _linear_population(
+    moments: PublicMoments, public: Any, known: LinearKnowledge, sigma: float
+) -> Population:
+    coef, unsure = known.coef, None
+    if moments.cross is not None:
+        unsure = anchor_error(moments.gram, sigma, moments.m)
+    if isinstance(public, PublicMoments):
+        if moments.cross is None:  # as much is explained as is not
+            root = np.linalg.cholesky(moments.gram)
+            coef = np.linalg.solve(root.T, np.full(len(root), sigma / math.sqrt(len(root))))
+        return NormalRows(moments.gram, moments.design.constant, coef, normal_law(sigma), unsure)
+    rows = public_rows(moments.design, public)
+    law: Law | None = normal_law(sigma)
+    centre = None
+    if known.sigma is not None:
+        rows, law = with_full_residuals(rows, coef, sigma), None
+        centre = rows.x @ coef + rows.offset
+    design = moments.design
+    return DrawnRows(
+        rows, coef, law, design.weights is not None, bool(design.offsets), unsure, centre
+    )
+
+
+def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | None) -> Floats:
+    """Coefficients that the public data let expect; a fit itself begins at more careful ones."""
+    start = public_start(family, moments, known)
+    if known is None or not family.binary:
+        return start.coef
+    return unbiased_fit(family, known, equilibrated_whitening(moments.gram), start.coef)
+
+
+def _family_population(
+    family: Family,
+    moments: PublicMoments,
+    known: PublicRows | None,
+    coef: Floats,
+    pearson: float,
+) -> Population:
+    """Responses of a binomial family are drawn anew: public rows may be separated, private ones hardly.
+
+    Those of skewed families are drawn from the ratios to their means, as long as their tails are. Those
+    of weighted rows, whose ratios differ with the weight, and of other families come with their rows.
+    """
+    design = moments.design
+    laws = {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
+    if known is not None:
+        law, unsure, centre, weighted = None, None, None, design.weights is not None
+        fitted = known.x @ coef + known.offset
+        if family.name == "binomial":
+            law = laws["binomial"]
+            unsure = anchor_error(known.information(family, coef), 1.0, moments.m)
+        elif family.skewed and not weighted:
+            law = ratio_law(family, known, coef)
+            unsure = anchor_error(known.information(family, coef), math.sqrt(pearson), moments.m)
+        elif not family.binary:
+            centre = np.zeros(len(known.y)) if family.skewed else fitted
+        return DrawnRows(known, coef, law, weighted, bool(design.offsets), unsure, centre)
+    if moments.cross is None or family.name not in laws:
+        raise ArgumentError(
+            f"plan_glm needs public rows for the {family} family, with the response: public=frame."
+            if family.name not in laws
+            else "plan_glm needs public data with the response: rows, or public_moments('y ~ x', frame)."
+        )
+    return NormalRows(moments.gram, moments.design.constant, coef, laws[family.name])
+
+
+def _expected_rows(population: Population) -> PublicRows:
+    drawn = population.rows(20_000, np.random.default_rng(1))
+    zero, one = np.zeros(len(drawn.y)), np.ones(len(drawn.y))
+    return PublicRows(drawn.x, drawn.y, zero, one)
+
+
+def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) -> float:
+    if sigma is not None:
+        size = computable(sigma)
+        if size is None:
+            raise ArgumentError(
+                f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
+            )
+        return size
+    if known.sigma is None:
+        why = (
+            "the public data have no response"
+            if moments.cross is None
+            else f"the {moments.m} public rows leave no residuals to {len(moments.terms)} columns"
+        )
+        raise ArgumentError(
+            f"{why}: say how large residuals are, sigma=..., in units of the response."
+        )
+    return known.sigma
+
+
+def _budgets(
+    mu: Any, rho: Any, epsilon: Any, delta: float | None
+) -> tuple[list[tuple[str, Privacy]], dict[str, Any]]:
+    """Every budget with its label, and what the call says of them."""
+    if mu is None and rho is None and epsilon is None:
+        mu = _USUAL
+    given = {k: v for k, v in {"mu": mu, "rho": rho, "epsilon": epsilon}.items() if v is not None}
+    if len(given) != 1:
+        raise ArgumentError(f"give budgets in one unit, not in {' and '.join(given)}.")
+    name, values = next(iter(given.items()))
+    listed = isinstance(values, Iterable) and not isinstance(values, str | bytes)
+    several = items(values, _MOST_BUDGETS) if listed else [values]
+    if not several:
+        raise ArgumentError(
+            f"{name} must be a number or a list of 1 to {_MOST_BUDGETS}, such as [0.25, 0.5, 1]."
+        )
+    totals = [
+        (f"{name} = {_short(v)}", resolve_privacy(**{name: v, "delta": delta})) for v in several
+    ]
+    if len({label for label, _ in totals}) < len(totals):
+        raise ArgumentError(f"{name} names one budget twice.")
+    shown_values = several[0] if len(several) == 1 else [float(v) for v in several]
+    return totals, {name: shown_values}
+
+
+def _short(value: Any) -> str:
+    size = number(value)
+    return shown(value) if size is None else f"{size:g}"
+
+
+def _check_rows(n: Any) -> int:
+    size = number(n)
+    rows = whole(int(size) if size is not None and size.is_integer() else n, 1)
+    if rows is None or rows > MOST_ROWS:
+        raise ArgumentError(
+            f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e}, "
+            f"not {shown(n)}."
+        )
+    return rows
+
+
+def _check_asked(function: str, method: Any, formula: Any, public: Any) -> None:
+    if not isinstance(formula, str):
+        raise ArgumentError(
+            f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."
+        )
+    if public is None:
+        raise ArgumentError(
+            f"{function} needs public data, rows or public_moments of them; declared limits do not say "
+            "how large errors are."
+        )
+    if not one_of(method, _METHODS):
+        raise ArgumentError(
+            f"a plan is made for method {' or '.join(map(repr, _METHODS))}, not {shown(method)}; "
+            "without public data nothing is known of the errors."
+        )
+    choose_method(function, _METHODS, method, public, None)

@@ -1,0 +1,331 @@
+"""Tables as the public data let us expect them: rows on which a fit is rehearsed before it is run.
+
+Everything here is public. Rows are the public rows many times over, or drawn from the normal law of
+public moments. Their second moments are those of the public sample, which is known exactly and says
+of the private rows only so much: `undone` is the factor by which inverses of a sample's second moment
+overstate those of its population.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from dpstats.models.glm.estimate import Family, PublicRows
+from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.score_rounds.estimate import moments_least_squares
+
+_SMEAR = 0.2
+"""Standard deviation of the multiples; it lengthens distances by 2 %."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Rows of numbers: design (n, d), response, and offset and weight (n,) where there are some."""
+
+    x: Floats
+    y: Floats
+    offset: Floats | None
+    weight: Floats | None
+
+
+class Population(Protocol):
+    """Where rows come from."""
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated: ...
+
+
+class Law(Protocol):
+    """How responses fall about a linear predictor, given weights."""
+
+    def __call__(
+        self, predictor: Floats, weight: Floats | None, generator: np.random.Generator
+    ) -> Floats: ...
+
+
+def undone(m: int | None, d: int) -> float:
+    """(m - d - 1)/m: the inverse of a second moment of m normal rows, times this, is unbiased.
+
+    1 where m is not known; never less than 1/m, where the sample hardly says anything.
+
+    Examples
+    --------
+    >>> undone(100, 9)
+    0.9
+    """
+    return 1.0 if m is None else max(m - d - 1, 1) / m
+
+
+def anchor_error(moment: Floats, scale: float, m: int | None) -> Floats | None:
+    """A root of the variance of coefficients that m public rows gave, scale^2 moment^-1 / (m - d - 1).
+
+    A move by it lengthens residuals of the private rows as the real error does: those are longer than
+    public rows in coordinates that whiten the public ones, by a mean of m/(m - d - 1) in squares. From
+    very few rows it may be larger still; here it is at most as long as the residuals.
+    """
+    if m is None:
+        return None
+    d, back = len(moment), equilibrated_whitening(moment).back
+    return np.asarray(scale / math.sqrt(max(m - d - 1, d)) * back)
+
+
+def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> Floats:
+    """How well each standard error is known from public rows: the relative error of its prediction.
+
+    A variance is s (A^-1)_jj with A the mean of a a', a = x ``scale``, and s the mean of ``squares``
+    (None: s is known). To first order a row changes its logarithm by
+    u = squares/s - (A^-1 a)_j^2 / (A^-1)_jj; a standard error is half as uncertain.
+
+    Parameters
+    ----------
+    known : PublicRows
+    scale : (m,) array
+        Square roots of weights.
+    squares : (m,) array or None
+    """
+    rows = known.x * scale[:, None]
+    return _half_error(_changes(rows, equilibrated_inverse(rows.T @ rows / len(rows)), squares))
+
+
+def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) -> Floats:
+    """The same for a generalised linear model, whose curvatures h follow estimated coefficients.
+
+    A row changes those by A^-1 x r, r its score, and so the logarithm of (A^-1)_jj by
+    -(1/(A^-1)_jj) times the mean of h' (A^-1 x)_j^2 x'(A^-1 x r). Where every response has one value, or
+    columns separate them, r is small on all public rows: for binary responses its mean square is
+    taken to be h, as the model says.
+    """
+    r, h, e = known.working(family, coef)
+    m, d = known.x.shape
+    step = 1e-4
+    ahead, behind = (
+        replace(known, offset=known.offset + s).working(family, coef)[1] for s in (step, -step)
+    )
+    inverse = equilibrated_inverse((known.x * h[:, None]).T @ known.x / m)
+    along = known.x @ inverse
+    slope = -(along**2 * ((ahead - behind) / (2 * step))[:, None]).T @ known.x / m
+    moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
+    squares = e**2 if family.dispersed else None
+    changes = _changes(known.x * np.sqrt(h)[:, None], inverse, squares)
+    if family.binary and not family.dispersed:
+        of_model = h @ moved**2 / m / max(m - d, 1)
+        return np.asarray(np.hypot(_half_error(changes), np.sqrt(of_model) / 2))
+    return _half_error(changes + moved * r[:, None])
+
+
+def _changes(rows: Floats, inverse: Floats, squares: Floats | None) -> Floats:
+    """What each row adds to the logarithm of each variance, (m, d)."""
+    change = -((rows @ inverse) ** 2) / np.diag(inverse)
+    return change if squares is None else change + (squares / squares.mean())[:, None]
+
+
+def _half_error(changes: Floats) -> Floats:
+    m, d = changes.shape
+    return np.asarray(changes.std(axis=0) / math.sqrt(max(m - d, 1)) / 2)
+
+
+def relative_error_of_normal(m: int, d: int) -> float:
+    """The same for normal rows and errors: 1/sqrt(m - d)."""
+    return 1 / math.sqrt(max(m - d, 1))
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Public rows, each equally often, so that a rehearsal has their second moments.
+
+    Attributes
+    ----------
+    known : PublicRows
+    law : Law or None
+        How responses are drawn anew; None: they come with their rows.
+    coef : (d,) array
+        Of the linear predictor, for ``law``.
+    weighted, offset : bool
+        Whether rows have weights and offsets at all.
+    unsure : (d, d) array or None
+        Times d standard normal numbers: how far private coefficients may be from ``coef``, where a fit
+        begins. None: as far as nothing.
+    centre : (m,) array, or None
+        About which responses that come with their rows are smeared (`smeared`); None: they are not.
+    """
+
+    known: PublicRows
+    coef: Floats
+    law: Law | None
+    weighted: bool
+    offset: bool
+    unsure: Floats | None = None
+    centre: Floats | None = None
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+        """n rows."""
+        move = _move(self.unsure, len(self.coef), generator)
+        some = generator.permutation(len(self.known.y))  # public rows may be sorted
+        which = generator.permutation(np.resize(some, n))
+        x = np.asfortranarray(self.known.x[which])
+        offset, weight = self.known.offset[which], self.known.weight[which]
+        if self.law is not None:
+            y = self.law(
+                x @ (self.coef + move) + offset, weight if self.weighted else None, generator
+            )
+        else:
+            y = self.known.y[which]
+            if self.centre is not None:
+                y = smeared(y, self.centre[which], generator)
+            y = y + x @ move
+        return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
+
+
+def smeared(y: Floats, centre: Floats, generator: np.random.Generator) -> Floats:
+    """Responses at random multiples, of mean 1, of their distance from a centre.
+
+    Rows that recur to the letter are not what private rows are like: scores of one length, by the
+    hundred, are cut all or none, and a cut just below them would take them for errors of one sign.
+    """
+    factor = generator.gamma(1 / _SMEAR**2, _SMEAR**2, len(y))
+    return centre + (y - centre) * factor
+
+
+@dataclass(frozen=True)
+class NormalRows:
+    """Normal rows of public second moments; a constant stays one.
+
+    Attributes
+    ----------
+    moment : (d, d) array
+    constant : int or None
+        Position of the constant.
+    coef : (d,) array
+    law : Law
+    unsure : (d, d) array or None
+        As for `DrawnRows`.
+    """
+
+    moment: Floats
+    constant: int | None
+    coef: Floats
+    law: Law
+    unsure: Floats | None = None
+
+    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+        """n rows."""
+        k, d = self.constant, len(self.moment)
+        coef = self.coef + _move(self.unsure, d, generator)
+        rest = [j for j in range(d) if j != k]
+        mean = np.zeros(d) if k is None else self.moment[k] / self.moment[k, k]
+        spread = (self.moment - np.outer(mean, mean) * (0 if k is None else self.moment[k, k]))[
+            np.ix_(rest, rest)
+        ]
+        x = np.empty((n, d), order="F")
+        x[:, rest] = mean[rest] + generator.normal(size=(n, len(rest))) @ _root(spread)
+        if k is not None:
+            x[:, k] = math.sqrt(self.moment[k, k])
+        return Simulated(x, self.law(x @ coef, None, generator), None, None)
+
+
+def _move(unsure: Floats | None, d: int, generator: np.random.Generator) -> Floats:
+    return np.zeros(d) if unsure is None else unsure @ generator.normal(size=d)
+
+
+def _root(spread: Floats) -> Floats:
+    return equilibrated_whitening(spread).root if len(spread) else spread
+
+
+@dataclass(frozen=True)
+class LinearKnowledge:
+    """What public rows or moments say of a linear model.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    sigma : float or None
+        Residual standard deviation; None when nothing is known of the response.
+    """
+
+    coef: Floats
+    sigma: float | None
+
+
+def linear_knowledge(
+    moment: Floats, cross: Floats | None, yy: float | None, m: int | None
+) -> LinearKnowledge:
+    """Least squares of the public moments, with sigma on m - d degrees of freedom.
+
+    Without a response the linear predictor is taken to be as large as the errors.
+    """
+    if cross is None or yy is None:
+        return LinearKnowledge(np.zeros(len(moment)), None)
+    coef, variance = moments_least_squares(moment, cross, yy, m)
+    return LinearKnowledge(coef, math.sqrt(variance) if variance else None)
+
+
+def with_full_residuals(known: PublicRows, coef: Floats, sigma: float) -> PublicRows:
+    """Public rows whose residuals from their own fit are as long as errors are.
+
+    Least squares leaves of an error the share 1 - (leverage) of its variance; residuals are divided by
+    its root, and all of them scaled to ``sigma``.
+    """
+    root = np.sqrt(known.weight)
+    rows = known.x * root[:, None]
+    basis = np.linalg.qr(rows / np.maximum(np.abs(rows).max(axis=0), 1e-300))[0]
+    leverage = np.minimum((basis**2).sum(axis=1), 0.9)
+    fitted = known.x @ coef + known.offset
+    rest = (known.y - fitted) / np.sqrt(1 - leverage)
+    size = math.sqrt(float((known.weight * rest**2).mean()))
+    rest = rest * (sigma / size) if size > 0 else rest
+    return PublicRows(known.x, fitted + rest, known.offset, known.weight)
+
+
+def normal_law(sigma: float) -> Law:
+    """Normal errors, of variance sigma^2 over the weight."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        errors = sigma * generator.normal(size=len(predictor))
+        return predictor + (errors if weight is None else errors / np.sqrt(weight))
+
+    return draw
+
+
+def ratio_law(family: Family, known: PublicRows, coef: Floats) -> Law:
+    """Means times ratios of public responses to their means, each equally often and in any row.
+
+    Ratios differ more where means are small, and are smeared as well: they are drawn towards 1 until
+    Pearson residuals are as long as those of the public rows.
+    """
+    fitted = known.x @ coef + known.offset
+    ratios = known.y / family.mean(fitted)
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        some = generator.permutation(np.resize(generator.permutation(ratios), len(predictor)))
+        return family.mean(predictor) * smeared(some, np.zeros(len(some)), generator)
+
+    copies = np.tile(fitted, max(1, 10_000 // len(fitted)))
+    longer = (family.working(copies, draw(copies, None, np.random.default_rng(1)))[2] ** 2).mean()
+    length = (family.working(fitted, known.y)[2] ** 2).mean()
+    if longer > length:
+        ratios = 1 + math.sqrt(length / longer) * (ratios - 1)
+    return draw
+
+
+def bernoulli_law(mean: Callable[[Floats], Floats]) -> Law:
+    """Shares of successes in as many trials as the weight says."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        trials = np.ones(len(predictor)) if weight is None else np.maximum(np.rint(weight), 1)
+        drawn = generator.binomial(trials.astype(np.int64), np.clip(mean(predictor), 0.0, 1.0))
+        return np.asarray(drawn / trials)
+
+    return draw
+
+
+def poisson_law(mean: Callable[[Floats], Floats]) -> Law:
+    """Counts."""
+
+    def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
+        return np.asarray(generator.poisson(np.minimum(mean(predictor), 1e15)), dtype=np.float64)
+
+    return draw

@@ -1,0 +1,174 @@
+"""Rehearsals: a fit run on expected rows, at a total that is not spent.
+
+What a fit does with its total depends on what it meets: how long rows are, how far the public anchor is,
+which cuts and how many rounds follow. Rather than a formula for all that, a plan runs the fit itself on
+rows that the public data let us expect (`dpstats.plans.population`). No private row is there, and
+nothing is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.frame import Block
+from dpstats.numerics.matrices import Floats
+from dpstats.plans.population import Population, Simulated
+from dpstats.report.bound import Bound
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.score_rounds.result import Model
+
+_T = TypeVar("_T")
+_LARGEST = 60_000
+"""Numbers in the largest table that is rehearsed; larger ones are scaled down."""
+_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class ExpectedRows:
+    """Simulated rows as a source that a session can read."""
+
+    simulated: Simulated
+    threads: Executor | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.simulated.y)
+
+    @property
+    def d(self) -> int:
+        return int(self.simulated.x.shape[1])
+
+    def pieces(self, size: int) -> Iterator[Callable[[], Block]]:
+        """Blocks of at most ``size`` rows."""
+        for start in range(0, self.n, size):
+            yield partial(self._block, slice(start, start + size))
+
+    def elsewhere(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+        """The rows are worked on here."""
+        return None
+
+    def _block(self, part: slice) -> Block:
+        s = self.simulated
+        offset = None if s.offset is None else _doubles(s.offset[part])
+        weight = None if s.weight is None else _doubles(s.weight[part])
+        return Block(_doubles(s.x[part]), _doubles(s.y[part]), offset, weight)
+
+
+def _doubles(values: Floats) -> NDArray[np.float64]:
+    return np.asfortranarray(values, dtype=np.float64)
+
+
+Fitting = Callable[[ExpectedRows, Privacy, int], Model]
+"""Fits rows at a total, with noise from a seed."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a rehearsed fit lets expect.
+
+    Attributes
+    ----------
+    n : int
+    total : Privacy
+    sampling, privacy : (d,) arrays
+        The two parts of the variances of the coefficients, medians over the fits that give errors; NaN
+        where most of them give none.
+    silent : float
+        Share of the fits that give no errors.
+    bounds : tuple of Bound
+        What one of the rehearsed fits states.
+    """
+
+    n: int
+    total: Privacy
+    sampling: Floats
+    privacy: Floats
+    silent: float
+    bounds: tuple[Bound, ...]
+
+    @property
+    def std_error(self) -> Floats:
+        return np.sqrt(self.sampling + self.privacy)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How often and on what a fit is rehearsed.
+
+    Attributes
+    ----------
+    population : Population
+    fitting : callable
+    share : float
+        Share of the rows that count: those without missing values, as far as the public rows tell.
+    undone : float
+        For the sampling part, see `population.undone`.
+    noise_undone : float
+        For the privacy part: the same where cuts of rows are known beforehand; 1 where they are taken
+        from the private rows, which are longer in coordinates that whiten public ones, by as much as
+        the inverse overstates.
+    least : (d,) array
+        Variances of one row without privacy. No fit is expected to be surer: rows whose errors are cut
+        make its own estimate of them a little too small.
+    """
+
+    population: Population
+    fitting: Fitting
+    share: float
+    undone: float
+    noise_undone: float
+    least: Floats
+
+    @property
+    def d(self) -> int:
+        return len(self.least)
+
+    def nonprivate(self, n: int) -> Floats:
+        """Standard errors without privacy."""
+        return np.asarray(np.sqrt(self.least / (n * self.share)))
+
+    def at(self, n: int, total: Privacy) -> Predicted:
+        """Medians of a few rehearsals with n rows; the same seeds whatever n and total.
+
+        A larger table is rehearsed with N rows at a total of mu n/N: then noise is to means over rows
+        what it will be, and the sampling part is N/n of that.
+        """
+        counting = max(round(n * self.share), self.d + 2)
+        few = min(counting, max(_LARGEST // self.d, 2000))
+        models = []
+        for seed in range(_REPEATS):
+            rows = self.population.rows(few, np.random.default_rng([seed, 17]))
+            raised = Privacy(total.mu * counting / few)
+            models.append(self.fitting(ExpectedRows(rows), raised, seed))
+        parts = np.array(
+            [[np.diag(m.coefficients.sampling), np.diag(m.coefficients.privacy)] for m in models]
+        )
+        known = parts[np.isfinite(parts).all(axis=(1, 2))]
+        silent = 1 - len(known) / len(models)
+        sampling, privacy = np.full((2, self.d), np.nan)
+        if silent <= 0.5:
+            sampling, privacy = np.median(known, axis=0)
+        back = few / counting
+        return Predicted(
+            n,
+            total,
+            np.maximum(self.undone * back * sampling, self.nonprivate(n) ** 2),
+            self.noise_undone * privacy,
+            silent,
+            _scaled(models[0], total, counting, back)._bounds(),
+        )
+
+
+def _scaled(model: Model, total: Privacy, n: int, back: float) -> Model:
+    """A rehearsed fit as one of n rows at the total that was asked for."""
+    estimate = replace(model.estimate, n=n, sampling=model.estimate.sampling * back)
+    privacy = PrivacyStatement(total, (), seeded=True)
+    return replace(model, estimate=estimate, privacy=privacy, n=n)

@@ -1,0 +1,224 @@
+"""What the functions of efficient Propose-Test-Release share: their budgets and their notes.
+
+Three kinds of releases need three kinds of totals: plain Gaussian ones (any unit), those whose noise
+rests on a private lower bound ("bounded"; mu-GDP up to a slack), and those behind a test. Nothing here
+sees a private value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
+from dpstats.accounting.unit import Unit
+from dpstats.errors import (
+    LARGEST,
+    SMALLEST,
+    ArgumentError,
+    PrivacyError,
+    PublicDataError,
+    mapping,
+    number,
+    one_of,
+    shown,
+)
+from dpstats.propose_test.curve import Levels, gdp_split
+from dpstats.propose_test.pair import gaussian_mu
+from dpstats.propose_test.plan import ReleasePlan, plan_release
+
+CALIBRATIONS = ("gdp", "dp")
+ALONE = "fits without public rows"
+"""When ranges in limits= have an effect."""
+Kind = Literal["gaussian", "bounded", "tested", "paper"]
+NO_REPLY = 1e-3
+"""Probability of no reply at the level that a test is planned for."""
+_BOUND_SLACK = 0.2
+_LEAST_MU = 0.005
+_LEAST_DELTA = 1e-250
+_LEAST_EPSILON = 1e-3
+
+
+@dataclass(frozen=True)
+class Spend:
+    """What a call may spend on a row, and epsilon and delta where a test needs them."""
+
+    total: Privacy | ApproximatePrivacy
+    epsilon: float = math.nan
+    delta: float = math.nan
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian of this total, for planning."""
+        if isinstance(self.total, Privacy):
+            return self.total.mu
+        return gaussian_mu(self.total.at, self.total.slack)
+
+
+def resolve_spend(
+    function: str,
+    method: str,
+    kind: Kind,
+    calibration: str,
+    given: Mapping[str, float | None],
+    unit: Unit,
+) -> Spend:
+    """What a method may spend on a row, so that the unit gets what was asked for.
+
+    Parameters
+    ----------
+    kind : {"gaussian", "bounded", "tested", "paper"}
+        Gaussian releases only, in any unit; noise for a private bound, mu-GDP up to a fifth of delta;
+        one release behind a test, by ``calibration``; the paper's test and release.
+    given : mapping
+        mu, rho, epsilon, delta as the user gave them.
+    unit : Unit
+        Who is protected.
+    """
+    if not one_of(calibration, CALIBRATIONS):
+        raise ArgumentError(
+            "calibration must be 'gdp' (composes with other releases) or 'dp' (sharpest for a single "
+            f"one), not {shown(calibration)}."
+        )
+    if kind == "gaussian":
+        return Spend(resolve_privacy(**given).per_row(unit.rows))
+    epsilon, delta = _epsilon_delta(function, method, given)
+    if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
+        raise PrivacyError(
+            f"epsilon = {epsilon:g}, delta = {delta:g} is beyond what a test can be planned for: ask "
+            "for more."
+        )
+    if unit.rows == 1:
+        return _spend(kind, calibration, epsilon, delta)
+    return _spend_per_row(kind, calibration, epsilon, delta, unit)
+
+
+def _spend_per_row(kind: Kind, calibration: str, epsilon: float, delta: float, unit: Unit) -> Spend:
+    """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
+    k = unit.rows
+    one = math.nextafter(epsilon / k, 0.0)  # k of them are not more than epsilon
+
+    def fits(log_delta: float) -> bool:
+        spend = _spend(kind, calibration, one, math.exp(log_delta))
+        return unit.whole(spend.total).delta(epsilon) <= delta
+
+    low, high = math.log(delta / k), math.log(delta / k)
+    while not fits(low):
+        low -= math.log(4.0)
+        if low < -700:
+            raise PrivacyError(
+                f"epsilon = {epsilon:g}, delta = {delta:g} leaves nothing for {k} rows per person: ask "
+                "for more."
+            )
+    if low < high:
+        high = low + math.log(4.0)
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+    return _spend(kind, calibration, one, math.exp(low))
+
+
+def _spend(kind: Kind, calibration: str, epsilon: float, delta: float) -> Spend:
+    if kind == "tested" and gaussian_mu(epsilon, delta) < _LEAST_MU:
+        raise PrivacyError(
+            f"a test at epsilon = {epsilon:g}, delta = {delta:g} would need thousands of levels of "
+            "safety: ask for more, or use a method without a test."
+        )
+    if kind == "bounded":
+        slack = _BOUND_SLACK * delta
+        return Spend(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
+    if kind == "tested" and calibration == "gdp":
+        return Spend(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
+    return Spend(ApproximatePrivacy(epsilon, delta), epsilon, delta)
+
+
+def plan_test(
+    levels: Levels,
+    target: int | None,
+    spend: Spend,
+    calibration: str,
+    level: str,
+    *,
+    beta: float = NO_REPLY,
+    noise_sd: float | None = None,
+) -> ReleasePlan:
+    """The least noise with which the target level is answered with probability 1 - ``beta``.
+
+    ``noise_sd`` takes the place of a target; ``level`` says to the user what a level is, where the
+    plan is impossible.
+    """
+    try:
+        return plan_release(
+            levels,
+            spend.epsilon,
+            spend.delta,
+            calibration=calibration,  # type: ignore[arg-type]
+            target=target,
+            beta=beta,
+            noise_sd=noise_sd,
+        )
+    except PrivacyError as error:
+        raise PrivacyError(f"{error} {level}") from None
+
+
+def _epsilon_delta(
+    function: str, method: str, given: Mapping[str, float | None]
+) -> tuple[float, float]:
+    if given.get("mu") is not None or given.get("rho") is not None:
+        raise PrivacyError(
+            f"{function}(method='{method}') needs epsilon= and delta=: its noise belongs to the data "
+            "set, which costs a small probability besides mu. The methods without a test take mu= "
+            "and rho=."
+        )
+    if given.get("epsilon") is None:
+        raise PrivacyError(
+            f"{function} ({method}) needs epsilon= and delta=, for example epsilon=1, delta=1e-5."
+        )
+    total = resolve_privacy(epsilon=given.get("epsilon"), delta=given.get("delta"))
+    epsilon, delta = given["epsilon"], given["delta"]
+    assert epsilon is not None
+    assert delta is not None
+    assert total.mu > 0
+    return float(epsilon), float(delta)
+
+
+def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
+    """The method that was asked for, or the default."""
+    method = default if method is None else method
+    if not one_of(method, methods):
+        raise ArgumentError(
+            f"{function}: method must be one of {', '.join(methods)}, not {shown(method)}."
+        )
+    return str(method)
+
+
+def require_bounds(
+    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
+) -> None:
+    """Bounds come from public rows or are declared; never from private rows."""
+    for name, value in mapping("limits", limits).items():
+        ends = [number(v) for v in value] if isinstance(value, tuple) else []
+        sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
+        if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
+            raise ArgumentError(
+                f"limits[{name!r}] is beyond what can be computed with: change the unit."
+            )
+    if public is None and not limits:
+        raise PublicDataError(
+            f"{function} needs bounds, and never takes them from private rows. Either pass a public "
+            f"sample, public=frame, or declare them without looking at the data: limits={needed}."
+        )
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero, or an error that names the argument."""
+    found = number(value)
+    if found is None or not 0 < found < math.inf:
+        raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
+    if not SMALLEST <= found <= LARGEST:
+        raise ArgumentError(
+            f"{name} = {found:g} is beyond what can be computed with: change the unit."
+        )
+    return found

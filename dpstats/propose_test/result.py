@@ -1,0 +1,97 @@
+"""The answer of a tested release of the user's own estimator."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpstats.mechanism.release import Floats
+from dpstats.propose_test.page import Answers, eptr_page
+from dpstats.report.bound import Bound
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic, Released
+from dpstats.report.table import Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class EptrResult(Released):
+    """What `eptr` let through.
+
+    Attributes
+    ----------
+    released : bool
+        Whether the test passed; if not, `value` is the "no reply" answer.
+    value : float, ndarray or None
+        The noisy estimate; or ``no_reply``, None when nothing was given for it.
+    noise_sd : float
+        Per number.
+    answers : Answers
+        Probability of an answer by level of safety.
+
+    Examples
+    --------
+    >>> from dpstats import eptr
+    >>> answer = eptr(None, 3.2, 40.0, alpha=0.05, epsilon=1, delta=1e-5, target=40, seed=1)
+    >>> answer.released
+    True
+    """
+
+    call: str
+    method: str
+    released: bool
+    value: Any
+    noise_sd: float
+    size: int
+    privacy: PrivacyStatement
+    n: int | None
+    m: int | None
+    error: tuple[Bound, ...]
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    answers: Answers
+
+    def se(self) -> float:
+        """Standard deviation of the noise; the sampling error of an estimator is its user's to know."""
+        return self.noise_sd if self.released else math.nan
+
+    def tidy(self) -> pd.DataFrame:
+        """One row per number: estimate and the standard deviation of its noise."""
+        values = np.ravel(np.asarray([] if self.value is None else self.value, dtype=float))
+        return pd.DataFrame({"estimate": values, "noise_sd": self.se()})
+
+    def glance(self) -> pd.DataFrame:
+        """One row that describes the answer."""
+        return pd.DataFrame(
+            {"released": [self.released], "numbers": [self.size], **self._glance_items()}
+        )
+
+    def __float__(self) -> float:
+        return float(np.asarray(self.value, dtype=float).reshape(()))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:
+        return np.asarray(self.value, dtype=dtype)
+
+    def _page(self, whole: bool) -> Page:
+        numbers = [] if self.value is None else np.ravel(np.asarray(self.value, float)).tolist()
+        return eptr_page(
+            self.call,
+            numbers,
+            self.released,
+            self.privacy,
+            self.error,
+            self.details,
+            self.notes,
+            self.answers,
+            whole,
+        )
+
+    def _printed(self) -> Page:
+        return self._page(whole=False)
+
+    def summary(self) -> Page:
+        """The answer with the privacy spent, the error's parts and the probabilities of an answer."""
+        return self._page(whole=True)

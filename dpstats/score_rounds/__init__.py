@@ -1,0 +1,1 @@
+"""What every model that is fitted by score steps shares: rounds, cuts, estimates, results, notes."""

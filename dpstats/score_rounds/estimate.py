@@ -1,0 +1,288 @@
+"""Least squares from private moments and scores.
+
+Notation: rows are whitened, z = W'x with W'SW = I, so that coefficients of z are t = W^-1 b and b =
+W t. A is the mean of z z' over the rows as cut, M the matrix used for A, P = ridge W'W the penalty
+on |b|^2 in the whitened space.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.numerics.matrices import Curvature, Floats, Whitening, equilibrated_whitening
+
+
+@dataclass(frozen=True)
+class Step:
+    """One Newton step from an anchor: t = anchor + move.
+
+    (M + P) move = (s + g)/kappa - P anchor, with s the mean of the cut scores at the anchor and g
+    its noise. Without the noises g and M - A, and if no row was cut, the step lands exactly on the
+    (ridge) least-squares fit of the private rows, from any anchor.
+    """
+
+    anchor: Floats
+    move: Floats
+    noise_sd: float  # of g / kappa, per coordinate
+    noise_length: float  # of the move, sqrt(trace (M + P)^-2) times that
+    variance: float  # predicted, per coordinate, for pooling
+
+
+def newton_step(
+    curvature: Curvature,
+    penalty: Floats,
+    anchor: Floats,
+    score: Floats,
+    noise_sd: float,
+    slope: float,
+) -> Step:
+    """Step to the minimiser of the quadratic that the score and the second moments describe."""
+    d = len(anchor)
+    hessian = curvature.used + penalty
+    inverse = np.linalg.inv(hessian)
+    move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
+    # the matrix error acts on the move; 2 % is the least that a clip's slope leaves behind
+    relative = curvature.used_sd / math.sqrt(2) * float(np.linalg.norm(inverse, 2))
+    left_behind = (relative**2 + 0.02**2 / d) * float(move @ move)
+    sd = noise_sd / slope
+    return Step(anchor, move, sd, sd * float(np.linalg.norm(inverse)), sd**2 + left_behind)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average.
+
+    ``left_sd``: what cuts left of the way, per coordinate.
+    """
+
+    coef: Floats
+    move: Floats
+    noise_sd: float
+    left_sd: float
+
+
+def pool_steps(steps: Sequence[Step]) -> Pooled:
+    """Average the rounds' estimates: their noises are independent, each aims at the same fit.
+
+    A step falls short of its aim where the cut score follows a move less than its slope says, as it does
+    where rows differ in length: residuals of long rows are cut nearer. By how much, the next step tells:
+    it goes what was left of the way, and both noises. Of the last step as much is taken to be left.
+    """
+    d = len(steps[0].move)
+    left = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]
+    weight = np.array([1 / step.variance for step in steps])
+    weight /= weight.sum()
+    coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
+    move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
+    noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
+    return Pooled(np.asarray(coef), np.asarray(move), noise, float(weight @ left) / math.sqrt(d))
+
+
+def _shares_left(steps: Sequence[Step]) -> list[float]:
+    """What was left of the way of each step, over its length; 0 where noise may be all that is seen.
+
+    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f.
+    """
+    shares = []
+    for step, after in itertools.pairwise(steps):
+        gone = float(after.move @ after.move) - step.noise_length**2 - after.noise_length**2
+        q = math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
+        shares.append(q / (1 - q) if q < 0.5 else 1.0)
+    return [*shares, shares[-1] if shares else 0.0]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A private fit in the user's coordinates; all that later post-processing needs.
+
+    Attributes
+    ----------
+    coef : (d,) array
+    sampling, privacy : (d, d) arrays
+        The two independent parts of the covariance of ``coef``.
+    dispersion : float or None
+        Residual variance, or dispersion of a family; None when nothing was released or known.
+    moments : (d, d) array
+        Second moments of the design (information matrix of a family) used in the fit.
+    root : (d, d) array
+        W^-1: the noise of the moments in the user's coordinates is root' E root.
+    moments_sd : float
+        Noise sd per svec coordinate of E.
+    n : int
+        Rows behind the moments: private rows less the share that is empty.
+    ridge : float
+        Penalty in units of these moments.
+    """
+
+    coef: Floats
+    sampling: Floats
+    privacy: Floats
+    dispersion: float | None
+    moments: Floats
+    root: Floats
+    moments_sd: float
+    n: int
+    ridge: float
+
+    @property
+    def vcov(self) -> Floats:
+        """Covariance of the coefficients: sampling plus privacy."""
+        return self.sampling + self.privacy
+
+
+def moments_least_squares(
+    moment: Floats, cross: Floats, square: float, m: int | None
+) -> tuple[Floats, float | None]:
+    """Least squares of public moments: coefficients, and the residual variance.
+
+    On m - d degrees of freedom, where there are any (else None); as it is, where m is not known.
+    """
+    d, back = len(moment), equilibrated_whitening(moment).back
+    coef = back @ (back.T @ cross)
+    rest = max(square - float(cross @ coef), 0.0)
+    if m is None:
+        return coef, rest
+    return coef, rest * m / (m - d) if m > d else None
+
+
+def public_least_squares(
+    moment: Floats, cross: Floats | None, square: float | None, m: int | None
+) -> Estimate | None:
+    """The fit of the public rows by themselves; None where moments do not say that much."""
+    if cross is None or square is None or m is None:
+        return None
+    coef, variance = moments_least_squares(moment, cross, square, m)
+    if variance is None:
+        return None
+    back = equilibrated_whitening(moment).back
+    return not_private(coef, variance / m * (back @ back.T), variance, moment, m)
+
+
+def not_private(
+    coef: Floats, sampling: Floats, dispersion: float, moments: Floats, n: int
+) -> Estimate:
+    """A fit of public rows: no noise in it, and none in its moments."""
+    zero = np.zeros_like(moments)
+    return Estimate(coef, sampling, zero, dispersion, moments, zero, 0.0, n, 0.0)
+
+
+def matrix_noise_covariance(vector: Floats, sd: float, isometric: bool = True) -> Floats:
+    """Covariance of G v for symmetric Gaussian G.
+
+    svec noise (sd on the diagonal, sd/sqrt(2) off it): (sd^2/2)(|v|^2 I + v v'). The papers' noise
+    (sd in every entry of the upper triangle): sd^2 (|v|^2 I + v v' - diag(v^2)).
+    """
+    square = float(vector @ vector) * np.eye(len(vector)) + np.outer(vector, vector)
+    if isometric:
+        return sd**2 / 2 * square
+    return sd**2 * (square - np.diag(vector**2))
+
+
+def in_user_units(
+    coef: Floats,
+    hessian: Floats,
+    curvature: Floats,
+    noise_covariance: Floats,
+    dispersion: float | None,
+    efficiency: float,
+    whitening: Whitening,
+    moments_sd: float,
+    n: int,
+    ridge: float,
+    filled: float = 1.0,
+) -> Estimate:
+    """Carry a whitened solution and its two covariances back to the user's coordinates.
+
+    The error of the solution is H^-1 (g - G move) for the privacy part, and sampling leaves
+    dispersion * efficiency H^-1 A H^-1 / n, with H = A + P. Means over n rows of which a share
+    1 - ``filled`` is empty become means over the filled ones: moments / filled of n * filled rows.
+    """
+    back, root = whitening.back, whitening.root
+    inverse = np.linalg.inv(hessian)
+    spread = np.nan if dispersion is None else dispersion
+    straight = _unbent(hessian, moments_sd)
+    sampling = spread * efficiency / n * (straight @ inverse @ curvature @ inverse @ straight)
+    privacy = inverse @ noise_covariance @ inverse
+    return Estimate(
+        coef=back @ coef,
+        sampling=_symmetric(back @ sampling @ back.T),
+        privacy=_symmetric(back @ privacy @ back.T),
+        dispersion=dispersion,
+        moments=_symmetric(root.T @ curvature @ root) / filled,
+        root=root,
+        moments_sd=moments_sd / filled,
+        n=max(round(n * filled), 1),
+        ridge=ridge / filled,
+    )
+
+
+def without_errors(estimate: Estimate) -> Estimate:
+    """The estimate without covariances, where no honest ones exist."""
+    unknown = np.full_like(estimate.sampling, np.nan)
+    return replace(estimate, sampling=unknown, privacy=unknown)
+
+
+def _unbent(hessian: Floats, sd: float) -> Floats:
+    """Root of the factor by which inverting a noisy matrix overstates the inverse on average.
+
+    E[G B G] = sd^2/2 (B + tr(B) I) for svec noise G, so that E[(H + G)^-1] is H^-1 (1 + sd^2/2 (H^-1 +
+    tr(H^-1)) H^-1) to second order. The correction is applied in the eigenbasis and never takes more
+    than half.
+    """
+    values, vectors = np.linalg.eigh(hessian)
+    excess = sd**2 / 2 * (1 / values + (1 / values).sum()) / values
+    result: Floats = (vectors * np.sqrt(np.maximum(1 - excess, 0.5))) @ vectors.T
+    return result
+
+
+def _symmetric(matrix: Floats) -> Floats:
+    return (matrix + matrix.T) / 2
+
+
+def residual_variance(
+    mean_square: float,
+    filled: float,
+    curvature: Floats,
+    move: Floats,
+    move_covariance: Floats,
+    n: int,
+    floor: float,
+) -> float:
+    """Residual variance of the fit from the mean squared residual at the last anchor.
+
+    The mean square at an anchor exceeds that of the fit by move' A move; the move carries noise of
+    known covariance, which is taken off again. Divided by the degrees of freedom, never below
+    ``floor``.
+    """
+    d = len(move)
+    excess = float(move @ curvature @ move) - float(np.trace(curvature @ move_covariance))
+    at_fit = mean_square - max(excess, 0.0)
+    return max(at_fit * n / max(filled * n - d, 1.0), floor)
+
+
+def filled_share(empty_share: float, noise_sd: float) -> float:
+    """Share of rows that count, from the released share of empty ones: 1 unless some surely are."""
+    return 1.0 if empty_share < 2 * noise_sd else max(1.0 - empty_share, 0.01)
+
+
+def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
+    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
+    if estimate.dispersion is None:
+        return None
+    d = len(estimate.coef)
+    moments = estimate.moments
+    explained = float(estimate.coef @ moments @ estimate.coef)
+    if intercept is not None:
+        size = moments[intercept, intercept]
+        explained -= float(moments[intercept] @ estimate.coef) ** 2 / size
+    explained = max(explained, 0.0)
+    rest = estimate.dispersion * max(estimate.n - d, 1) / estimate.n
+    plain = explained / (explained + rest) if explained + rest > 0 else 0.0
+    lost = 0 if intercept is None else 1
+    adjusted = 1 - (1 - plain) * (estimate.n - lost) / max(estimate.n - d, 1)
+    return plain, adjusted

@@ -1,0 +1,403 @@
+"""What every fitted model answers from its release, without touching a row again.
+
+Sub-models, penalised paths, tests and predictions are computed from released moments
+(`dpstats.score_rounds.submodel`) and cost no further privacy.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpstats.accounting.unit import Unit
+from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.frame import Design, PublicMoments, SpentOn
+from dpstats.mechanism.session import Session
+from dpstats.models.linear.bounds import ReleasedSystem
+from dpstats.numerics.matrices import Floats
+from dpstats.report.coefficients import plot_coefficients, plot_path
+from dpstats.report.model import ModelPage, print_page, wald_page
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic
+from dpstats.report.result import Coefficients, Result
+from dpstats.report.table import Page
+from dpstats.score_rounds.estimate import Estimate, public_least_squares
+from dpstats.score_rounds.notes import of_persons
+from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+
+
+def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
+    """Named coefficients with their two covariances."""
+    return Coefficients(tuple(terms), estimate.coef, estimate.sampling, estimate.privacy)
+
+
+class Fit(Protocol):
+    """What a method hands over, whatever the model."""
+
+    @property
+    def estimate(self) -> Estimate: ...
+    @property
+    def system(self) -> ReleasedSystem | None: ...
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+
+
+def model_items(
+    fit: Fit,
+    design: Design,
+    moments: PublicMoments | None,
+    n: int,
+    session: Session[Any],
+    unit: Unit,
+    delta: float | None,
+    public_fit: Estimate | None,
+) -> dict[str, Any]:
+    """What every model takes from a fit, its public data and the session that it has spent.
+
+    ``public_fit`` is that of the public rows alone. What is made of moments that came from seeded noise
+    is seeded too.
+    """
+    return {
+        "design": design,
+        "coefficients": coefficients_of(design.terms, fit.estimate),
+        "privacy": PrivacyStatement.of(
+            session.total, session.releases, session.seeded or _seeded(moments), delta, unit
+        ),
+        "estimate": fit.estimate,
+        "system": fit.system,
+        "public": None if moments is None else moments.gram,
+        "public_fit": public_fit,
+        "public_spent": None if moments is None else moments.spent,
+        "n": n,
+        "m": None if moments is None else moments.m,
+        "dropped": 0 if moments is None else moments.dropped,
+        "details": of_persons(fit.diagnostics, unit),
+    }
+
+
+def _seeded(moments: PublicMoments | None) -> bool:
+    return moments is not None and moments.spent is not None and moments.spent.seeded
+
+
+def least_squares_of(moments: PublicMoments | None) -> Estimate | None:
+    """Least squares of the public data alone, where they say that much."""
+    if moments is None:
+        return None
+    return public_least_squares(moments.gram, moments.cross, moments.yy, moments.m)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Model(Result):
+    """A fit of a formula: coefficients, the moments they came from, and what was spent."""
+
+    call: str
+    method: str
+    design: Design
+    coefficients: Coefficients
+    privacy: PrivacyStatement
+    estimate: Estimate
+    system: ReleasedSystem | None
+    public: Floats | None
+    public_fit: Estimate | None
+    public_spent: SpentOn | None
+    n: int
+    m: int | None
+    dropped: int
+    eta: float
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    qualified: tuple[str, ...]
+    """Those of the notes that qualify the guarantee: whatever is made of the fit keeps them."""
+
+    @abstractmethod
+    def _page(self, with_bounds: bool) -> ModelPage:
+        """What the pages of the model show."""
+
+    def _page_items(self, with_bounds: bool) -> dict[str, Any]:
+        """What every page shows."""
+        return {
+            "call": self.call,
+            "method": self.method,
+            "coefficients": self.coefficients,
+            "privacy": self.privacy,
+            "bounds": self._bounds() if with_bounds else (),
+            "diagnostics": self.details,
+            "n": self.n,
+            "filled": self.estimate.n,
+            "m": None if self.public_spent is not None else self.m,
+            "dropped": self.dropped,
+            "notes": self.notes,
+        }
+
+    def _printed(self) -> Page:
+        return print_page(self._page(with_bounds=False))
+
+    def _repr_html_(self) -> str:
+        return print_page(self._page(with_bounds=False), as_table=True).to_html()
+
+    def plot(
+        self,
+        terms: Sequence[str] | None = None,
+        level: float = 0.95,
+        intercept: bool = False,
+        ax: Any = None,
+    ) -> Any:
+        """Coefficients with their intervals, the first on top.
+
+        The thick bar is the interval that sampling alone would give; the thin line is that of
+        `confint`, with the noise for privacy. Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Which ones, and in which order; by default all but the intercept.
+        level : float
+            Of the intervals.
+        intercept : bool
+            Whether the intercept is shown when no terms are named.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_coefficients(self.coefficients, terms, level, intercept, ax)
+
+    @property
+    def formula(self) -> str:
+        """The formula that was fitted."""
+        return self.design.formula
+
+    def _glance_items(self) -> dict[str, list[Any]]:
+        """What every one-row description holds."""
+        df = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
+        return df | super()._glance_items()
+
+    def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:
+        """Linear predictor with offset, its variance, and the index of ``newdata``."""
+        if newdata is None:
+            raise NotReleasedError(
+                "predict() needs newdata: fitted values of the private rows are not released."
+            )
+        with naming("newdata"):
+            x, offset = self.design.matrix(newdata)
+        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
+        return x @ self.coefficients.coef + offset, variance, index
+
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        return {}
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        """For the package maketables: coefficients by its names."""
+        frame = self.tidy().set_index("term").rename_axis("Coefficient")
+        names = {"estimate": "b", "std_error": "se", "statistic": "t", "p_value": "p"}
+        more = {"conf_low": "ci95l", "conf_high": "ci95u"}
+        return frame[[*names, *more]].rename(columns=names | more)
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        """For maketables: the response."""
+        return self.design.response or ""
+
+    def __maketables_stat__(self, key: str) -> Any:
+        """For maketables: one number about the fit; None for what there is not."""
+        others = {"N": "nobs", "r2": "r_squared", "adj_r2": "adj_r_squared", "rmse": "sigma"}
+        glance = self.glance().iloc[0].to_dict()
+        if key == "se_type":
+            return "sampling and privacy"
+        return glance.get(others.get(key, key))
+
+    @property
+    def __maketables_stat_labels__(self) -> dict[str, str]:
+        """For maketables: labels of what it does not know."""
+        return {
+            "mu": "mu (GDP)",
+            "slack": "mu holds up to delta0",
+            "epsilon": "epsilon",
+            "delta": "delta",
+            "unit": "Unit of privacy",
+            "seeded": "Seeded: not for release",
+            "method": "Method",
+        }
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        """For maketables: what a table shows unless told otherwise."""
+        glance = self.glance().iloc[0].to_dict()
+        some = ["r2"] if "r_squared" in glance else []
+        slack = ["slack"] if glance["slack"] else []
+        seeded = ["seeded"] if glance["seeded"] else []
+        return ["N", *some, "mu", *slack, "epsilon", "delta", "unit", *seeded]
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, Any]:
+        """For maketables: what standard errors cover."""
+        return {"vcov_type": "sampling and privacy", "clustervar": None}
+
+    @property
+    def _fixed_dispersion(self) -> bool:
+        """Whether the dispersion is known, whatever the terms."""
+        return False
+
+    _submodel_note = "Computed from the release of the larger model: no further privacy spent."
+
+    def update(self, formula: str) -> Self:
+        """A sub-model from the same release, as R's update: ``fit.update("~ . - x2")``.
+
+        Post-processing of the released moments: no further privacy spent. A term that was not in the
+        fit needs the rows again, and so a new call.
+        """
+        text, kept = self.design.columns_of(formula)
+        if not kept:
+            raise ArgumentError("the sub-model has no columns left.")
+        estimate = restrict(self.estimate, kept, self._fixed_dispersion)
+        terms = [self.coefficients.terms[k] for k in kept]
+        alone = self.public_fit
+        if alone is not None:
+            alone = restrict(alone, kept, self._fixed_dispersion)
+        return replace(
+            self,
+            call=f'update({self.call}, "{formula}")',
+            design=self.design.subset(text, kept),
+            coefficients=coefficients_of(terms, estimate),
+            estimate=estimate,
+            public_fit=alone,
+            system=None,
+            notes=(self._submodel_note, *self.qualified),
+        )
+
+    def path(
+        self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
+    ) -> Path:
+        """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
+
+        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) plus the penalty
+        lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released
+        second moments or information: for a linear model that is the penalised least-squares loss,
+        for others its quadratic approximation at the fit. The intercept is not penalised.
+        """
+        grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
+        frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
+        frame.insert(0, "lambda", grid)
+        return Path(penalty, frame)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Path:
+    """Coefficients along a penalty, computed from one release.
+
+    Attributes
+    ----------
+    penalty : str
+    coef : DataFrame
+        One row per penalty: its size, then the coefficients.
+    """
+
+    penalty: str
+    coef: pd.DataFrame
+
+    def plot(
+        self, terms: Sequence[str] | None = None, intercept: bool = False, ax: Any = None
+    ) -> Any:
+        """Coefficients against the penalty, which grows to the right on a log scale.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        terms : sequence of str, optional
+            Which ones; by default all but the intercept, which is not penalised.
+        intercept : bool
+            Whether the intercept is shown when no terms are named.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        lambdas, coef = self.coef["lambda"].to_numpy(), self.coef.iloc[:, 1:]
+        names = [str(name) for name in coef.columns]
+        values = coef.to_numpy(dtype=float)
+        return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
+
+    def __repr__(self) -> str:
+        head = f"{self.penalty} path from the released moments: no further privacy spent"
+        return f"{head}\n{self.coef.to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        head = f"<p>{self.penalty} path from the released moments: no further privacy spent</p>"
+        return head + str(self.coef.to_html(index=False))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Anova:
+    """A Wald test of two nested models.
+
+    Attributes
+    ----------
+    df : int
+        Coefficients that the smaller model leaves out.
+    chi2, p_value : float
+    page : Page
+        The test as it prints.
+    """
+
+    df: int
+    chi2: float
+    p_value: float
+    page: Page
+
+    def __repr__(self) -> str:
+        return self.page.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.page.to_html()
+
+    def to_markdown(self) -> str:
+        """The test as Markdown; `page` has the other forms."""
+        return self.page.to_markdown()
+
+
+def anova(fit1: Model, fit2: Model) -> Anova:
+    """Wald test of nested models; costs nothing, the larger fit has all that it needs.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit, fit.update("~ . - age")).df
+    1
+    """
+    if not (isinstance(fit1, Model) and type(fit1) is type(fit2)):
+        raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
+    if fit1.coefficients.terms == fit2.coefficients.terms:
+        raise ArgumentError("the two models are the same; anova compares nested models.")
+    if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
+        small, large = fit1, fit2
+    else:
+        small, large = fit2, fit1
+    extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
+    same = small.design.response == large.design.response
+    if not same or not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
+        raise ArgumentError(
+            "anova compares nested models of one response: every column of one fit must be in the "
+            f"other. Columns here: {list(fit1.coefficients.terms)} and "
+            f"{list(fit2.coefficients.terms)}."
+        )
+    where = [large.coefficients.terms.index(t) for t in extra]
+    chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
+    p = float(stats.chi2.sf(chi2, len(extra)))
+    free = small.privacy is large.privacy
+    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free)
+    return Anova(len(extra), chi2, p, page)

@@ -1,0 +1,236 @@
+"""No public function gives away more than it claims, by any method, on any adversarial pair. Slow.
+
+A smaller copy of `tests.benchmarks.privacy_audit`: the attacker knows both tables and sees all that a
+session releases (`tests.audits.watched`), and decides by the exact likelihood ratio.
+
+False alarms. The lower bounds on what neighbours give away of all cases hold together with probability
+1 - 5e-7, and every comparison of laws is a test at 1e-8, of which there are fewer than fifty: a right
+implementation fails an assertion of this file with probability below 1e-6.
+
+Teeth. With noise that is 0.7 times what it should be one pair of every function and method refutes the
+claim, with the same confidence; so does a huge row where rows are not cut any more. The exceptions are
+in `_TEETH`: tests of `eptr_lm` at one epsilon need more runs; the papers' tests have more noise than
+any pair needs; and of several pure releases all must fall into their narrow tails at once for the whole
+epsilon to be given away.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpstats import dp_mean
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
+from tests.audits import adversaries
+from tests.audits.adversaries import Name, cases
+from tests.audits.releases import Leak
+from tests.audits.tampered import without_cut
+from tests.audits.verdict import judge
+from tests.audits.watched import Watched
+from tests.benchmarks.privacy_audit import seed_of
+
+pytestmark = pytest.mark.slow
+
+_ALARM = 5e-7 / len(cases())
+_LAW = 1e-8
+
+# runs on either table, by the beginning of a name, the first that fits
+_RUNS: dict[tuple[str, str], int] = {
+    ("dp_lm", "anchored"): 250,
+    ("dp_glm", "pmt"): 250,
+    ("dp_glm", "anchored, poisson"): 100,
+    ("dp_glm", ""): 150,
+    ("dp_mvnorm", ""): 300,
+    ("dp_mixture", "private"): 60,
+    ("dp_mixture", ""): 120,
+    ("eptr_nw", "gp"): 500,
+    ("", ""): 1000,
+}
+
+
+def _runs(name: Name) -> int:
+    return next(
+        runs
+        for (function, method), runs in _RUNS.items()
+        if name[0].startswith(function) and name[1].startswith(method)
+    )
+
+
+@pytest.mark.parametrize("name", cases(), ids=", ".join)
+def test_no_pair_of_neighbours_refutes_the_claim(name: Name) -> None:
+    case = cases()[name]()
+    found = judge(case.ratios(_runs(name), seed_of(name)), case.total, _ALARM)
+    assert not found.refuted, found
+
+
+# the pair, runs on either table, and the part of the noise that is left
+_TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
+    ("dp_lm", "anchored"): ("worst", 1500, 0.7),
+    ("dp_lm", "pmt"): ("worst", 30000, 0.7),
+    ("dp_lm", "ssp"): ("worst", 3000, 0.7),
+    ("dp_glm", "anchored, binomial"): ("worst", 2000, 0.7),
+    ("dp_glm", "anchored, poisson"): ("worst", 2500, 0.7),
+    ("dp_glm", "pmt, binomial"): ("worst", 25000, 0.7),
+    ("dp_glm", "pmt, poisson"): ("worst", 25000, 0.7),
+    ("dp_glm", "ssp, binomial"): ("worst", 3500, 0.7),
+    ("dp_glm", "ssp, poisson"): ("worst", 4000, 0.7),
+    ("eptr_lm", "adaptive"): ("worst", 2500, 0.7),
+    ("eptr_lm", "adassp"): ("edge", 3000, 0.7),
+    ("eptr_lm", "ptr, gdp"): ("worst", 15000, 0.7),
+    ("eptr_lm", "ptr, dp"): ("worst", 25000, 0.6),
+    ("eptr_lm", "paper"): ("worst", 3000, 0.02),
+    ("eptr_bayes", "sums"): ("edge", 3000, 0.7),
+    ("eptr_bayes", "ptr, gdp"): ("worst", 6000, 0.7),
+    ("eptr_bayes", "ptr, dp"): ("worst", 25000, 0.7),
+    ("eptr_bayes", "paper"): ("worst", 3000, 0.1),
+    ("eptr_nw", "gp"): ("edge", 3000, 0.7),
+    ("eptr_nw", "adaptive"): ("worst", 15000, 0.7),
+    ("eptr_nw", "ptr, gdp"): ("worst", 6000, 0.7),
+    ("eptr_nw", "ptr, dp"): ("worst", 25000, 0.7),
+    ("eptr_nw", "paper"): ("worst", 3000, 0.05),
+    ("eptr", "gdp"): ("worst", 15000, 0.7),
+    ("eptr", "dp"): ("worst", 50000, 0.7),
+    ("eptr", "paper"): ("worst", 3000, 0.1),
+    ("dp_mean", "refined"): ("edge", 3000, 0.7),
+    ("dp_mean", "refined, public covariance"): ("edge", 3000, 0.7),
+    ("dp_mean", "paper"): ("edge", 3000, 0.7),
+    ("dp_mean", "refined, pure"): ("worst", 10000, 0.7),
+    ("dp_mean", "paper, pure"): ("worst", 10000, 0.7),
+    ("dp_mvnorm", "refined"): ("worst", 2000, 0.7),
+    ("dp_mvnorm", "paper"): ("worst", 2000, 0.7),
+    ("dp_mvnorm", "refined, pure"): ("worst", 2500, 0.35),
+    ("dp_mvnorm", "paper, pure"): ("worst", 2500, 0.35),
+    ("dp_mixture", "public"): ("worst", 1500, 0.7),
+    ("dp_mixture", "private"): ("worst", 1500, 0.7),
+}
+
+
+def test_every_function_and_method_has_teeth() -> None:
+    assert set(_TEETH) == {name[:2] for name in cases()}
+
+
+@pytest.mark.parametrize("method", _TEETH, ids=", ".join)
+def test_noise_that_is_too_small_is_found(method: tuple[str, str]) -> None:
+    pair, runs, part = _TEETH[method]
+    case = cases()[*method, pair]()
+    found = judge(case.ratios(runs, 1, part), case.total, _ALARM)
+    assert found.refuted, found
+
+
+_LONG, _SEPARATE = 1e3, 500
+_UNCUT = {
+    "linear": ("dp_lm", "ssp", {"x": _LONG}),
+    "linear, least squares": ("eptr_lm", "adassp", {"x": _LONG}),
+    "family": ("dp_glm", "anchored, binomial", {"x": _LONG}),
+    "class": ("eptr_bayes", "sums", {"x": _LONG}),
+    "cell": ("dp_mvnorm", "refined", {"x": _LONG}),
+    "cell, sums": ("dp_mean", "refined", {"x": _LONG}),
+    "kernel": ("eptr_nw", "gp", {"y": _LONG}),
+}
+"""Functions, and what makes a row of theirs huge: so far out that its square still fits a float."""
+
+
+def _with_huge_row(function: str, method: str, huge: adversaries.Row) -> Watched:
+    setup = next(s for s in adversaries.setups() if (s.function, s.method) == (function, method))
+    row = setup.pairs["huge"][0]
+    return replace(setup, pairs={"huge": (row, {**row, **huge})}).case("huge")
+
+
+@pytest.mark.parametrize("kind", _UNCUT)
+def test_rows_that_are_not_cut_are_found(kind: str) -> None:
+    function, method, huge = _UNCUT[kind]
+    found = []
+    for tampered in (False, True):
+        case = _with_huge_row(function, method, huge)
+        if tampered:
+            with without_cut(kind.partition(",")[0]):
+                found.append(judge(case.ratios(_SEPARATE, 1), case.total, _ALARM))
+        else:
+            found.append(judge(case.ratios(_SEPARATE, 1), case.total, _ALARM))
+    assert not found[0].refuted
+    assert found[1].refuted
+
+
+_WHOLE: dict[Name, tuple[int, int]] = {
+    ("dp_lm", "anchored", "edge"): (40, 400),
+    ("dp_lm", "pmt", "edge"): (40, 2000),
+    ("dp_glm", "anchored, binomial", "alone"): (40, 200),
+    ("dp_glm", "ssp, poisson", "alone"): (40, 300),
+    ("eptr_lm", "adaptive", "level"): (60, 2000),
+    ("eptr_bayes", "ptr, gdp", "typical"): (60, 2000),
+    ("eptr_nw", "adaptive", "missing"): (60, 2000),
+    ("eptr_nw", "paper", "worst"): (60, 2000),
+    ("eptr", "gdp", "edge"): (60, 2000),
+    ("dp_mean", "paper, pure", "missing"): (60, 2000),
+    ("dp_mvnorm", "refined", "edge"): (40, 1000),
+    ("dp_mixture", "private", "edge"): (30, 100),
+}
+"""Whole calls, and runs from the opening of the session, on either table."""
+
+
+@pytest.mark.parametrize("name", _WHOLE, ids=", ".join)
+def test_whole_calls_have_the_law_that_is_attacked(name: Name) -> None:
+    calls, runs = _WHOLE[name]
+    case = cases()[name]()
+    for side, drawn in enumerate(case.ratios(runs, 3)):
+        whole = [case.whole(side, seed) for seed in range(calls)]
+        assert stats.ks_2samp(whole, drawn, method="asymp").pvalue > _LAW
+
+
+@pytest.mark.parametrize("pair", ["edge", "missing", "level"])
+def test_runs_that_share_what_is_public_agree_with_one_that_shares_nothing(pair: str) -> None:
+    """One seed gives one log ratio, whatever was asked of the same rows before."""
+    for method in ("anchored", "pmt", "ssp"):
+        once = cases()["dp_lm", method, pair]().ratios(3, 5)
+        after = cases()["dp_lm", method, pair]()
+        after.ratios(60, 4)
+        again = after.ratios(3, 5)
+        assert [r.tolist() for r in once] == [r.tolist() for r in again]
+
+
+def test_a_call_that_is_planned_on_private_rows_is_found() -> None:
+    tables = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]}), pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0]})
+
+    def call(data: pd.DataFrame, seed: int) -> Any:
+        return dp_mean("~ x", data, tables[0][:2], mu=1, covariance=float(data.x.std()), seed=seed)
+
+    with pytest.raises(Leak, match="opened otherwise"):
+        _ = Watched("dp_mean", call, tables).sources
+
+
+def _gaussian(mu: float, slack: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log ratios of N(0, 1) and N(mu, 1); with probability ``slack`` all is told."""
+    rng = np.random.default_rng(0)
+    low, high = (side * mu + rng.standard_normal(count) for side in (0, 1))
+    told = rng.random(count) < slack
+    return mu * low - mu**2 / 2, np.where(told, math.inf, mu * high - mu**2 / 2)
+
+
+def _coins(epsilon: float, delta: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log ratios of randomised response that tells all with probability ``delta``."""
+    rng = np.random.default_rng(0)
+    right = 1 / (1 + math.exp(-epsilon))
+    low, high = (np.where(rng.random(count) < p, epsilon, -epsilon) for p in (1 - right, right))
+    told = rng.random(count) < delta
+    return low, np.where(told, math.inf, high)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "claim", "false"),
+    [
+        (_gaussian(1.5, 0.0, 40_000), Privacy(1.5), Privacy(1.35)),
+        (_gaussian(1.5, 0.05, 40_000), Privacy(1.5, 0.05), Privacy(1.2, 0.05)),
+        (_coins(1.5, 0.0, 40_000), PurePrivacy(1.5), PurePrivacy(1.35)),
+        (_coins(1.5, 0.05, 40_000), ApproximatePrivacy(1.5, 0.05), ApproximatePrivacy(1.5, 0.02)),
+    ],
+)
+def test_verdicts_are_sharp(ratios: tuple[np.ndarray, np.ndarray], claim: Any, false: Any) -> None:
+    assert not judge(ratios, claim, _ALARM).refuted
+    assert judge(ratios, claim, _ALARM).fraction > 0.85
+    assert judge(ratios, false, _ALARM).refuted

@@ -1,0 +1,260 @@
+"""What every method of every function is charged: for persons, and when something goes wrong.
+
+Rows and options are those of `tests.audits.adversaries`, more rows where a test is made: a third of a
+total asks for that.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import special
+
+from dpstats import Budget, eptr
+from dpstats.accounting.privacy import Privacy, PurePrivacy
+from dpstats.accounting.unit import Unit
+from dpstats.errors import (
+    ArgumentError,
+    PassError,
+    PlanWarning,
+    PrivacyError,
+    PublicDataError,
+    SchemaError,
+)
+from dpstats.frame import Design
+from dpstats.mechanism.conditional import release_if_safe
+from dpstats.mechanism.session import Session
+from dpstats.report.privacy import PrivacyStatement
+from tests.audits.adversaries import Setup, setups
+
+Call = Callable[..., Any]
+_PERSONS = 3
+_MORE: dict[str, dict[str, Any]] = {
+    "eptr_lm": {"n": 1200},
+    "eptr_nw": {"n": 400},
+    "eptr_bayes": {"n": 300},
+}
+"""Rows where a test is made, and a total a third of which is enough for it."""
+
+
+def _larger(setup: Setup) -> Setup:
+    if "delta" not in setup.options:
+        return setup
+    epsilon = 2.0 if setup.method == "paper" else 6.0  # its proof ends there
+    return replace(setup, options={**setup.options, "epsilon": epsilon}, **_MORE[setup.function])
+
+
+def _call_of(setup: Setup) -> Call:
+    setup = _larger(setup)
+    table = setup.case("typical").tables[0]
+
+    def call(data: Any = table, **more: Any) -> Any:
+        case = replace(setup, options={**setup.options, **more}).case("typical")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PlanWarning)
+            return case.call(data, 1)
+
+    return call
+
+
+def _own(calibration: str) -> Call:
+    rows = pd.DataFrame({"y": [0.0, 1.0] * 200})
+
+    def call(data: Any = rows, **more: Any) -> Any:
+        options: dict[str, Any] = {"epsilon": 2.0, "delta": 0.01, "calibration": calibration}
+        options |= {"seed": 1, **more}
+        return eptr(data, lambda d: d.y.mean(), len, 0.1, **options)
+
+    return call
+
+
+_ASKED: dict[str, dict[str, Any]] = {
+    **{f"{s.function}, {s.method}": dict(_larger(s).options) for s in setups()},
+    **{f"eptr, {kind}": {"epsilon": 2.0, "delta": 0.01} for kind in ("gdp", "dp", "paper")},
+}
+_CALLS: dict[str, Call] = {
+    **{f"{s.function}, {s.method}": _call_of(s) for s in setups()},
+    **{f"eptr, {kind}": _own(kind) for kind in ("gdp", "dp", "paper")},
+}
+every_method = pytest.mark.parametrize("name", _CALLS)
+_ONE_EACH = {name.partition(", ")[0]: name for name in reversed(_CALLS)}
+"""A method of every function."""
+every_function = pytest.mark.parametrize("name", _ONE_EACH.values())
+
+
+def _budget(rows: int = 1) -> Budget:
+    return Budget(mu=50, slack=0.5, rows_per_person=rows)
+
+
+@cache
+def _fitted(name: str, rows: int) -> tuple[Any, Any]:
+    """What a call was charged for persons with so many rows, and its result."""
+    budget = _budget(rows)
+    fit = _CALLS[name](budget=budget, rows_per_person=rows)
+    (entry,) = budget.entries
+    return entry, fit
+
+
+def _delta(cost: Any, epsilon: float) -> float:
+    """What a cost means at this epsilon, by the curve of the Gaussian mechanism."""
+    if not isinstance(cost, Privacy):
+        assert cost.at <= epsilon
+        return float(cost.slack)
+    ends = (cost.mu / 2 - epsilon / cost.mu, -cost.mu / 2 - epsilon / cost.mu)
+    inside, outside = special.ndtr(ends)
+    return float(cost.slack + inside - math.exp(epsilon) * outside)
+
+
+# -- persons ----------------------------------------------------------------------------------------
+
+
+@every_method
+def test_persons_are_charged_what_was_asked_and_rows_are_noised_for_it(name: str) -> None:
+    (entry, fit), asked = _fitted(name, _PERSONS), _ASKED[name]
+    cost, stated = entry.cost, fit.privacy.total
+
+    # what the call was given is what the ledger says, for a person, and what the result says
+    if "mu" in asked:
+        assert isinstance(cost, Privacy)
+        assert cost.mu == pytest.approx(asked["mu"], rel=1e-12)
+    elif "delta" not in asked:
+        assert isinstance(cost, PurePrivacy)
+        assert cost.at == pytest.approx(asked["epsilon"], rel=1e-12)
+    else:
+        delta = _delta(cost, asked["epsilon"])
+        assert cost.delta(asked["epsilon"]) == pytest.approx(delta, rel=1e-6)
+        assert 0.999 * asked["delta"] < delta <= asked["delta"] * (1 + 1e-9)
+    assert entry.unit == Unit(_PERSONS).text
+    assert fit.privacy.protected == Unit(_PERSONS)
+    assert type(stated) is type(cost)
+    for said, written in zip(vars(stated).values(), vars(cost).values(), strict=True):
+        assert said == pytest.approx(written, rel=1e-12)
+
+    # the noise is three times that of a row at the same total
+    for line in fit.privacy.spent:
+        if isinstance(cost, Privacy) and "passes" not in line.released:
+            per_row = cost.mu / _PERSONS
+            of_one = line.sensitivity / (per_row * math.sqrt(line.share))
+            assert line.noise_sd == pytest.approx(of_one, rel=1e-9)
+    assert sum(line.share for line in fit.privacy.spent) < 1 + 1e-9 or math.isnan(cost.mu)
+
+
+@every_method
+def test_the_noise_of_persons_is_three_times_that_of_rows(name: str) -> None:
+    """Of every release: noise for the same share of the total and for the same sensitivity."""
+    sizes = []
+    for rows in (1, _PERSONS):
+        _, fit = _fitted(name, rows)
+        pure = isinstance(fit.privacy.total, PurePrivacy)
+        lines: dict[str, float] = {}
+        for line in fit.privacy.spent:
+            share = line.share if pure else math.sqrt(line.share)
+            whole = 1.0 if line.released.endswith("passes") else share
+            lines.setdefault(line.released, line.noise_sd * whole / line.sensitivity)
+        sizes.append(lines)
+    row, person = sizes
+    assert set(row) & set(person)
+    for released in set(row) & set(person):
+        least = _PERSONS * (1 - 1e-4)
+        assert person[released] >= least * row[released], released
+        if not (released.endswith("passes") or fit.privacy.total.slack):
+            assert person[released] == pytest.approx(_PERSONS * row[released], rel=1e-3)
+
+
+# -- errors -----------------------------------------------------------------------------------------
+
+_ERRORS = (ArgumentError, PlanWarning, PublicDataError, PassError, ValueError, KeyboardInterrupt)
+every_error = pytest.mark.parametrize("kind", _ERRORS)
+
+
+def _raising(error: BaseException, original: Call | None = None) -> Call:
+    """What raises, after it has done what it should."""
+
+    def raises(*given: Any, **named: Any) -> Any:
+        if original is not None:
+            original(*given, **named)
+        raise error
+
+    return raises
+
+
+@every_method
+def test_an_error_after_the_first_release_leaves_the_charge(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _require_charged_after_a_release(name, ArgumentError, monkeypatch)
+
+
+@every_error
+@every_function
+def test_any_error_after_the_first_release_leaves_the_charge(
+    name: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _require_charged_after_a_release(name, kind, monkeypatch)
+
+
+def _require_charged_after_a_release(
+    name: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget, error = _budget(), kind("after")
+    monkeypatch.setattr(Session, "_record", _raising(error, Session._record))
+    place = "dpstats.models.eptr_own.releases.release_if_safe"
+    monkeypatch.setattr(place, _raising(error, release_if_safe))
+    with pytest.raises(kind):
+        _CALLS[name](budget=budget)
+    (entry,) = budget.entries
+    assert entry.released == ""
+
+
+@every_error
+@every_function
+def test_an_error_after_the_last_release_leaves_the_charge(
+    name: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = _budget()
+    monkeypatch.setattr(PrivacyStatement, "of", _raising(kind("after")))
+    with pytest.raises(kind):
+        _CALLS[name](budget=budget)
+    (entry,) = budget.entries
+    assert entry.released == ""
+
+
+@pytest.mark.parametrize("kind", [ArgumentError, SchemaError, PlanWarning, PassError])
+@pytest.mark.parametrize("name", [name for of, name in _ONE_EACH.items() if of != "eptr"])
+def test_what_is_refused_before_anything_is_read_is_not_charged(
+    name: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that fails is no such refusal: whatever it says, it has begun to read."""
+    budget, table, rows_of = _budget(), object(), Design.rows
+
+    def rows(design: Design, data: Any, *given: Any) -> Any:
+        if data is table:
+            assert len(budget.entries) == 1, "charged before the table is looked at"
+            raise kind("before")
+        return rows_of(design, data, *given)
+
+    monkeypatch.setattr(Design, "rows", rows)
+    with pytest.raises(kind):
+        _CALLS[name](table, budget=budget)
+    assert len(budget.entries) == (kind is PassError)
+    assert (budget.spent.squares > 0) == (kind is PassError)
+
+
+@pytest.mark.parametrize("kind", ["gdp", "dp", "paper"])
+def test_an_estimator_is_charged_when_its_plan_is_made(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = _budget()
+    for plan in ("plan_test", "papers_plan"):
+        monkeypatch.setattr(sys.modules["dpstats.eptr"], plan, _raising(PrivacyError("before")))
+    with pytest.raises(PrivacyError):
+        _own(kind)(budget=budget)
+    assert budget.entries == ()

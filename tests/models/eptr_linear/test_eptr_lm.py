@@ -1,0 +1,626 @@
+"""eptr_lm as a user meets it: what it returns, what it refuses, what it never says."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import statsmodels.formula.api as smf
+
+from dpstats import dp_lm, eptr_lm, public_moments
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
+from dpstats.frame.table import PandasTable
+from tests.conftest import Silent
+from tests.models.linear.test_dp_lm import found_rows
+
+FORMULA = "y ~ x1 + x2 + g"
+TERMS = ["Intercept", "x1", "x2", "g[T.b]", "g[T.c]"]
+METHODS = ("adaptive", "ptr", "adassp", "paper")
+BUDGET = {"epsilon": 1, "delta": 1e-5}
+LIMITS = {"x1": (-4, 4), "x2": (0, 1), "g": ["a", "b", "c"], "y": (-12, 12), "(coef)": 6}
+
+
+def make(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x1, x2 = rng.normal(size=n), rng.uniform(size=n)
+    g = rng.choice(["a", "b", "c"], n)
+    y = 1 + 2 * x1 - x2 + (g == "b") + rng.normal(size=n)
+    return pd.DataFrame({"y": y, "x1": x1, "x2": x2, "g": g})
+
+
+PUBLIC, DATA = make(200, 1), make(5000, 2)
+OLS = smf.ols(FORMULA, DATA).fit()
+TRUTH = OLS.params[TERMS].to_numpy()
+
+
+def fit(data: Any = DATA, formula: Any = FORMULA, **arguments: Any) -> Any:
+    return eptr_lm(formula, data, **{"public": PUBLIC, "seed": 3} | BUDGET | arguments)
+
+
+def values_read(monkeypatch: pytest.MonkeyPatch, rows: int) -> list[str]:
+    """Grows when a value of a table of so many rows is looked at; its schema may be seen."""
+    seen: list[str] = []
+    for name in ("numbers", "codes", "observed_levels"):
+        real: Callable[..., Any] = getattr(PandasTable, name)
+
+        def read(
+            self: PandasTable, column: str, *args: Any, real: Callable[..., Any] = real
+        ) -> Any:
+            if self.n == rows:
+                seen.append(column)
+            return real(self, column, *args)
+
+        monkeypatch.setattr(PandasTable, name, read)
+    return seen
+
+
+# -- agreement with least squares -------------------------------------------------------------------
+
+
+def test_without_noise_it_is_ordinary_least_squares() -> None:
+    # nothing is cut: limits are wide
+    wide = LIMITS | {"x1": (-9, 9), "y": (-40, 40), "(coef)": 60}
+    found = fit(public=None, limits=wide, epsilon=None, delta=None, mu=1e6, method="adassp")
+    assert found.coef().to_numpy() == pytest.approx(TRUTH, abs=1e-5)
+    near = fit(public=None, limits=wide, epsilon=1e9, delta=0.5)
+    assert near.coef().to_numpy() == pytest.approx(TRUTH, abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "adassp", "ptr"])
+def test_without_noise_public_cuts_are_all_that_is_left(method: str) -> None:
+    budget = {"epsilon": 90, "delta": 0.5}
+    found = fit(method=method, **budget)
+    # what cutting costs: a fraction of the standard error without privacy
+    assert found.coef().to_numpy() == pytest.approx(TRUTH, abs=0.5 * OLS.bse.max())
+    assert (found.se().to_numpy() / OLS.bse[TERMS].to_numpy() < 1.7).all()
+    assert (found.se().to_numpy() / OLS.bse[TERMS].to_numpy() > 0.9).all()
+    assert found.sigma == pytest.approx(math.sqrt(smf.ols(FORMULA, PUBLIC).fit().scale))
+
+
+@pytest.mark.parametrize("method", ["adaptive", "ptr", "adassp"])
+def test_at_a_usual_budget_it_is_near(method: str) -> None:
+    found = fit(method=method)
+    assert found.released
+    assert np.abs((found.coef() - TRUTH) / found.se()).max() < 5
+    assert np.linalg.norm(found.coef() - TRUTH) < 0.5
+
+
+def test_the_papers_calibration_is_worse_where_it_answers_at_all() -> None:
+    big = make(40_000, 5)
+    found = fit(big, epsilon=2, delta=0.01, method="paper", target=0.02)
+    assert found.released
+    mended = fit(big, epsilon=2, delta=0.01)
+    assert found.privacy.mechanisms.noise_sd[0] > 0
+    assert np.linalg.norm(found.coef() - TRUTH) > np.linalg.norm(mended.coef() - TRUTH)
+    assert not fit(method="paper").released
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ x1 * g",
+        "y ~ poly(x1, 2) + g",
+        "y ~ 0 + g + x1",
+        "y ~ I(x1 ** 2) + exp(x1 / 4) - 1",
+        "y ~ .",
+        "y ~ C(g, contr.sum) + x1",
+        "y ~ x1 + offset(x2)",
+        "I(y > 0) ~ x1",
+        "y ~ 1",
+    ],
+)
+def test_formulas_fit_from_one_end_to_the_other(formula: str) -> None:
+    found = fit(formula=formula, epsilon=5)
+    arrow = fit(pl.from_pandas(DATA), formula, epsilon=5, public=pa.Table.from_pandas(PUBLIC))
+    assert (found.coef() == arrow.coef()).all()
+    assert np.isfinite(found.tidy().select_dtypes("number")).all().all()
+    assert np.isfinite(found.predict(DATA.head(3), interval="prediction")).all().all()
+
+
+# -- equivariance, order ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_and_index_of_the_rows_change_no_bit(method: str) -> None:
+    expected = fit(method=method)
+    shuffled = DATA.sample(frac=1, random_state=4)
+    repeated = DATA.set_index(np.zeros(len(DATA), dtype=int))
+    for data in (shuffled, repeated, pl.from_pandas(shuffled), pa.Table.from_pandas(DATA)):
+        found = fit(data, method=method)
+        assert (found.coef() == expected.coef()).all()
+        assert found.privacy.mechanisms.equals(expected.privacy.mechanisms)
+
+
+def test_units_of_columns_and_response_go_through() -> None:
+    expected = fit()
+    scaled = fit(DATA.assign(x1=DATA.x1 * 1000), public=PUBLIC.assign(x1=PUBLIC.x1 * 1000))
+    factor = np.where(expected.coef().index == "x1", 1000.0, 1.0)
+    assert (scaled.coef() * factor).to_numpy() == pytest.approx(
+        expected.coef().to_numpy(), rel=1e-5
+    )
+    scaled = fit(DATA.assign(y=DATA.y * 1024), public=PUBLIC.assign(y=PUBLIC.y * 1024))
+    assert scaled.coef().to_numpy() == pytest.approx(1024 * expected.coef().to_numpy(), rel=1e-6)
+    assert scaled.se().to_numpy() == pytest.approx(1024 * expected.se().to_numpy(), rel=1e-6)
+
+
+def test_error_falls_with_the_budget() -> None:
+    errors = []
+    for epsilon in (0.1, 0.5, 2.5, 12.5):
+        runs = [np.linalg.norm(fit(epsilon=epsilon, seed=s).coef() - TRUTH) for s in range(9)]
+        errors.append(float(np.median(runs)))
+    assert errors == sorted(errors, reverse=True)
+
+
+# -- privacy ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("calibration", ["gdp", "dp"])
+@pytest.mark.parametrize("budget", [(0.5, 1e-6), (2.0, 1e-3)])
+def test_the_statement_is_the_one_that_was_asked_for(
+    method: str, calibration: str, budget: tuple[float, float]
+) -> None:
+    epsilon, delta = budget
+    found = fit(method=method, epsilon=epsilon, delta=delta, calibration=calibration)
+    assert found.privacy.epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert found.privacy.epsilon(delta) > 0.99 * epsilon
+    assert found.privacy.delta(epsilon) <= delta * (1 + 1e-9)
+    table = found.privacy.mechanisms
+    gaussian = method in ("adaptive", "adassp") or (method == "ptr" and calibration == "gdp")
+    if gaussian:
+        assert np.sqrt((table.mu**2).sum()) == pytest.approx(found.privacy.mu, rel=1e-9)
+        slack = {"adaptive": delta / 5, "ptr": delta / 10, "adassp": 0.0}[method]
+        assert found.privacy.slack == pytest.approx(slack)
+        assert table.share.sum() == pytest.approx(1)
+    else:
+        assert math.isnan(found.privacy.mu)
+        assert "for this release by itself" in str(found.summary())
+    if method in ("adaptive", "adassp"):
+        expected = (table.sensitivity / table.mu).to_numpy()
+        assert table.noise_sd.to_numpy() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [{"mu": 0.7}, {"rho": 0.245}])
+def test_adassp_takes_any_unit(budget: dict[str, float]) -> None:
+    found = fit(epsilon=None, delta=None, method="adassp", **budget)
+    assert found.privacy.mu == pytest.approx(0.7)
+    assert found.privacy.slack == 0
+
+
+def test_a_large_delta_is_noted() -> None:
+    for delta, noted in ((0.01, True), (1e-5, False)):
+        assert ("not below 1/n" in str(fit(delta=delta).summary())) == noted
+
+
+# -- the result -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["adaptive", "ptr", "adassp"])
+def test_tables_have_the_columns_of_broom_and_r(method: str) -> None:
+    found = fit(method=method)
+    names = ["term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    assert list(found.tidy().columns[:7]) == names
+    assert list(found.coef().index) == TERMS
+    assert list(found.confint().columns) == ["2.5%", "97.5%"]
+    assert list(found.confint(0.9).columns) == ["5%", "95%"]
+    assert (found.confint(0.99)["0.5%"] < found.confint()["2.5%"]).all()
+    assert len(found.glance()) == 1
+    assert found.glance().nobs[0] == len(DATA)
+    assert found.glance().n_public[0] == len(PUBLIC)
+    assert (found.vcov() == found.vcov("sampling") + found.vcov("privacy")).all().all()
+    assert np.linalg.eigvalsh(found.vcov()).min() > 0
+    assert np.sqrt(np.diag(found.vcov())) == pytest.approx(found.se().to_numpy())
+    head = DATA.head(2).set_index(pd.Index(["a", "b"]))
+    predicted = found.predict(head, interval="confidence")
+    assert list(predicted.columns) == ["fit", "lwr", "upr"]
+    assert predicted.index.equals(head.index)
+    wide = found.predict(head, interval="prediction")
+    assert (wide.upr > predicted.upr).all()
+    assert found.predict(head).to_numpy() == pytest.approx(predicted.fit.to_numpy())
+    odd = found.predict(DATA.head(3).assign(x1=[np.nan, 1.0, 1.0], g=["a", "zz", "b"]))
+    assert np.isnan(odd).tolist() == [True, True, False]
+
+
+def test_bounds_are_the_parts_of_the_theorem() -> None:
+    for method in METHODS:
+        found = fit(method=method)
+        bounds = found.bounds()
+        text = " ".join(bounds.statement)
+        for part in ("(I)", "(II)", "(III)", "cutting"):
+            assert part in text
+        noise = bounds.statement.str.startswith(("(II)", "distance"))
+        assert (bounds.value[~noise] >= 0).all()
+        assert bounds.value[noise].isna().all() != found.released
+        second = bounds.value[bounds.statement.str.startswith("(II)")].iloc[0]
+        assert second > 0 or not found.released
+        third = bounds.value[bounds.statement.str.startswith("(III)")].iloc[0]
+        assert (third == 0) == (method in ("adaptive", "adassp"))
+
+
+def test_a_stream_that_can_be_read_once_is_opened_once() -> None:
+    table = pa.Table.from_pandas(DATA)
+    for method in METHODS:
+        assert str(fit(table.to_reader(), method=method)) == str(fit(table, method=method))
+
+
+def test_diagnostics_say_what_was_tested() -> None:
+    adaptive = fit().diagnostics()
+    assert adaptive.loc["smallest eigenvalue", "noise_sd"] > 0
+    assert adaptive.loc["bound used", "value"] < adaptive.loc["smallest eigenvalue", "value"]
+    tested = fit(method="ptr").diagnostics()
+    assert tested.loc["answered", "value"] == 1
+    assert 0 < tested.loc["target", "value"] < 1
+    assert fit(method="adassp").diagnostics().loc["ridge added", "value"] == 0
+
+
+def test_only_adassp_has_moments_for_sub_models_and_paths() -> None:
+    found = fit(method="adassp", epsilon=20)
+    smaller = found.update("~ . - g")
+    expected = smf.ols("y ~ x1 + x2", DATA).fit()
+    assert smaller.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), abs=0.05)
+    assert smaller.privacy is found.privacy
+    assert "no further privacy spent" in str(smaller.summary())
+    last = found.path("lasso").coef.iloc[-1, 1:].to_numpy(dtype=float)
+    assert last == pytest.approx(found.coef().to_numpy(), abs=0.05)
+    for method in ("adaptive", "ptr", "paper"):
+        for what in ("update", "path"):
+            with pytest.raises(NotReleasedError, match=r"method='adassp'\) or dp_lm"):
+                getattr(fit(method=method), what)("lasso" if what == "path" else "~ . - g")
+
+
+def test_no_reply_shows_the_public_fit_and_says_so() -> None:
+    public = smf.ols(FORMULA, PUBLIC).fit()
+    for method in ("ptr", "paper"):
+        found = fit(method=method, target=50)
+        assert not found.released
+        assert found.coef().to_numpy() == pytest.approx(public.params[TERMS].to_numpy())
+        assert found.se().to_numpy() == pytest.approx(public.bse[TERMS].to_numpy(), rel=0.05)
+        for page in (repr(found), str(found.summary()), found._repr_html_()):
+            assert "NO REPLY" in page
+        assert "public fit" in " ".join(found.notes)
+        assert found.diagnostics().loc["answered", "value"] == 0
+        assert "There was an answer" not in str(found.summary())
+        assert np.isfinite(found.predict(DATA.head(2))).all()
+    alone = fit(public=None, limits=LIMITS, method="ptr", target=20)
+    assert not alone.released
+    assert (alone.coef() == 0).all()
+    assert alone.se().isna().all()
+    assert "Zeros stand in" in " ".join(alone.notes)
+
+
+def test_no_reply_says_nothing_false_of_the_private_rows() -> None:
+    text = str(fit(method="ptr", target=50).summary())
+    assert "of the private rows are not used" not in text
+
+
+def test_the_probabilities_of_an_answer_are_shown() -> None:
+    for method in ("ptr", "paper"):
+        found = fit(method=method)
+        assert "Probability of an answer" in str(found.summary())
+        values = [v for _, v in found.answers.rows if v is not None]
+        assert values == sorted(values)
+    assert fit().answers is None
+    target = fit(method="ptr").diagnostics().loc["target", "value"]
+    assert dict(fit(method="ptr").answers.rows)[0.999] == pytest.approx(target, rel=1e-3)
+
+
+def test_without_public_rows_standard_errors_are_not_made_up() -> None:
+    for method in ("adaptive", "adassp"):
+        found = fit(public=None, limits=LIMITS, method=method, epsilon=20)
+        assert found.se().isna().all()
+        assert "Standard errors are not given" in str(found.summary())
+        assert np.linalg.norm(found.coef() - TRUTH) < 3
+        assert found.m is None
+    norm = fit(public=None, limits=LIMITS | {"(norm)": 5}, epsilon=20)
+    assert np.isfinite(norm.coef()).all()
+
+
+def test_a_lost_eigenvalue_is_said_to_be() -> None:
+    found = fit(DATA.head(60), epsilon=0.05)
+    assert "could not be told from zero" in str(found.summary())
+    assert np.isfinite(found.coef()).all()
+
+
+def test_private_coefficients_beyond_the_public_ball_are_noted() -> None:
+    found = fit(DATA.assign(y=-20 * DATA.x1), epsilon=50, delta=0.1)
+    assert "edge of what the public rows allow" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_result_holds_no_rows_and_travels(method: str) -> None:
+    found = fit(method=method)
+    assert found_rows(found, len(DATA)) == []
+    assert found_rows(found, len(PUBLIC)) == []
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.coef() == found.coef()).all()
+    assert str(again.summary()) == str(found.summary())
+    assert len(pickle.dumps(found)) < 40_000
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pages_render(method: str) -> None:
+    found = fit(method=method)
+    page = found.summary()
+    assert "eptr_lm(" in repr(found)
+    for text in (str(page), page.to_html(), page.to_markdown(), page.to_latex(), page.to_csv()):
+        assert "x1" in text
+    assert "<table" in found._repr_html_()
+    assert max(len(line) for line in str(page).splitlines()) <= 120
+
+
+def test_what_needs_rows_says_what_to_use_instead() -> None:
+    found = fit()
+    for name in ("resid", "fittedvalues", "model"):
+        with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
+            getattr(found, name)
+    with pytest.raises(NotReleasedError, match="needs newdata"):
+        found.predict()
+    with pytest.raises(AttributeError, match=r"coef\(\)"):
+        _ = found.params
+
+
+def test_a_seed_repeats_and_says_so_and_no_seed_does_neither() -> None:
+    assert (fit().coef() == fit().coef()).all()
+    assert (fit(seed=4).coef() != fit().coef()).all()
+    assert "seeded: not for release" in str(fit().summary())
+    assert "seeded: not for release" in repr(fit())
+    secure = fit(seed=None), fit(seed=None)
+    assert (secure[0].coef() != secure[1].coef()).all()
+    assert "seeded" not in str(secure[0].summary())
+
+
+def test_the_private_table_as_public_sample_is_said_in_the_summary() -> None:
+    text = str(fit(public=DATA).summary()).replace("\n", " ")
+    assert "is the private table itself" in text
+    assert "private table itself" not in str(fit().summary())
+
+
+def test_dp_lm_and_eptr_lm_agree_on_names() -> None:
+    one, two = fit(), dp_lm(FORMULA, DATA, public=PUBLIC, mu=1, seed=1)
+    assert one.coef().index.equals(two.coef().index)
+    assert list(one.tidy().columns) == list(two.tidy().columns)
+    assert list(one.glance().columns) == [*two.glance().columns, "released"]
+
+
+# -- what it refuses --------------------------------------------------------------------------------
+
+NOBODY: dict[str, Any] = {"public": None, "limits": LIMITS}
+
+
+def _without(name: str) -> dict[str, Any]:
+    return {"public": None, "limits": {k: v for k, v in LIMITS.items() if k != name}}
+
+
+REFUSED: list[Any] = [
+    ({"epsilon": None}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None}, "needs epsilon= and delta="),
+    ({"epsilon": 0}, "epsilon must be"),
+    ({"epsilon": math.nan}, "epsilon must be"),
+    ({"epsilon": math.inf}, "epsilon must be"),
+    ({"delta": None}, "delta= as well"),
+    ({"delta": 0}, "between 0 and 1"),
+    ({"delta": 1}, "between 0 and 1"),
+    ({"delta": math.nan}, "between 0 and 1"),
+    ({"epsilon": None, "delta": None, "mu": 1}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None, "rho": 1}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None, "mu": 1, "method": "ptr"}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None, "mu": 1, "method": "paper"}, "needs epsilon= and delta="),
+    ({"mu": 1, "method": "adassp"}, "mu and epsilon were given"),
+    ({"mu": -1, "epsilon": None, "delta": None, "method": "adassp"}, "mu must be"),
+    ({"epsilon": 500, "method": "ptr"}, "protects nobody"),
+    ({"method": "ols"}, "method must be one of adaptive, ptr, adassp, paper"),
+    ({"method": 3}, "method must be one of"),
+    ({"calibration": "paper"}, "calibration must be"),
+    ({"calibration": None}, "calibration must be"),
+    ({"public": None}, r"never takes them from private rows.*limits="),
+    ({"public": None, "limits": {}}, r"never takes them from private rows.*limits="),
+    ({"public": None, "limits": [1]}, "must be a dict"),
+    (_without("(coef)"), r"limits\['\(coef\)'\].*never estimated from private rows"),
+    (_without("x1"), "x1"),
+    (_without("y"), "y"),
+    (_without("g"), "g"),
+    ({"public": None, "limits": LIMITS | {"(coef)": -1}}, r"\(coef\)"),
+    ({"public": None, "limits": LIMITS | {"(coef)": "a"}}, r"\(coef\)"),
+    ({"public": None, "limits": LIMITS | {"x1": (4, -4)}}, "low < high"),
+    ({"public": None, "limits": LIMITS | {"x1": (4, 4)}}, "low < high"),
+    ({"public": None, "limits": LIMITS | {"y": (4, -4)}}, "low < high"),
+    ({"public": None, "limits": LIMITS | {"x1": (0, math.inf)}}, "x1"),
+    ({"public": None, "limits": LIMITS | {"zz": (0, 1)}}, "zz.*no effect"),
+    ({"public": None, "limits": LIMITS | {"(norm)": 0}}, r"\(norm\)"),
+    (NOBODY | {"method": "ptr"}, "needs target="),
+    (NOBODY | {"method": "paper"}, "needs target="),
+    (NOBODY | {"method": "ptr", "target": 1e-9}, "below the influence of one row"),
+    ({"target": 1}, "target belongs to"),
+    ({"target": 1, "method": "adassp"}, "target belongs to"),
+    ({"target": -1, "method": "ptr"}, "target must be"),
+    ({"target": "a", "method": "ptr"}, "target must be"),
+    ({"target": math.nan, "method": "ptr"}, "target must be"),
+    ({"target": 1e-6, "method": "ptr"}, "below the influence of one row"),
+    ({"method": "paper", "epsilon": 3}, "proved for epsilon <= 2 only"),
+    (
+        {"method": "paper", "epsilon": 24, "delta": 0.01, "allow_unproved": True},
+        "claim is false",
+    ),
+    ({"public": PUBLIC.head(4)}, "4 public rows|4 usable"),
+    ({"public": PUBLIC.head(0)}, "public"),
+    ({"public": PUBLIC.drop(columns="x1")}, "in the public data.*x1"),
+    ({"public": "abc"}, "no file or folder"),
+    ({"public": public_moments(FORMULA, PUBLIC)}, "from public rows; moments alone"),
+    ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
+    ({"public": PUBLIC.assign(x1=0.0)}, "x1"),
+    ({"public": PUBLIC.assign(x2=2 * PUBLIC.x1)}, "x2"),
+    ({"public": PUBLIC.assign(y=np.nan)}, "usable value"),
+    ({"limits": {"x1": (0, 1)}}, "no effect"),
+    ({"limits": {"zz": ["a"]}}, "no effect"),
+    ({"formula": "~ x1"}, "response"),
+    ({"formula": "y ~"}, "nothing stands"),
+    ({"formula": "y ~ 0"}, "no column"),
+    ({"formula": "y ~ zz"}, "zz"),
+    ({"formula": "y ~ y + x1"}, "right-hand"),
+    ({"formula": "g ~ x1"}, "response"),
+    ({"formula": 3}, "formula"),
+    ({"eta": 0}, "eta must lie"),
+    ({"seed": -1}, "seed must be"),
+    pytest.param({"limits": {"(coef)": 3}}, "no effect"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED)
+def test_bad_input_is_refused_before_private_data_are_read(
+    arguments: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = values_read(monkeypatch, len(DATA))
+    with pytest.raises(DPStatsError, match=said):
+        fit(**arguments)
+    assert seen == []
+
+
+def test_what_is_read_is_seen_by_these_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = values_read(monkeypatch, len(DATA))
+    fit()
+    assert set(seen) == {"y", "x1", "x2", "g"}
+
+
+def test_the_papers_calibration_goes_on_where_its_claim_is_true() -> None:
+    found = fit(method="paper", epsilon=8, delta=0.01, allow_unproved=True)
+    assert found.privacy.epsilon(0.01) == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (DATA.drop(columns="x1"), "x1"),
+        (DATA.head(0), "no rows"),
+        (DATA.head(5), "5 columns"),
+        (DATA.assign(x1="secret"), "x1"),
+        (DATA.assign(g=1.5), "`g`"),
+        ([1, 2, 3], "table"),
+        (None, "table"),
+    ],
+)
+def test_facts_of_the_schema_are_refused(data: Any, said: str) -> None:
+    with pytest.raises(DPStatsError, match=said) as caught:
+        fit(data)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", [pytest.param("private data"), "public data", "newdata"])
+def test_errors_say_which_table(where: str) -> None:
+    short = DATA.drop(columns="x2")
+    calls = {
+        "private data": lambda: fit(short),
+        "public data": lambda: fit(public=short),
+        "newdata": lambda: fit().predict(short),
+    }
+    with pytest.raises(DPStatsError, match=f"in (the )?{where}.*x2"):
+        calls[where]()
+
+
+def test_advice_is_one_that_can_be_followed() -> None:
+    with pytest.raises(DPStatsError) as caught:
+        fit(public=PUBLIC.assign(x1=0.0))
+    assert "public_moments(" not in str(caught.value)  # which eptr_lm does not take
+    with pytest.raises(DPStatsError) as caught:
+        fit(limits={"x1": (0, 1)})
+    assert "method='ssp'" not in str(caught.value)  # which eptr_lm does not have
+
+
+def test_few_rows_for_a_test_are_told_what_helps() -> None:
+    with pytest.raises(DPStatsError, match=r"below the influence of one row.*more rows"):
+        fit(DATA.head(8), method="ptr")
+
+
+# -- what it never says -----------------------------------------------------------------------------
+
+SECRETS: dict[str, Any] = {
+    "level": ("g", "secretlevel-918273"),
+    "nan": ("x1", np.nan),
+    "inf": ("x1", np.inf),
+    "minus inf": ("y", -np.inf),
+    "huge": ("x2", 1.0918273e308),
+    "odd": ("x1", 918273.5),
+    "missing": ("g", None),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("secret", SECRETS)
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
+    column, value = SECRETS[secret]
+    data = DATA.copy()
+    data.loc[17, column] = value
+    found = silent(lambda: fit(data, method=method))
+    assert np.isfinite(found.coef()).all()
+
+
+def test_a_bad_row_counts_as_a_row_of_zeros() -> None:
+    results = []
+    for column, value in (("x1", np.nan), ("x1", np.inf), ("y", -np.inf), ("g", "unseen")):
+        data = DATA.copy()
+        data.loc[17, column] = value
+        results.append(fit(data).coef().to_numpy())
+    assert all((r == results[0]).all() for r in results)
+
+
+HOSTILE = {
+    "a column of zeros": DATA.assign(x1=0.0),
+    "no response": DATA.assign(y=np.nan),
+    "nothing": DATA.assign(x1=np.nan),
+    "huge": DATA.assign(x1=1e300, x2=-1e300, y=1e300),
+    "tiny": DATA.assign(x1=5e-324, y=5e-324),
+    "no level is known": DATA.assign(g="unseen"),
+    "no level at all": DATA.assign(g=pd.Series([None] * len(DATA), dtype="str")),
+    "response zero": DATA.assign(y=0.0),
+    "a straight line": DATA.assign(y=2 * DATA.x1),
+    "singular": DATA.assign(x2=DATA.x1, g="a"),
+    "equal rows": DATA.iloc[[0] * len(DATA)].reset_index(drop=True),
+    "infinite": DATA.assign(x1=np.inf, y=-np.inf),
+}
+
+
+def arguments_of(method: str, declared: bool) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"method": method}
+    if declared:
+        arguments |= NOBODY | ({"target": 0.1} if method in ("ptr", "paper") else {})
+    return arguments
+
+
+@cache
+def plain(method: str, declared: bool) -> Any:
+    """The fit of ordinary data, with which those of odd ones are compared."""
+    return fit(**arguments_of(method, declared))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("declared", [False, True])
+def test_hostile_private_data_never_raise_or_warn(name: str, method: str, declared: bool) -> None:
+    arguments = arguments_of(method, declared)
+    expected, found = plain(method, declared), fit(HOSTILE[name], **arguments)
+    assert np.isfinite(found.coef()).all()
+    assert found.coef().index.equals(expected.coef().index)
+    assert found.tidy().dtypes.equals(expected.tidy().dtypes)
+    assert list(found.glance().columns) == list(expected.glance().columns)
+    assert found.bounds().statement.tolist() == expected.bounds().statement.tolist()
+    assert found.diagnostics().index.equals(expected.diagnostics().index)
+    assert isinstance(str(found.summary()), str)
+    if found.privacy.mechanisms.noise_sd.size == 1:  # else it follows a released eigenvalue
+        assert found.privacy.mechanisms.equals(expected.privacy.mechanisms)
+
+
+def test_errors_are_of_the_packages_family() -> None:
+    for kind, arguments in (
+        (PrivacyError, {"epsilon": -1}),
+        (ArgumentError, {"method": "x"}),
+        (ValueError, {"method": "x"}),
+    ):
+        with pytest.raises(kind):
+            fit(**arguments)

@@ -1,0 +1,623 @@
+"""eptr_nw as a user meets it: what it returns, what it refuses, what it never says."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpstats import eptr_nw, public_moments
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError
+from tests.conftest import Silent
+from tests.models.eptr_linear.test_eptr_lm import values_read
+from tests.models.linear.test_dp_lm import found_rows
+
+FORMULA = "y ~ x1"
+METHODS = ("gp", "adaptive", "ptr", "paper")
+CURVES = METHODS[:3]
+BUDGET = {"epsilon": 1, "delta": 1e-5}
+LIMITS = {"y": (-4, 4), "x1": (0, 1)}
+NOBODY: dict[str, Any] = {"public": None, "limits": LIMITS, "bandwidth": 0.1}
+
+
+def make(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, 3))
+    table = pd.DataFrame(x, columns=["x1", "x2", "x3"])
+    y = np.sin(6 * table.x1) + table.x2 + 0.3 * rng.normal(size=n)
+    return table.assign(
+        y=y,
+        flag=table.x1 > 0.5,
+        g=rng.choice(["a", "b"], n),
+        **{"a b": table.x1, "pos": table.x1 + 1},
+    )
+
+
+PUBLIC, DATA, TEST = make(200, 1), make(5000, 2), make(300, 3)
+AT = np.linspace(0.05, 0.95, 10)
+
+
+def fit(data: Any = DATA, formula: Any = FORMULA, **arguments: Any) -> Any:
+    call: dict[str, Any] = {"public": PUBLIC, "seed": 3, "bandwidth": 0.1} | BUDGET
+    if arguments.get("method") == "paper":
+        call["at"] = [0.5]
+    if arguments.get("method") == "ptr":  # degrees from public rows take several plans, seconds
+        call |= {"degree": 300}
+    return eptr_nw(formula, data, **call | arguments)
+
+
+def nadaraya(points: np.ndarray, h: Any, columns: tuple[str, ...] = ("x1",)) -> np.ndarray:
+    """The curve without privacy."""
+    x, y = DATA[list(columns)].to_numpy(), DATA.y.to_numpy()
+    points = np.asarray(points, dtype=float).reshape(-1, len(columns))
+    k = np.exp(-0.5 * (((points[:, None] - x[None]) / h) ** 2).sum(axis=2))
+    return np.asarray(k @ y / k.sum(axis=1))
+
+
+# -- agreement with kernel regression ---------------------------------------------------------------
+
+
+def test_without_noise_it_is_nadaraya_and_watson() -> None:
+    budget = {"epsilon": None, "delta": None, "mu": 1e6}
+    found = fit(at=AT, **NOBODY, **budget)
+    assert found.curve.fit.to_numpy() == pytest.approx(nadaraya(AT, 0.1), abs=1e-3)
+    assert found.predict(TEST).to_numpy() == pytest.approx(nadaraya(TEST.x1, 0.1), abs=5e-3)
+    both = fit(
+        formula="y ~ x1 + x2",
+        **NOBODY | {"bandwidth": 0.2, "limits": LIMITS | {"x2": (0, 1)}},
+        **budget,
+    )
+    expected = nadaraya(TEST[["x1", "x2"]], 0.2, ("x1", "x2"))
+    assert both.predict(TEST).to_numpy() == pytest.approx(expected, abs=5e-3)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "ptr"])
+def test_nodes_without_noise_are_those_of_nadaraya_and_watson(method: str) -> None:
+    degree = {"degree": 400} if method == "ptr" else {}
+    found = fit(at=AT, method=method, epsilon=90, delta=0.5, **NOBODY, **degree)
+    assert found.curve.fit.to_numpy() == pytest.approx(nadaraya(AT, 0.1), abs=0.02)
+
+
+def test_the_papers_point_too() -> None:
+    found = fit(at=[0.5], method="paper", epsilon=2, delta=0.5, degree=200, **NOBODY)
+    assert found.released
+    assert found.curve.fit[0] == pytest.approx(nadaraya([0.5], 0.1)[0], abs=0.4)
+
+
+@pytest.mark.parametrize("method", [*CURVES, "ptr with degrees from public rows"])
+def test_at_a_usual_budget_it_is_near_the_truth(method: str) -> None:
+    given: dict[str, Any] = {"method": "ptr", "degree": None, "bandwidth": None}
+    found = fit(**{"method": method} if method in CURVES else given)
+    truth = np.sin(6 * TEST.x1) + 0.5
+    assert float(((found.predict(TEST) - truth) ** 2).mean()) < 0.02
+    assert found.released
+
+
+# -- points, bandwidths, dimensions -----------------------------------------------------------------
+
+
+def test_points_come_in_any_form() -> None:
+    forms: list[Any] = [AT, AT.tolist(), AT[:, None], pd.DataFrame({"x1": AT}), {"x1": AT}]
+    forms += [pl.DataFrame({"x1": AT}), pa.table({"x1": AT})]
+    for at in forms:
+        found = fit(at=at)
+        assert found.curve.x1.to_numpy() == pytest.approx(AT)
+        assert list(found.curve.columns) == ["x1", "fit", "std_error", "lwr", "upr"]
+        assert found.predict(pd.DataFrame({"x1": AT})).to_numpy() == pytest.approx(
+            found.curve.fit.to_numpy(), abs=1e-6
+        )
+    assert len(fit(at=0.5).curve) == 1
+
+
+@pytest.mark.parametrize("method", CURVES)
+def test_points_of_two_covariates(method: str) -> None:
+    grid = {"x1": [0.2, 0.5, 0.8], "x2": [0.3, 0.7]}
+    found = fit(formula="y ~ x1 + x2", at=grid, method=method, bandwidth=0.25)
+    assert found.curve[["x1", "x2"]].to_numpy().tolist() == [
+        pytest.approx([a, b]) for a in grid["x1"] for b in grid["x2"]
+    ]
+    points = [[0.2, 0.3], [0.7, 0.4]]
+    for at in (points, pd.DataFrame(points, columns=["x1", "x2"])):
+        found = fit(formula="y ~ x1 + x2", at=at, method=method, bandwidth=0.25)
+        assert found.curve[["x1", "x2"]].to_numpy() == pytest.approx(np.array(points))
+    assert np.isfinite(found.predict(TEST)).all()
+
+
+def test_the_curve_is_at_the_points_that_were_asked_for() -> None:
+    asked = [0.7, 0.1, 0.4, 0.1]
+    assert fit(at=asked).curve.x1.to_numpy() == pytest.approx(asked)
+
+
+def test_a_series_is_an_array_of_points() -> None:
+    assert fit(at=pd.Series(AT)).curve.x1.to_numpy() == pytest.approx(AT)
+
+
+def test_bandwidths_come_in_any_form() -> None:
+    half = 0.5
+    for given in (half, np.float64(half), {"x1": half}, pd.Series({"x1": half}), [half], (half,)):
+        found = fit(bandwidth=given)
+        assert found.bandwidth.to_dict() == {"x1": half}
+        assert "chosen on public rows" not in str(found.summary())
+    assert fit(bandwidth=1).bandwidth.x1 == 1.0
+    both = fit(formula="y ~ x1 + x2", bandwidth={"x2": 0.4, "x1": 0.2})
+    assert both.bandwidth.to_dict() == pytest.approx({"x1": 0.2, "x2": 0.4})
+    assert "chosen on public rows" in str(fit(bandwidth=None).summary())
+
+
+@pytest.mark.parametrize("method", CURVES)
+def test_three_covariates(method: str) -> None:
+    formula = "y ~ x1 + x2 + x3"
+    found = fit(formula=formula, bandwidth=0.4, method=method, epsilon=8)
+    assert found.covariates == ("x1", "x2", "x3")
+    predicted = found.predict(TEST, interval="confidence")
+    assert np.isfinite(predicted).all().all()
+    assert ((predicted.fit - np.sin(6 * TEST.x1) - TEST.x2) ** 2).mean() < 0.3
+
+
+@pytest.mark.parametrize(
+    ("formula", "name"),
+    [
+        ("y ~ log(pos)", "log(pos)"),
+        ("y ~ `a b`", "a b"),
+        ("y ~ 0 + x1", "x1"),
+        ("y ~ I(x1 * x2)", "I(x1 * x2)"),
+        ("flag ~ x1", "x1"),
+        ("log(y + 4) ~ x1", "x1"),
+    ],
+)
+def test_formulas(formula: str, name: str) -> None:
+    found = fit(formula=formula, bandwidth=None)
+    assert found.covariates == (name,)
+    assert name in found.curve.columns
+    assert np.isfinite(found.predict(TEST)).all()
+
+
+# -- predictions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", CURVES)
+def test_any_number_of_rows_is_predicted(method: str) -> None:
+    found = fit(method=method)
+    many = pd.DataFrame({"x1": np.linspace(-1, 2, 20_001)})
+    predicted = found.predict(many, interval="confidence")
+    assert list(predicted.columns) == ["fit", "lwr", "upr"]
+    assert (predicted.lwr < predicted.fit).all()
+    assert (predicted.fit < predicted.upr).all()
+    assert found.predict(many).to_numpy() == pytest.approx(predicted.fit.to_numpy())
+    inside = many.x1.between(PUBLIC.x1.min(), PUBLIC.x1.max())
+    for side in (many.x1 < PUBLIC.x1.min(), many.x1 > PUBLIC.x1.max()):
+        assert predicted.fit[side & ~inside].nunique() == 1  # the curve's edge
+    wide = found.predict(many.head(3), interval="confidence", level=0.999)
+    assert (wide.upr > predicted.upr.head(3)).all()
+    named = found.predict(TEST.set_index(TEST.g).head(4))
+    assert named.index.equals(TEST.set_index(TEST.g).head(4).index)
+    assert len(found.predict(TEST.head(1))) == 1
+
+
+def test_rows_that_cannot_be_encoded_are_nan() -> None:
+    odd = pd.DataFrame({"x1": [np.nan, np.inf, -np.inf, 0.5]})
+    assert np.isnan(fit().predict(odd)).tolist() == [True, True, True, False]
+    for frame in (odd, odd.head(1)):
+        assert fit().predict(frame, interval="confidence").shape == (len(frame), 3)
+    with pytest.raises(DPStatsError, match=r"in newdata.*x1"):
+        fit().predict(TEST.drop(columns="x1"))
+    with pytest.raises(ArgumentError, match="interval must be"):
+        fit().predict(TEST, interval="prediction")
+    with pytest.raises(NotReleasedError, match="needs newdata"):
+        fit().predict()
+
+
+# -- order, tables, privacy -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_index_and_kind_of_the_table_change_no_bit(method: str) -> None:
+    expected = fit(method=method)
+    shuffled = DATA.sample(frac=1, random_state=4)
+    for data in (shuffled, DATA.set_index("g"), pl.from_pandas(shuffled), pa.table(DATA)):
+        assert fit(data, method=method).curve.equals(expected.curve)
+
+
+def test_units_go_through() -> None:
+    expected = fit(bandwidth=0.1, at=AT)
+    scaled = [t.assign(x1=1000 * t.x1, y=64 * t.y) for t in (DATA, PUBLIC)]
+    found = fit(scaled[0], public=scaled[1], bandwidth=100, at=1000 * AT)
+    assert found.curve.fit.to_numpy() == pytest.approx(64 * expected.curve.fit.to_numpy(), rel=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("calibration", ["gdp", "dp"])
+def test_the_statement_is_the_one_that_was_asked_for(method: str, calibration: str) -> None:
+    for epsilon, delta in ((0.5, 1e-6), (2.0, 1e-3)):
+        found = fit(method=method, epsilon=epsilon, delta=delta, calibration=calibration)
+        assert 0.99 * epsilon < found.privacy.epsilon(delta) <= epsilon * (1 + 1e-9)
+        assert found.privacy.delta(epsilon) <= delta * (1 + 1e-9)
+        table = found.privacy.mechanisms
+        slack = {"gp": 0.0, "adaptive": delta / 5, "ptr": delta / 10, "paper": delta}[method]
+        if method in ("gp", "adaptive") or (method == "ptr" and calibration == "gdp"):
+            assert np.sqrt((table.mu**2).sum()) == pytest.approx(found.privacy.mu, rel=1e-9)
+            assert found.privacy.slack == pytest.approx(slack)
+        else:
+            assert math.isnan(found.privacy.mu)
+        if method in ("gp", "adaptive"):
+            expected = (table.sensitivity / table.mu).to_numpy()
+            assert table.noise_sd.to_numpy() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [{"mu": 0.7}, {"rho": 0.245}])
+def test_gp_takes_any_unit(budget: dict[str, float]) -> None:
+    assert fit(epsilon=None, delta=None, **budget).privacy.mu == pytest.approx(0.7)
+
+
+def test_error_falls_with_the_budget() -> None:
+    truth, errors = nadaraya(AT, 0.1), []
+    for epsilon in (0.1, 0.5, 2.5, 12.5):
+        runs = [fit(epsilon=epsilon, seed=s, at=AT, **NOBODY).curve.fit for s in range(7)]
+        errors.append(float(np.median([np.linalg.norm(f - truth) for f in runs])))
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_several_points_of_the_paper_share_the_budget_and_warn() -> None:
+    with pytest.warns(UserWarning, match="2 points share the budget"):
+        found = fit(method="paper", at=[0.3, 0.6], epsilon=3, delta=0.01)
+    assert len(found.privacy.mechanisms) == 2
+    assert found.privacy.epsilon(0.01) == pytest.approx(3)
+    one = fit(method="paper", at=[0.3], epsilon=1.5, delta=0.005)
+    sds = found.privacy.mechanisms.noise_sd.to_numpy()
+    assert one.privacy.mechanisms.noise_sd[0] == pytest.approx(sds[0], rel=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(method="paper", at=[0.3])
+
+
+# -- the result -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_tables_and_pages(method: str) -> None:
+    found = fit(method=method)
+    assert list(found.tidy().columns) == ["x1", "estimate", "std_error", "conf_low", "conf_high"]
+    assert found.glance().nobs[0] == len(DATA)
+    assert found.glance().bandwidth_x1[0] == found.bandwidth.x1
+    for part in ("(I)", "(II)", "(III)", "smoothing"):
+        assert part in " ".join(found.bounds().statement)
+    assert found.diagnostics().loc["nodes", "value"] >= 1
+    page = found.summary()
+    for text in (str(page), page.to_html(), page.to_markdown(), page.to_latex(), page.to_csv()):
+        assert "x1" in text
+    assert "<table" in found._repr_html_()
+    assert "Bandwidth" in repr(found)
+    assert ("Probability of an answer" in str(page)) == (method in ("ptr", "paper"))
+
+
+@pytest.mark.parametrize("method", ["ptr", "paper"])
+def test_no_reply_shows_the_public_fit_and_says_so(method: str) -> None:
+    found = fit(method=method, degree=1e5)
+    assert not found.released
+    for page in (repr(found), str(found.summary()), found._repr_html_()):
+        assert "NO REPLY" in page
+    assert "There was an answer" not in str(found.summary())
+    points = np.ascontiguousarray(found.shown.T)
+    assert found.curve.fit.to_numpy() == pytest.approx(found.centre(points))
+    assert (found.curve.std_error > 0).all()
+    alone = fit(method=method, degree=1e5, **NOBODY)
+    assert not alone.released
+    assert (alone.curve.fit == 0).all()
+
+
+def test_where_noise_rules_the_public_fit_is_shown_and_it_is_said() -> None:
+    for method in ("gp", "adaptive"):
+        found = fit(DATA.head(30), method=method, epsilon=0.1)
+        assert "public fit is shown" in str(found.summary()).replace("\n", " ")
+        assert np.isfinite(found.curve).all().all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_result_holds_no_rows_and_travels(method: str) -> None:
+    found = fit(method=method)
+    assert found_rows(found, len(DATA)) == []
+    again = pickle.loads(pickle.dumps(found))
+    assert again.curve.equals(found.curve)
+    assert again.predict(TEST).equals(found.predict(TEST))
+    assert str(again.summary()) == str(found.summary())
+
+
+def test_a_seed_repeats_and_says_so_and_no_seed_does_neither() -> None:
+    assert fit().curve.equals(fit().curve)
+    assert "seeded: not for release" in str(fit().summary())
+    assert "seeded: not for release" in repr(fit())
+    secure = fit(seed=None), fit(seed=None)
+    assert (secure[0].curve.fit != secure[1].curve.fit).all()
+    assert "seeded" not in str(secure[0].summary())
+
+
+def test_the_private_table_as_public_sample_is_said_in_the_summary() -> None:
+    assert "is the private table itself" in str(fit(public=DATA).summary()).replace("\n", " ")
+
+
+def test_what_needs_rows_says_what_to_use_instead() -> None:
+    for name in ("resid", "fittedvalues", "data"):
+        with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
+            getattr(fit(), name)
+
+
+# -- plots ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyplot() -> Any:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("method", CURVES)
+def test_a_curve_is_drawn_with_its_band_and_the_public_rows(method: str, pyplot: Any) -> None:
+    ax = fit(method=method).plot()
+    curve, points = ax.lines
+    assert len(curve.get_xdata()) > 100
+    assert len(points.get_xdata()) == len(PUBLIC)
+    assert len(ax.collections) == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", "y")
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "95 % interval",
+        "private curve",
+        "public rows",
+    ]
+    ax.figure.canvas.draw()
+    own = pyplot.figure().add_subplot()
+    assert fit(method=method).plot(level=0.8, ax=own) is own
+    assert "80 % interval" in [t.get_text() for t in own.get_legend().get_texts()]
+
+
+def test_a_curve_without_public_rows_is_drawn_without_them(pyplot: Any) -> None:
+    assert len(fit(**NOBODY).plot().lines) == 1
+
+
+def test_two_covariates_are_a_heat_map(pyplot: Any) -> None:
+    ax = fit(formula="y ~ x1 + x2", bandwidth=0.25).plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", "x2")
+    assert len(ax.collections) == 1
+    assert len(ax.lines[0].get_xdata()) == len(PUBLIC)
+    ax.figure.canvas.draw()
+
+
+def test_three_covariates_are_no_picture() -> None:
+    with pytest.raises(ArgumentError, match="one or two covariates"):
+        fit(formula="y ~ x1 + x2 + x3", bandwidth=0.5).plot()
+
+
+def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):
+        fit().plot()
+
+
+# -- what it refuses --------------------------------------------------------------------------------
+
+PAPER: dict[str, Any] = {"method": "paper", "delta": 0.01}
+TWO = {"formula": "y ~ x1 + x2"}
+REFUSED: list[Any] = [
+    ({"epsilon": None}, "none was given"),
+    ({"epsilon": 0}, "epsilon must be"),
+    ({"epsilon": math.nan}, "epsilon must be"),
+    ({"delta": None}, "delta= as well"),
+    ({"delta": 0}, "between 0 and 1"),
+    ({"delta": 1}, "between 0 and 1"),
+    ({"mu": 1}, "mu and epsilon were given"),
+    ({"mu": math.inf, "epsilon": None, "delta": None}, "mu must be"),
+    ({"epsilon": None, "delta": None, "mu": 1, "method": "adaptive"}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None, "mu": 1, "method": "ptr"}, "needs epsilon= and delta="),
+    ({"epsilon": None, "delta": None, "rho": 1, "method": "paper"}, "needs epsilon= and delta="),
+    ({"method": "loess"}, "method must be one of gp, adaptive, ptr, paper"),
+    ({"calibration": "x"}, "calibration must be"),
+    ({"method": "paper", "at": None}, "say which, at="),
+    (PAPER | {"epsilon": 3}, "proved for epsilon <= 2 only"),
+    (PAPER | {"epsilon": 24, "allow_unproved": True}, "claim is false"),
+    ({"bandwidth": 0}, "bandwidth must be"),
+    ({"bandwidth": -1}, "bandwidth must be"),
+    ({"bandwidth": math.nan}, "bandwidth must be"),
+    ({"bandwidth": math.inf}, "bandwidth must be"),
+    ({"bandwidth": "a"}, "bandwidth must be"),
+    ({"bandwidth": True}, "bandwidth must be"),
+    ({"bandwidth": {}}, "missing: x1"),
+    ({"bandwidth": {"x2": 1}}, "missing: x1; unknown: x2"),
+    ({"bandwidth": {"x1": 1, "x2": 1}}, "unknown: x2"),
+    ({"bandwidth": {"x1": 0}}, r"bandwidth\['x1'\]"),
+    ({"bandwidth": [0.1, 0.2]}, "one entry for each of x1"),
+    (TWO | {"bandwidth": {"x1": 0.1}}, "missing: x2"),
+    ({"bandwidth": 1e-5}, "more than 2000.*raise the bandwidth"),
+    (TWO | {"bandwidth": 0.01}, "more than 2000.*raise the bandwidth"),
+    ({"at": [[0.1, 0.2]]}, r"shape \(1, 2\)"),
+    ({"at": np.zeros((2, 2, 2))}, "shape"),
+    (TWO | {"at": [0.1, 0.2, 0.3]}, "shape"),
+    ({"at": [0.1, math.nan]}, "missing or not finite"),
+    ({"at": [0.1, math.inf]}, "missing or not finite"),
+    ({"at": pd.DataFrame({"x1": [0.1, np.nan]})}, "missing or not finite"),
+    ({"at": pd.DataFrame({"x2": [0.1]})}, r"in at=.*x1"),
+    ({"at": {"x2": [0.1]}}, "an axis for each of x1"),
+    ({"at": {"x1": []}}, "no point"),
+    ({"at": []}, "no point"),
+    ({"at": "abc"}, "at= must be"),
+    ({"at": np.linspace(0, 1, 2001)}, "2001 points.*2000 at most"),
+    (TWO | {"at": {"x1": AT, "x2": np.arange(300.0)}}, "3000 points"),
+    ({"degree": 3}, "degree belongs to"),
+    ({"method": "ptr", "degree": -3}, "degree must be"),
+    ({"method": "ptr", "degree": math.nan}, "degree must be"),
+    ({"method": "paper", "degree": 0}, "degree must be"),
+    ({"public": None}, "never takes them from private rows"),
+    ({"public": None, "limits": [1]}, "must be a dict"),
+    ({"public": None, "limits": {"x1": (0, 1)}}, "`y`"),
+    ({"public": None, "limits": {"y": (0, 1)}}, "x1"),
+    (
+        {"public": None, "limits": LIMITS, "bandwidth": None},
+        "needs bandwidth=.*never",
+    ),
+    (NOBODY | {"method": "ptr", "degree": None}, "needs degree="),
+    (NOBODY | {"method": "paper"}, "needs degree="),
+    (NOBODY | {"limits": LIMITS | {"x1": (1, 0)}}, "low < high"),
+    (NOBODY | {"limits": LIMITS | {"y": (1, 1)}}, "low < high"),
+    (NOBODY | {"limits": LIMITS | {"y": ["a", "b"]}}, "is a category"),
+    (NOBODY | {"limits": LIMITS | {"y": float}}, "response needs a declared range"),
+    (NOBODY | {"formula": "y ~ log(x1)"}, "no transformation"),
+    (NOBODY | {"formula": "log(y) ~ x1"}, "declared range"),
+    ({"formula": "~ x1"}, "no response"),
+    ({"formula": "y ~"}, "nothing stands"),
+    ({"formula": "y ~ 1"}, "no covariate"),
+    ({"formula": "y ~ 0"}, "no covariate"),
+    ({"formula": "y ~ g"}, "smooths over numbers"),
+    ({"formula": "y ~ x1 + C(g)"}, "smooths over numbers"),
+    ({"formula": "y ~ flag"}, "smooths over numbers"),
+    ({"formula": "y ~ x1:x2"}, "smooths over numbers"),
+    ({"formula": "y ~ x1 + offset(x2)"}, "no offset"),
+    ({"formula": "g ~ x1"}, "is a category.*eptr_bayes"),
+    ({"formula": "y ~ y"}, "right-hand side"),
+    ({"formula": "y ~ zz"}, "zz"),
+    ({"formula": 3}, "formula"),
+    ({"public": PUBLIC.head(19)}, "20 or more"),
+    ({"public": PUBLIC.head(0)}, "public"),
+    ({"public": PUBLIC.drop(columns="x1")}, "in the public data.*x1"),
+    ({"public": PUBLIC.assign(x1=0.5)}, "do not vary in x1"),
+    ({"public": PUBLIC.assign(y=np.nan)}, "usable value"),
+    ({"public": "abc"}, "no file or folder"),
+    ({"public": public_moments("y ~ x1", PUBLIC)}, "not from moments"),
+    ({"eta": 0}, "eta must lie"),
+    ({"seed": -1}, "seed must be"),
+    pytest.param({"bandwidth": ["a"]}, "bandwidth"),
+    pytest.param({"bandwidth": [None]}, "bandwidth"),
+    pytest.param({"method": ["gp"]}, "method"),
+    pytest.param({"at": {"x1": ["a"]}}, "at="),
+    pytest.param({"method": "ptr", "degree": "a"}, "degree"),
+    pytest.param({"method": "ptr", "degree": [1, 2]}, "degree"),
+    # limits that do nothing
+    pytest.param({"limits": {"x1": (0, 1)}}, "no effect"),
+    pytest.param({"limits": {"zz": (0, 1)}}, "no effect"),
+    pytest.param(NOBODY | {"limits": LIMITS | {"zz": (0, 1)}}, "no effect"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED)
+def test_bad_input_is_refused_before_private_data_are_read(
+    arguments: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = values_read(monkeypatch, len(DATA))
+    with pytest.raises(DPStatsError, match=said):
+        fit(**arguments)
+    assert seen == []
+
+
+def test_what_is_read_is_seen_by_these_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = values_read(monkeypatch, len(DATA))
+    fit()
+    assert set(seen) == {"y", "x1"}
+
+
+def test_the_papers_calibration_goes_on_where_its_claim_is_true() -> None:
+    found = fit(method="paper", epsilon=8, delta=0.01, allow_unproved=True)
+    assert found.privacy.epsilon(0.01) == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (DATA.drop(columns="x1"), "in the private data.*x1"),
+        (DATA.drop(columns="y"), "in the private data.*`y`"),
+        (DATA.head(0), "in the private data.*no rows"),
+        (DATA.assign(x1="secret"), "in the private data.*x1"),
+        ([1, 2, 3], "table"),
+        (None, "table"),
+    ],
+)
+def test_facts_of_the_schema_are_refused(data: Any, said: str) -> None:
+    with pytest.raises(DPStatsError, match=said) as caught:
+        fit(data)
+    assert "secret" not in str(caught.value)
+
+
+# -- what it never says -----------------------------------------------------------------------------
+
+SECRETS: dict[str, Any] = {
+    "nan": ("x1", np.nan),
+    "inf": ("x1", np.inf),
+    "minus inf": ("y", -np.inf),
+    "huge": ("y", 1.0918273e308),
+    "odd": ("x1", 918273.5),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("secret", SECRETS)
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
+    column, value = SECRETS[secret]
+    data = DATA.copy()
+    data.loc[17, column] = value
+    silent(lambda: fit(data, method=method, bandwidth=0.1))
+
+
+def test_a_bad_row_counts_nowhere() -> None:
+    results = []
+    for column, value in (("x1", np.nan), ("x1", np.inf), ("y", np.nan), ("y", -np.inf)):
+        data = DATA.copy()
+        data.loc[17, column] = value
+        results.append(fit(data, at=AT).curve.fit.to_numpy())
+    assert all((r == results[0]).all() for r in results)
+
+
+HOSTILE = {
+    "no covariate": DATA.assign(x1=np.nan),
+    "no response": DATA.assign(y=np.nan),
+    "infinite": DATA.assign(x1=np.inf, y=-np.inf),
+    "huge": DATA.assign(x1=1e300, y=-1e300),
+    "tiny": DATA.assign(x1=5e-324, y=5e-324),
+    "zero": DATA.assign(x1=0.0, y=0.0),
+    "far away": DATA.assign(x1=99.0),
+    "equal rows": DATA.iloc[[0] * len(DATA)].reset_index(drop=True),
+    "one row": DATA.head(1),
+}
+
+
+def arguments_of(method: str, declared: bool) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"method": method, "bandwidth": 0.1}
+    if declared:
+        arguments |= NOBODY | ({"degree": 300} if method in ("ptr", "paper") else {})
+    return arguments
+
+
+@cache
+def plain(method: str, declared: bool) -> Any:
+    """The fit of ordinary data, with which those of odd ones are compared."""
+    return fit(**arguments_of(method, declared))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("declared", [False, True])
+def test_hostile_private_data_never_raise_or_warn(name: str, method: str, declared: bool) -> None:
+    arguments = arguments_of(method, declared)
+    found = fit(HOSTILE[name], **arguments)
+    assert np.isfinite(found.curve).all().all()
+    assert np.isfinite(found.predict(TEST.head(9))).all()
+    assert isinstance(str(found.summary()), str)
+    if name == "one row":
+        return
+    expected = plain(method, declared)
+    assert found.curve.x1.equals(expected.curve.x1)
+    assert found.curve.dtypes.equals(expected.curve.dtypes)
+    assert found.bounds().statement.tolist() == expected.bounds().statement.tolist()
+    assert found.diagnostics().index.equals(expected.diagnostics().index)
+    if method != "adaptive":  # else it follows released degrees
+        assert found.privacy.mechanisms.equals(expected.privacy.mechanisms)

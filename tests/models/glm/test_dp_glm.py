@@ -1,0 +1,509 @@
+"""dp_glm as a user meets it: what it returns, what it refuses, what it never says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+from dpstats import PublicMoments, anova, dp_glm, public_moments
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from tests.conftest import Silent
+from tests.models.linear.test_dp_lm import found_rows
+
+_F, _L = sm.families, sm.families.links
+FORMULA = "y ~ x1 + x2 + g"
+TERMS = ["Intercept", "x1", "x2", "g[T.b]", "g[T.c]"]
+
+
+def make(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x1, x2, g = rng.normal(size=n), rng.exponential(size=n), rng.choice(["a", "b", "c"], n)
+    eta = 0.2 + 0.7 * x1 - 0.4 * x2 + 0.5 * (g == "b")
+    mean = np.exp(eta)
+    chance = 1 / (1 + np.exp(-eta))
+    y = (rng.uniform(size=n) < chance).astype(float)
+    return pd.DataFrame(
+        {
+            "x1": x1,
+            "x2": x2,
+            "g": g,
+            "w": rng.uniform(0.5, 2.0, n),
+            "t": rng.uniform(0.5, 2.0, n),
+            "y": y,
+            "count": rng.poisson(mean).astype(float),
+            "cost": rng.gamma(2.0, mean / 2),
+            "many": rng.negative_binomial(2.0, 2 / (2 + mean)).astype(float),
+            "score": eta + rng.normal(size=n),
+            "share": rng.binomial(10, chance) / 10,
+            "flag": y > 0,
+            "word": np.where(y > 0, "yes", "no"),
+        }
+    )
+
+
+PUBLIC, DATA = make(200, 1), make(5000, 2)
+MLE = smf.glm(FORMULA, DATA, family=_F.Binomial()).fit()
+
+
+def fit(data: Any = DATA, formula: str = FORMULA, **arguments: Any) -> Any:
+    return dp_glm(formula, data, **{"public": PUBLIC, "mu": 1, "seed": 3} | arguments)
+
+
+# -- agreement with statsmodels ---------------------------------------------------------------------
+
+SAME = [
+    ("y", "binomial", _F.Binomial()),
+    ("y", "binomial(probit)", _F.Binomial(_L.Probit())),
+    ("y", "binomial(cloglog)", _F.Binomial(_L.CLogLog())),
+    ("share", "quasibinomial", _F.Binomial()),
+    ("count", "poisson", _F.Poisson()),
+    ("count", "quasipoisson", _F.Poisson()),
+    ("cost", "gamma", _F.Gamma(_L.Log())),
+    ("score", "gaussian", _F.Gaussian()),
+    ("many", _F.NegativeBinomial(alpha=0.5), _F.NegativeBinomial(alpha=0.5)),
+]
+
+
+@pytest.mark.parametrize(
+    ("response", "family", "model"),
+    SAME,
+    ids=[f if isinstance(f, str) else type(f).__name__ for _, f, _ in SAME],
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weights and offset"])
+def test_without_noise_it_is_statsmodels_glm(
+    response: str, family: Any, model: Any, weighted: bool
+) -> None:
+    formula = f"{response} ~ x1 + x2 + g"
+    scale = "X2" if "quasi" in str(family) else None
+    theirs: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
+    if weighted:
+        theirs = {"var_weights": DATA.w, "offset": np.log(DATA.t)}
+        ours = {"weights": "w", "limits": {"(weights)": (0, 2)}}
+    expected = smf.glm(formula, DATA, family=model, **theirs).fit(scale=scale, tol=1e-12)
+    if weighted:
+        formula += " + offset(log(t))"
+    found = fit(formula=formula, family=family, mu=None, rho=1e12, **ours)
+    order = list(found.coef().index)
+    assert found.coef().to_numpy() == pytest.approx(expected.params[order].to_numpy(), rel=1e-4)
+    assert found.se().to_numpy() == pytest.approx(expected.bse[order].to_numpy(), rel=1e-4)
+    assert found.dispersion == pytest.approx(expected.scale, rel=1e-4)
+
+
+def test_without_noise_a_ridge_is_the_penalised_fit() -> None:
+    x = np.column_stack([np.ones(len(DATA)), DATA.x1, DATA.x2])
+    for method in ("anchored", "ssp"):
+        limits = {"y": (0, 1), "x1": (-8, 8), "x2": (0, 12)}
+        given = {"limits": limits, "public": None} if method == "ssp" else {}
+        found = fit(
+            formula="y ~ x1 + x2", mu=None, rho=1e12, ridge=0.05, method=method, **given
+        ).coef()
+        mean = 1 / (1 + np.exp(-x @ found))
+        gradient = x.T @ (DATA.y - mean) / len(DATA) - 0.05 * found
+        assert np.abs(gradient).max() < 1e-6
+
+
+def test_real_data_agree_with_statsmodels() -> None:
+    data = sm.datasets.randhie.load_pandas().data
+    formula = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea"
+    expected = smf.glm(formula, data, family=_F.Poisson()).fit(tol=1e-12)
+    found = dp_glm(
+        formula, data, public=data.sample(1000, random_state=0), family="poisson", rho=1e12, seed=1
+    )
+    assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
+    assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-4)
+    assert found.pearson == pytest.approx(expected.pearson_chi2 / expected.df_resid, rel=1e-3)
+    assert any("quasipoisson" in note for note in found.notes)
+
+
+def test_a_response_may_be_a_bool_a_category_or_zero_and_one() -> None:
+    expected = fit().coef()
+    for name in ("flag", "word"):
+        found = fit(formula=f"{name} ~ x1 + x2 + g")
+        assert (found.coef() == expected).all()
+    other = fit(formula="I(count > 1) ~ x1")
+    assert np.isfinite(other.se()).all()
+
+
+@pytest.mark.parametrize("kind", ["moments", "design", "declared", "ssp"])
+def test_less_public_data_still_fit(kind: str) -> None:
+    moments = public_moments(FORMULA, PUBLIC)
+    design = public_moments("~ x1 + x2 + g", PUBLIC)
+    schema = {"y": float, "x1": float, "x2": float, "g": ["a", "b", "c"]}
+    limits = {"y": (0, 1), "x1": (-5, 5), "x2": (0, 9), "g": ["a", "b", "c"]}
+    given = {
+        "moments": {"public": PublicMoments.from_json(moments.to_json())},
+        "design": {"public": design},
+        "declared": {"public": PublicMoments.declare("~ x1 + x2 + g", schema, design.gram)},
+        "ssp": {"public": None, "limits": limits},
+    }[kind]
+    found = fit(mu=2, **given)
+    z = (found.coef() - MLE.params[TERMS]) / MLE.bse[TERMS]
+    assert np.abs(z).max() < 4
+    assert (found.se() / MLE.bse[TERMS]).min() > 0.8
+    assert (found.se() / MLE.bse[TERMS]).max() < 2
+
+
+@pytest.mark.parametrize("family", ["poisson", "gamma", "quasipoisson"])
+def test_a_large_mean_is_found_without_public_responses(family: str) -> None:
+    rng = np.random.default_rng(4)
+    mean = 5000 * np.exp(0.3 * DATA.x1)
+    data = DATA.assign(y=rng.poisson(mean).astype(float) + 1.0)
+    found = fit(data, public=public_moments("~ x1 + x2 + g", PUBLIC), family=family, mu=2)
+    assert found.coef()["Intercept"] == pytest.approx(np.log(5000), abs=0.02)
+    assert found.coef()["x1"] == pytest.approx(0.3, abs=0.02)
+
+
+# -- equivariance, order, budget --------------------------------------------------------------------
+
+
+def test_rescaling_a_column_rescales_its_coefficient_and_nothing_else() -> None:
+    factor = 1024.0
+    found = fit()
+    scaled = fit(DATA.assign(x1=DATA.x1 * factor), public=PUBLIC.assign(x1=PUBLIC.x1 * factor))
+    expected = found.coef() / np.where(found.coef().index == "x1", factor, 1.0)
+    assert scaled.coef().to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-6)
+    assert scaled.tidy().statistic.to_numpy() == pytest.approx(
+        found.tidy().statistic.to_numpy(), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_order_and_kind_of_the_table_change_no_bit(method: str) -> None:
+    expected = fit(method=method)
+    shuffled = DATA.sample(frac=1, random_state=4)
+    for data in (shuffled, pl.from_pandas(DATA), pa.Table.from_pandas(DATA)):
+        assert (fit(data, method=method).coef() == expected.coef()).all()
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt", "ssp"])
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+@pytest.mark.parametrize(
+    ("budget", "iterations"),
+    [({"mu": 0.7}, None), ({"rho": 0.3}, 1), ({"epsilon": 2, "delta": 1e-6}, 13)],
+)
+def test_the_releases_cost_what_was_asked_for(
+    method: str, family: str, budget: dict[str, float], iterations: int | None
+) -> None:
+    limits = {"y": (0, 1), "x1": (-5, 5), "x2": (0, 9), "g": ["a", "b", "c"]}
+    given: dict[str, Any] = {"limits": limits, "public": None} if method == "ssp" else {}
+    found = fit(
+        method=method, family=family, iterations=iterations, **{"mu": None} | budget, **given
+    )
+    table = found.privacy.mechanisms
+    assert np.sqrt((table.mu**2).sum()) == pytest.approx(found.privacy.mu, rel=1e-9)
+    assert table.noise_sd.to_numpy() == pytest.approx((table.sensitivity / table.mu).to_numpy())
+    if iterations:
+        assert found.iterations == iterations
+
+
+def test_error_falls_with_the_budget() -> None:
+    errors = []
+    for mu in (0.1, 0.4, 1.6, 6.4):
+        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - MLE.params[TERMS]) for s in range(15)]
+        errors.append(np.median(runs))
+    # medians of 15 runs, budgets a factor of 4 apart: an inversion is no accident
+    assert errors == sorted(errors, reverse=True)
+
+
+# -- the papers' algorithm --------------------------------------------------------------------------
+
+
+def test_the_noise_of_pmt_is_that_of_algorithm_3() -> None:
+    n, d, steps, eta = len(DATA), 5, 4, 0.05
+    found = fit(method="pmt", iterations=steps, mu=np.sqrt(2))
+    factor = 1 + np.log(2 * n / eta)
+    table = found.privacy.mechanisms
+    assert len(table) == 2 * steps
+    sigma1 = np.sqrt(steps) * d * factor / (2 * n)  # mu of each mechanism is 1
+    sigma2 = 2 * np.sqrt(steps * d * factor) / n
+    assert table.noise_sd[::2].to_numpy() == pytest.approx(sigma1, rel=1e-6)
+    assert table.noise_sd[1::2].to_numpy() == pytest.approx(sigma2, rel=1e-6)
+
+
+def test_pmt_without_noise_is_newton_on_plain_rows_and_invariant_under_whitening() -> None:
+    # Theorem 9: with short rows nothing is truncated, and T steps from 0 are T plain Newton steps
+    data = DATA.assign(x2=np.tanh(DATA.x2), x1=np.tanh(DATA.x1))
+    public = PUBLIC.assign(x2=np.tanh(PUBLIC.x2), x1=np.tanh(PUBLIC.x1))
+    x = np.column_stack([np.ones(len(data)), data.x1, data.x2])
+    beta = np.zeros(3)
+    for steps in (1, 2, 3, 4):
+        mean = 1 / (1 + np.exp(-x @ beta))
+        hessian = (x * (mean * (1 - mean))[:, None]).T @ x / len(x) + 0.01 * np.eye(3)
+        gradient = x.T @ (data.y - mean) / len(x) - 0.01 * beta
+        beta = beta + np.linalg.solve(hessian, gradient)
+        for scale in (1.0, 64.0):
+            found = fit(
+                data.assign(x1=data.x1 * scale),
+                "y ~ x1 + x2",
+                public=public.assign(x1=public.x1 * scale),
+                method="pmt",
+                iterations=steps,
+                mu=None,
+                rho=1e17,
+                ridge=0.01 if scale == 1.0 else 0.0,
+            )
+            if scale == 1.0:
+                assert found.coef().to_numpy() == pytest.approx(beta, abs=1e-8)
+
+
+@pytest.mark.parametrize("family", ["poisson", "gamma", "gaussian", "binomial(probit)"])
+def test_pmt_for_other_families_cuts_at_public_limits(family: str) -> None:
+    response = {"poisson": "count", "gamma": "cost", "gaussian": "score"}.get(family, "y")
+    found = fit(formula=f"{response} ~ x1", family=family, method="pmt", mu=200)
+    model = {str(f): m for _, f, m in SAME}[family]
+    expected = smf.glm(f"{response} ~ x1", DATA, family=model).fit()
+    assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), abs=0.15)
+    with pytest.raises(PublicDataError, match="public=frame"):
+        fit(
+            formula=f"{response} ~ x1",
+            family=family,
+            method="pmt",
+            public=public_moments(f"{response} ~ x1", PUBLIC),
+        )
+
+
+# -- the result -------------------------------------------------------------------------------------
+
+
+def test_tables_have_the_columns_of_broom_and_r() -> None:
+    found = fit()
+    names = ["term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    assert list(found.tidy().columns[:7]) == names
+    assert list(found.coef().index) == TERMS
+    glance = found.glance()
+    assert glance.family[0] == "binomial"
+    assert glance.link[0] == "logit"
+    assert len(glance) == 1
+    assert (found.vcov() == found.vcov("sampling") + found.vcov("privacy")).all().all()
+
+
+def test_predictions_are_on_the_link_or_the_response() -> None:
+    found = fit()
+    rows = DATA.head(5)
+    link = found.predict(rows)
+    assert (found.predict(rows, type="response") == 1 / (1 + np.exp(-link))).all()
+    frame = found.predict(rows, type="response", interval="confidence")
+    assert list(frame.columns) == ["fit", "lwr", "upr"]
+    assert ((frame.lwr < frame.fit) & (frame.fit < frame.upr) & (frame.upr < 1)).all()
+    expected = MLE.get_prediction(rows).summary_frame()
+    near = fit(mu=50).predict(rows, type="response", interval="confidence")
+    assert near.fit.to_numpy() == pytest.approx(expected["mean"].to_numpy(), abs=0.01)
+    assert near.lwr.to_numpy() == pytest.approx(expected["mean_ci_lower"].to_numpy(), abs=0.02)
+    with pytest.raises(ArgumentError, match="'link' or 'response'"):
+        found.predict(rows, type="mean")
+    with pytest.raises(ArgumentError, match="linear models only"):
+        found.predict(rows, interval="prediction")
+    with pytest.raises(NotReleasedError, match="needs newdata"):
+        found.predict()
+    with pytest.raises(NotReleasedError, match="anova"):
+        _ = found.aic
+
+
+def test_rare_outcomes_and_rare_levels_are_kept() -> None:
+    rng = np.random.default_rng(8)
+
+    def rows(n: int) -> pd.DataFrame:
+        x, level = rng.normal(size=n), rng.choice(["a", "b", "c"], n, p=[0.6, 0.385, 0.015])
+        eta = -4.0 + 0.5 * x - 0.4 * (level == "b") + 1.5 * (level == "c")
+        y = rng.uniform(size=n) < 1 / (1 + np.exp(-eta))
+        return pd.DataFrame({"x": x, "level": level, "y": y.astype(float)})
+
+    public, private = rows(1000), rows(40_000)
+    expected = smf.glm("y ~ x + level", private, family=_F.Binomial()).fit()
+    terms = list(expected.params.index)
+    for seed in range(5):
+        found = dp_glm("y ~ x + level", private, public=public, mu=1, seed=seed)
+        z = (found.coef()[terms] - expected.params) / expected.bse
+        # privacy adds about half a standard error; what was cut before moved these by eight and more
+        assert np.abs(z).max() < 3
+        assert (found.se()[terms] / expected.bse).max() < 2
+
+
+def test_an_offset_is_an_exposure_in_predictions_too() -> None:
+    found = fit(formula="count ~ x1 + offset(log(t))", family="poisson")
+    rows = DATA.head(3)
+    doubled = found.predict(rows.assign(t=2 * rows.t), type="response")
+    assert (doubled / found.predict(rows, type="response")).to_numpy() == pytest.approx(2.0)
+
+
+def test_odds_ratios_are_exponentiated_coefficients() -> None:
+    found = fit()
+    table = found.odds_ratios(0.9)
+    assert list(table.columns) == ["odds_ratio", "5%", "95%", "p_value"]
+    assert table.odds_ratio.to_numpy() == pytest.approx(np.exp(found.coef()), rel=1e-14)
+    assert table["5%"].to_numpy() == pytest.approx(np.exp(found.confint(0.9)["5%"]), rel=1e-14)
+    assert "Odds ratio" in str(found.ratio_table())
+    assert r"\begin{tabular}" in found.ratio_table().to_latex()
+    rates = fit(formula="count ~ x1", family="poisson").odds_ratios()
+    assert rates.columns[0] == "rate_ratio"
+    for family in ("binomial(probit)", "gaussian"):
+        with pytest.raises(ArgumentError, match="logit and log"):
+            fit(family=family).odds_ratios()
+
+
+def test_the_summary_is_that_of_r_with_privacy_and_bounds() -> None:
+    text = str(fit().summary())
+    assert "Response: word is yes, rather than no" in str(fit(formula="word ~ x1").summary())
+    for said in (
+        "Family: binomial, link: logit",
+        "(Dispersion parameter for binomial family taken to be 1)",
+        "Wald test of all terms",
+        "Number of private Newton steps",
+        "seeded: not for release",
+    ):
+        assert said in text
+    quasi = str(fit(formula="count ~ x1", family="quasipoisson").summary())
+    assert "(Dispersion parameter for quasipoisson family estimated as" in quasi
+    bounds = fit(method="pmt").bounds()
+    for theorem in ("Theorem 10", "Theorem 11", "Theorem 5.5", "Theorem 9"):
+        assert bounds.source.str.contains(theorem).any(), theorem
+    assert (fit().bounds().kind == "bound").any()
+    lines = fit().diagnostics()
+    assert {"truncated rows", "empty rows", "step 1", "step 2"} <= set(lines.index)
+
+
+def test_sub_models_are_one_step_away_and_spend_nothing() -> None:
+    found = fit(mu=50)
+    smaller = found.update("~ . - g")
+    expected = smf.glm("y ~ x1 + x2", DATA, family=_F.Binomial()).fit()
+    assert smaller.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), abs=0.02)
+    assert smaller.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=0.05)
+    assert smaller.dispersion == 1.0
+    assert "no further privacy spent" in " ".join(str(smaller.summary()).split())
+    test = anova(found, smaller)
+    wald = MLE.wald_test("g[T.b] = g[T.c] = 0", scalar=True)
+    assert test.chi2 == pytest.approx(float(wald.statistic), rel=0.1)
+    assert (found.path("lasso").coef.iloc[0, 2:] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_a_result_holds_no_rows_and_travels(method: str) -> None:
+    found = fit(method=method)
+    assert found_rows(found, len(DATA)) == []
+    assert found_rows(found, len(PUBLIC)) == []
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again.summary()) == str(found.summary())
+    assert json.loads(found.to_json())["terms"] == TERMS
+
+
+# -- hard data --------------------------------------------------------------------------------------
+
+_HARD: dict[str, tuple[str, pd.DataFrame]] = {
+    "separated": ("binomial", DATA.assign(y=(DATA.x1 > 0).astype(float))),
+    "all zero": ("binomial", DATA.assign(y=0.0)),
+    "all one": ("binomial", DATA.assign(y=1.0)),
+    "no counts": ("poisson", DATA.assign(y=0.0)),
+    "a huge count": ("poisson", DATA.assign(y=np.where(DATA.index == 0, 1e12, DATA["count"]))),
+    "a count beyond floats": (
+        "quasipoisson",
+        DATA.assign(y=np.where(DATA.index == 0, 1e308, DATA["count"])),
+    ),
+    "negative counts": ("poisson", DATA.assign(y=DATA["count"] - 1)),
+    "all negative": ("poisson", DATA.assign(y=-1.0)),
+    "a constant column": ("binomial", DATA.assign(x2=1.0)),
+    "an empty column": ("binomial", DATA.assign(x1=0.0)),
+    "missing values": ("binomial", DATA.assign(x1=np.nan)),
+    "infinite values": ("gamma", DATA.assign(x1=np.inf, y=DATA.cost)),
+    "few rows": ("binomial", DATA.head(30)),
+}
+
+
+@pytest.mark.parametrize("name", _HARD)
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+def test_hard_data_give_finite_answers_and_no_warnings(name: str, method: str) -> None:
+    family, data = _HARD[name]
+    public = (
+        PUBLIC.assign(y=PUBLIC["count"] + (family == "gamma")) if family != "binomial" else PUBLIC
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fit(data, public=public, family=family, method=method)
+        assert np.isfinite(found.coef()).all()
+        assert str(found.summary())
+        assert found._repr_html_()
+        found.bounds()
+
+
+@pytest.mark.parametrize("name", ["separated", "all zero", "no counts"])
+def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
+    family, data = _HARD[name]
+    found = fit(data, family=family, public=PUBLIC.assign(y=np.minimum(PUBLIC["count"], 1)))
+    assert np.abs(found.coef()).max() < 50
+    assert found.se().max() > 0.5 or found.se().isna().all()
+
+
+def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
+    data = DATA.assign(count=np.where(DATA.index % 4 == 0, -1.0, DATA["count"]))
+    found = fit(data, "count ~ x1 + x2 + g", family="poisson")
+    share = found.diagnostics().loc["empty rows"]
+    assert share.value == pytest.approx(0.25, abs=6 * share.noise_sd)
+    assert "not used: missing, infinite or impossible" in str(found.summary())
+    kept = smf.glm("count ~ x1 + x2 + g", data[data["count"] >= 0], family=_F.Poisson()).fit()
+    assert found.se().to_numpy() == pytest.approx(kept.bse[TERMS].to_numpy(), rel=0.25)
+
+
+# -- what it never says -----------------------------------------------------------------------------
+
+SECRETS: dict[str, Any] = {
+    "level": ("g", "secretlevel-918273"),
+    "nan": ("x1", np.nan),
+    "minus inf": ("x2", -np.inf),
+    "huge": ("x2", 1.0918273e308),
+    "odd": ("x1", 918273.5),
+    "response": ("y", 918273.5),
+}
+
+
+@pytest.mark.parametrize("method", ["anchored", "pmt"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
+    column, value = SECRETS[secret]
+    data = DATA.copy()
+    data.loc[17, column] = value
+    found = silent(lambda: fit(data, method=method, family="binomial"))
+    assert np.isfinite(found.coef()).all()
+
+
+# -- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"family": "tobit"}, "family must be one of"),
+        ({"family": "binomail"}, "did you mean 'binomial'"),
+        ({"formula": "y ~ as.factor(g)"}, r"write C\(column\)"),
+        ({"formula": "cbind(y, count) ~ x1"}, r"I\(k / \(k \+ f\)\)"),
+        ({"formula": "C(y) ~ x1"}, r"I\(y == 'yes'\)"),
+        ({"formula": "y / t ~ x1"}, r"I\(k / n\)"),
+        ({"family": "poisson", "formula": "word ~ x1"}, "needs numbers >= 0"),
+        ({"iterations": 0}, "from 1 to 50"),
+        ({"iterations": 2.5}, "from 1 to 50"),
+        ({"iterations": True}, "from 1 to 50"),
+        ({"formula": "~ x1"}, "no response"),
+        ({"formula": "g ~ x1"}, "3 level"),
+        ({"public": PUBLIC.assign(y=PUBLIC.y + 1)}, "Code the response as 0 and 1"),
+        ({"public": PUBLIC.assign(y=-1.0), "family": "poisson"}, "of the 200 public rows"),
+        ({"public": PUBLIC.assign(word="no"), "formula": "word ~ x1"}, r"limits=\{'word': \['no'"),
+        ({"public": None}, "dp_glm needs to know something public"),
+        ({"method": "irls"}, "method must be one of"),
+        ({"mu": None}, "none was given"),
+        ({"ridge": -1}, "ridge"),
+        ({"eta": 2}, "eta"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments_say_what_to_do(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(DPStatsError, match=said):
+        fit(**arguments)

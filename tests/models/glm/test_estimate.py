@@ -1,0 +1,160 @@
+"""Steps, starts and plans of generalised linear models on numbers without noise."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from dpstats.models.glm.estimate import (
+    PublicRows,
+    Reach,
+    Seen,
+    expected_loss,
+    information_whitening,
+    moments_fit,
+    near_enough,
+    pool_information,
+    public_fit,
+    trusted_step,
+)
+from dpstats.models.glm.family import resolve_family
+from dpstats.models.glm.planning import (
+    RoundShares,
+    choose_information_radius,
+    coarse_enough,
+    plan_glm_rounds,
+)
+from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
+
+_RNG = np.random.default_rng(0)
+_X = np.column_stack([np.ones(300), _RNG.normal(size=(300, 2))])
+_Y = (_RNG.uniform(size=300) < 1 / (1 + np.exp(-_X @ [0.2, 1.0, -0.5]))).astype(float)
+_ROWS = PublicRows(_X, _Y, np.zeros(300), np.ones(300))
+_LOGIT = resolve_family("binomial")
+_MOMENT = _X.T @ _X / 300
+
+
+def test_the_public_fit_is_the_fit_under_its_prior() -> None:
+    whitening = equilibrated_whitening(_MOMENT)
+    found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3))
+    score, _, _ = _ROWS.working(_LOGIT, found)
+    reach = np.diag((_ROWS.spread() / 2.5) ** 2)
+    gradient = whitening.back.T @ (_X.T @ score - reach @ found) - whitening.root @ found
+    assert np.abs(gradient).max() < 1e-4
+    mle = sm.GLM(_Y, _X, family=sm.families.Binomial()).fit().params
+    assert found == pytest.approx(mle, rel=0.1, abs=0.02)
+
+
+@pytest.mark.parametrize("y", [np.zeros(300), (_X[:, 1] > 0).astype(float)])
+def test_the_public_fit_is_finite_where_responses_are_separated(y: np.ndarray) -> None:
+    rows = PublicRows(_X, y, np.zeros(300), np.ones(300))
+    found = public_fit(_LOGIT, rows, equilibrated_whitening(_MOMENT), np.zeros(3))
+    assert np.abs(found).max() < 30
+
+
+def test_a_step_from_moments_is_the_newton_step_from_the_null_model() -> None:
+    mean = _Y.mean()
+    null = np.array([np.log(mean / (1 - mean)), 0.0, 0.0])
+    slope = mean * (1 - mean)
+    found = moments_fit(_MOMENT, _X.T @ _Y / 300, 0, null, slope)
+    expected = null + np.linalg.solve(slope * _MOMENT, _X.T @ (_Y - mean) / 300)
+    assert found == pytest.approx(expected)
+    assert (moments_fit(_MOMENT, _X.T @ _Y, None, null, slope) == null).all()
+
+
+def test_whitened_information_is_near_the_identity() -> None:
+    information = _ROWS.information(_LOGIT, np.array([0.2, 1.0, -0.5]))
+    whitening = information_whitening(information, _MOMENT, 0 * _MOMENT, blend=0.0)
+    assert whitening.back.T @ information @ whitening.back == pytest.approx(np.eye(3), abs=1e-9)
+
+
+def _exact(matrix: np.ndarray) -> Curvature:
+    return shrink_second_moment(matrix, 1e-12)
+
+
+def test_newton_steps_without_noise_reach_the_maximum_of_the_likelihood() -> None:
+    t = np.zeros(3)
+    reach = Reach(_MOMENT, _X, False)
+    for _ in range(8):
+        score, h, _ = _ROWS.working(_LOGIT, t)
+        information = _exact((_X * h[:, None]).T @ _X / 300)
+        step = trusted_step(
+            information, np.zeros((3, 3)), t, _X.T @ score / 300, 1e-12, 1.0, reach, 0.0
+        )
+        t = t + step.step.move
+    mle = sm.GLM(_Y, _X, family=sm.families.Binomial()).fit(tol=1e-12).params
+    assert t == pytest.approx(mle, abs=1e-8)
+    assert step.arrived
+    assert near_enough(step, reach, 1e-6, 300)
+
+
+def test_a_step_that_moves_linear_predictors_too_far_is_damped() -> None:
+    information = _exact(1e-3 * np.eye(3))
+    score = np.array([0.0, 0.1, 0.0])
+    step = trusted_step(
+        information, np.zeros((3, 3)), np.zeros(3), score, 1e-6, 1.0, Reach(_MOMENT, _X, False), 0.0
+    )
+    assert step.damped
+    assert np.quantile(np.abs(_X @ step.step.move), 0.998) <= 3.0
+    assert not near_enough(step, Reach(_MOMENT, _X, False), 1.0, 300)
+    linear = trusted_step(
+        information, np.zeros((3, 3)), np.zeros(3), score, 1e-6, 1.0, Reach(_MOMENT, _X, True), 0.0
+    )
+    assert not linear.damped
+    assert linear.step.move == pytest.approx([0.0, 100.0, 0.0])
+
+
+def test_information_is_pooled_by_noise_and_drift() -> None:
+    one, two = np.diag([1.0, 2.0, 3.0]), np.diag([3.0, 2.0, 1.0])
+    same = pool_information([Seen(one, 1e-9), Seen(two, 1e-9)], 1.0)
+    assert same.used == pytest.approx(2 * np.eye(3), abs=1e-6)
+    assert same.used_sd <= 1e-9
+    old = pool_information([Seen(one, 1e-9, drift=1.0), Seen(two, 1e-9)], 1.0)
+    assert old.used == pytest.approx(two, abs=1e-6)
+
+
+def test_the_expected_loss_is_that_of_simulated_responses() -> None:
+    coef = np.array([-2.0, 1.0, 0.5])
+    whitening = equilibrated_whitening(_MOMENT)
+    loss = expected_loss(_LOGIT, _ROWS, whitening, coef)
+    assert loss is not None
+    mean = 1 / (1 + np.exp(-_X @ coef))
+    z = _X @ whitening.back
+    for length in (0.5, 1.0, 2.0):
+        total = np.zeros(3)
+        for y, chance in ((0.0, 1 - mean), (1.0, mean)):
+            score = z * (y - mean)[:, None]
+            size = np.linalg.norm(score, axis=1)
+            total += (score * (np.maximum(1 - length / size, 0) * chance)[:, None]).mean(axis=0)
+        expected = float(np.linalg.norm(total))
+        assert float(loss(np.array(length))) == pytest.approx(expected, rel=0.1, abs=2e-3)
+    assert float(loss(np.array(1e6))) == 0.0
+
+
+def test_nothing_is_expected_of_continuous_families() -> None:
+    whitening = equilibrated_whitening(_MOMENT)
+    assert expected_loss(resolve_family("gamma"), _ROWS, whitening, np.zeros(3)) is None
+
+
+def test_plans_spend_no_more_than_there_is() -> None:
+    for iterations in (None, 1, 2, 3, 10, 50):
+        for start in (0.0, 0.03, 0.18):
+            plan = plan_glm_rounds(iterations, start, True)
+            rounds = plan.most_rounds if iterations else 1
+            early = (rounds - 1) * max(plan.far.total, plan.near.total) + start
+            assert early + plan.near.lengths < 0.75
+            assert plan.last_information + plan.squares + plan.counts < 0.2
+
+
+def test_rounds_are_coarse_only_where_they_see_something() -> None:
+    shares = RoundShares(0.02, 0.02, 0.03)
+    assert coarse_enough(100_000, 5, 1.0, shares)
+    assert not coarse_enough(500, 5, 1.0, shares)
+
+
+def test_rows_of_information_are_cut_where_noise_and_loss_balance() -> None:
+    def above(threshold: np.ndarray) -> np.ndarray:
+        return 1000 * np.minimum(1, (2 / threshold) ** 3)
+
+    radius = [choose_information_radius(2.0, above, 1000, 4, mu) for mu in (0.1, 1.0, 10.0)]
+    assert radius == sorted(radius)
+    assert radius[0] < radius[2]

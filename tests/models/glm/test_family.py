@@ -1,0 +1,100 @@
+"""Families are statsmodels' own, and nothing else gets in."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from dpstats.errors import ArgumentError
+from dpstats.models.glm.family import Family, resolve_family
+
+_F, _L = sm.families, sm.families.links
+_SAME = [
+    ("binomial", _F.Binomial()),
+    ("binomial(probit)", _F.Binomial(_L.Probit())),
+    ("binomial(link = 'cloglog')", _F.Binomial(_L.CLogLog())),
+    ("poisson", _F.Poisson()),
+    ("Gamma", _F.Gamma(_L.Log())),
+    ("gaussian", _F.Gaussian()),
+    ("quasipoisson", _F.Poisson()),
+    (_F.NegativeBinomial(alpha=0.7), _F.NegativeBinomial(alpha=0.7)),
+]
+
+
+def _named(given: object) -> str:
+    return given if isinstance(given, str) else type(given).__name__
+
+
+@pytest.mark.parametrize(("given", "model"), _SAME, ids=_named)
+def test_scores_and_weights_are_the_derivatives_of_statsmodels_likelihood(
+    given: object, model: sm.families.Family
+) -> None:
+    family = resolve_family(given)
+    eta = np.linspace(-2.5, 2.0, 30)
+    y = np.resize([0.5, 1.0, 0.25], 30)
+    score, curvature, pearson = family.working(eta, y)
+    step = 1e-6
+
+    def half_deviance(at: np.ndarray) -> np.ndarray:
+        mean = model.link.inverse(at)
+        return np.array([model.deviance(y[[i]], mean[[i]]) / 2 for i in range(len(y))])
+
+    derivative = -(half_deviance(eta + step) - half_deviance(eta - step)) / (2 * step)
+    assert score == pytest.approx(derivative, abs=2e-5)
+    mean = model.link.inverse(eta)
+    weights = model.link.inverse_deriv(eta) ** 2 / model.variance(mean)
+    assert curvature == pytest.approx(weights, rel=1e-9)
+    assert pearson == pytest.approx((y - mean) / np.sqrt(model.variance(mean)), rel=1e-9)
+
+
+@pytest.mark.parametrize("given", [g for g, _ in _SAME], ids=_named)
+def test_an_entry_does_not_depend_on_its_neighbours(given: object) -> None:
+    family = resolve_family(given)
+    rng = np.random.default_rng(0)
+    eta, y = rng.normal(0, 30, 1001), rng.uniform(0, 1, 1001)
+    whole = family.working(eta, y)
+    for part in (slice(0, 1), slice(3, 10), slice(17, 400)):
+        for a, b in zip(whole, family.working(eta[part], y[part]), strict=True):
+            assert (a[part] == b).all()
+    assert all(np.isfinite(v).all() for v in whole)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("cauchy", "family must be one of"),
+        ("binomial(log)", "logit, probit, cloglog"),
+        ("nb", "needs its alpha"),
+        (_F.NegativeBinomial, "needs its alpha"),
+        (_F.Gamma(), "family='gamma'"),
+        (_F.Poisson(_L.Sqrt()), "link log"),
+        (_F.Tweedie(), "family must be one of"),
+        (_F.NegativeBinomial(alpha=-1.0), "number > 0"),
+        (3, "family must be one of"),
+        (None, "family must be one of"),
+    ],
+)
+def test_other_families_are_refused_with_what_is_offered(given: object, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        resolve_family(given)
+
+
+def test_a_subclass_or_a_changed_object_brings_no_code_of_its_own() -> None:
+    class Leaky(_F.Poisson):
+        pass
+
+    with pytest.raises(ArgumentError, match="family must be one of"):
+        resolve_family(Leaky())
+
+    class Mine(Family):
+        def working(self, eta: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+            return y[0] + 0 * eta, y[0] + 0 * eta, y[0] + 0 * eta
+
+    with pytest.raises(ArgumentError, match="family must be one of"):
+        resolve_family(Mine("poisson", "log"))
+    with pytest.raises(ArgumentError, match="link"):
+        resolve_family(Family("poisson", "logit"))
+    with pytest.raises(ArgumentError, match="number > 0"):
+        resolve_family(Family("negative binomial", "log", -1.0))
+    changed = _F.Poisson()
+    changed.variance = lambda mean: mean.sum()
+    assert resolve_family(changed) == Family("poisson", "log")

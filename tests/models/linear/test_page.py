@@ -1,0 +1,103 @@
+"""The summary as people see it, letter by letter, in every form."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.models.linear.page import LinearPage, summary_page
+from dpstats.report.bound import Bound, Premise
+from dpstats.report.model import Diagnostic, print_page, wald_page
+from dpstats.report.privacy import PrivacyStatement, Spent
+from dpstats.report.result import Coefficients
+from tests.report.snapshots import FORMS, as_last_looked_at, renew
+
+_NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+
+PAGE = LinearPage(
+    call='dp_lm("log(y) ~ x_1 + g & <b>", mu = 1, method = "anchored")',
+    method="anchored",
+    coefficients=Coefficients(
+        ("Intercept", "x_1", "g[T.<b>]"),
+        np.array([3.69225, -0.00309, 0.40010]),
+        np.diag([0.0110, 1.6e-5, 0.0400]),
+        np.diag([0.0010, 0.1e-5, 0.0100]),
+    ),
+    privacy=PrivacyStatement(
+        Privacy(1.0),
+        (
+            Spent("second moments of the design", 9, 0.00861, 0.0385, 0.224),
+            Spent("mean score", 3, 0.00246, 0.00285, 0.863),
+        ),
+        seeded=True,
+    ),
+    bounds=(
+        Bound(
+            "distance to the noiseless fit",
+            "l2",
+            0.308,
+            0.95,
+            "exact",
+            "bound",
+            (Premise("room is left", False),),
+        ),
+        Bound("distance to the non-private fit", "l2", 90582.0, 0.95, "Theorem 8", "rate"),
+    ),
+    diagnostics=(
+        Diagnostic("truncated rows", 0.0119, 0.0018, "share that was cut"),
+        Diagnostic("condition before", None, None, "average"),
+    ),
+    sigma=0.93349,
+    sigma_source="private",
+    r_squared=(0.030250, 0.029450),
+    n=6048,
+    filled=5900,
+    m=318,
+    dropped=2,
+    notes=("A note in words.",),
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_summary_is_as_it_was_last_looked_at(form: str) -> None:
+    """To renew: python -m tests.models.linear.test_page, then read the difference."""
+    as_last_looked_at("summary", summary_page(PAGE), form)
+
+
+def test_print_is_rs() -> None:
+    assert print_page(PAGE).to_text().splitlines()[3:6] == [
+        "Coefficients:",
+        "Intercept       x_1  g[T.<b>]",
+        "  3.69225  -0.00309   0.40010",
+    ]
+
+
+def test_long_coefficient_lines_are_folded_as_in_r() -> None:
+    k = 15
+    many = Coefficients(
+        tuple(f"variable{j}" for j in range(k)), np.arange(k) * 1.5, np.eye(k), np.eye(k)
+    )
+    lines = print_page(replace(PAGE, coefficients=many)).to_text().splitlines()
+    assert max(len(line) for line in lines[3:10]) <= 80
+    assert sum("variable" in line for line in lines) == 3
+
+
+def test_missing_standard_errors_print_as_na() -> None:
+    c = PAGE.coefficients
+    unknown = replace(c, sampling=c.sampling * np.nan)
+    text = summary_page(replace(PAGE, coefficients=unknown, sigma=None, r_squared=None)).to_text()
+    assert "NA" in text
+    assert "not released by this method" in text
+    assert "Signif. codes" not in text
+
+
+def test_anova_reads_as_rs() -> None:
+    text = wald_page(["y ~ x", "y ~ x + z"], 1, 3.5, 0.0614, free=True).to_text()
+    assert "Model 1: y ~ x\nModel 2: y ~ x + z" in text
+    assert re.search(r"2\s+1\s+3.5\s+0.0614\s+\.", text)
+
+
+if __name__ == "__main__":
+    renew("summary", summary_page(PAGE))

@@ -1,0 +1,56 @@
+"""Quantiles from a noisy histogram follow the data and ignore empty, noisy bins."""
+
+import numpy as np
+import pytest
+
+from dpstats.mechanism.passes import octave_bins
+from dpstats.numerics.histogram import LogHistogram
+
+
+def _histogram(values: np.ndarray, sd: float, seed: int = 0) -> LogHistogram:
+    counts = octave_bins(values, -20, 40).astype(float)
+    noise = np.random.default_rng(seed).normal(0, sd, counts.size)
+    return LogHistogram(counts + noise, sd, -20, 40)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 3e4])
+def test_a_quantile_is_found_within_a_bin(scale: float) -> None:
+    values = np.abs(np.random.default_rng(1).normal(size=5000)) * scale
+    for seed in range(20):
+        found = _histogram(values, 12.0, seed).quantile(0.9)
+        assert found == pytest.approx(1.645 * scale, rel=0.25)
+
+
+def test_distinct_groups_with_a_gap_are_both_seen() -> None:
+    values = np.concatenate([np.ones(4000), np.full(1000, 64.0)])
+    assert _histogram(values, 10.0).quantile(0.9) == pytest.approx(64, rel=0.3)
+
+
+def test_nothing_above_the_noise_is_none() -> None:
+    assert _histogram(np.ones(3), 30.0, seed=3).quantile(0.9) is None
+
+
+def test_edges_match_the_bins() -> None:
+    histogram = LogHistogram(np.zeros(8), 1.0, -1, 2)
+    assert histogram.edges().tolist() == [0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 1.75, 2.0]
+
+
+def test_tails_are_believed_where_they_are_seen() -> None:
+    counts = np.zeros(128)
+    counts[40:48] = [500, 800, 900, 700, 400, 200, 90, 60]
+    counts[90] = 120.0
+    seen = LogHistogram(counts, 10.0, -10, 32)
+    edges = seen.edges()
+    tail = seen.tail(edges[44:52])
+    assert tail[0] == 750.0
+    assert tail[-1] == 0.0
+    assert seen.tail(edges[88:92]).max() == 120.0  # an island: six sd of four bins
+
+
+def test_noise_alone_is_no_tail() -> None:
+    rng = np.random.default_rng(3)
+    believed = 0
+    for _ in range(200):
+        seen = LogHistogram(rng.normal(0, 10, 128), 10.0, -10, 32)
+        believed += bool(seen.tail(seen.edges()[60:92]).sum() > 0)
+    assert believed < 20  # 2.5 sd at the first threshold: 0.6 % each, 20 of 200 less than 1e-12

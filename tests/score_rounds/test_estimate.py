@@ -1,0 +1,207 @@
+"""Steps, covariances and post-processing agree with direct computations."""
+
+import numpy as np
+import pytest
+
+from dpstats.numerics.matrices import (
+    Curvature,
+    equilibrated_whitening,
+    floored,
+    shrink_second_moment,
+    symmetric_whitening,
+)
+from dpstats.score_rounds.cuts import choose_clip, choose_radius, choose_square_clip, plan_linear
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    in_user_units,
+    matrix_noise_covariance,
+    newton_step,
+    pool_steps,
+    r_squared,
+    residual_variance,
+)
+from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+
+_RNG = np.random.default_rng(0)
+_X = _RNG.normal(size=(400, 4)) @ _RNG.normal(size=(4, 4)) * [1, 10, 1e3, 1e-3]
+_S = _X.T @ _X / 400
+
+
+@pytest.mark.parametrize("make", [equilibrated_whitening, symmetric_whitening])
+def test_whitening_makes_the_public_moment_the_identity(make) -> None:  # type: ignore[no-untyped-def]
+    w = make(_S)
+    assert w.back.T @ _S @ w.back == pytest.approx(np.eye(4), abs=1e-8)
+    assert w.root.T @ w.root == pytest.approx(_S, rel=1e-8)
+    assert w.root @ w.back == pytest.approx(np.eye(4), abs=1e-8)
+
+
+def test_the_papers_whitening_is_the_symmetric_root() -> None:
+    w = symmetric_whitening(_S)
+    assert w.back == pytest.approx(w.back.T)
+    assert np.linalg.eigvalsh(w.back).min() > 0
+
+
+def test_a_newton_step_from_anywhere_is_the_ridge_solution() -> None:
+    w = equilibrated_whitening(_S)
+    z, y = _X @ w.back, _RNG.normal(size=400)
+    penalty = 0.1 * w.back.T @ w.back
+    expected = np.linalg.solve(z.T @ z / 400 + penalty, z.T @ y / 400)
+    curvature = Curvature(z.T @ z / 400, 1e-9, z.T @ z / 400, 1e-9, 1.0)
+    for anchor in (np.zeros(4), _RNG.normal(size=4)):
+        score = z.T @ (y - z @ anchor) / 400
+        step = newton_step(curvature, penalty, anchor, score, 0.1, 1.0)
+        assert step.anchor + step.move == pytest.approx(expected)
+
+
+def test_pooling_weighs_by_inverse_variance() -> None:
+    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
+    steps = [
+        newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.full(2, v), sd, 1.0)
+        for v, sd in ((1e-6, 1.0), (2e-6, 2.0))
+    ]
+    pooled = pool_steps(steps)
+    assert pooled.coef == pytest.approx(np.full(2, (4 * 1e-6 + 2e-6) / 5), rel=1e-6)
+    assert pooled.noise_sd == pytest.approx(np.sqrt((0.8 * 1) ** 2 + (0.2 * 2) ** 2), rel=1e-6)
+
+
+def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
+    """A score that follows moves to three quarters: a quarter of the first step is left, and found."""
+    rng, d, truth = np.random.default_rng(3), 3, np.array([1.0, -2.0, 0.5])
+    curvature = Curvature(np.eye(d), 1e-9, np.eye(d), 1e-9, 1.0)
+    penalty, sd, off = np.zeros((d, d)), 1e-3, []
+    for followed in (0.75, 1.0):
+        anchor, steps = np.zeros(d), []
+        for _ in range(2):
+            score = followed * (truth - anchor) + sd * rng.normal(size=d)
+            steps.append(newton_step(curvature, penalty, anchor, score, sd, 1.0))
+            anchor = steps[-1].anchor + steps[-1].move
+        pooled = pool_steps(steps)
+        off.append((np.linalg.norm(pooled.coef - truth), np.sqrt(d) * pooled.left_sd))
+    (short, told), (_, nothing) = off
+    assert short <= 1.05 * told
+    assert told < 3 * short
+    assert nothing < 10 * sd
+
+
+def test_one_step_tells_nothing_of_what_is_left() -> None:
+    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
+    step = newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.ones(2), 0.1, 1.0)
+    assert pool_steps([step]).left_sd == 0
+
+
+@pytest.mark.parametrize("isometric", [True, False])
+def test_covariance_of_matrix_noise_times_a_vector(isometric: bool) -> None:
+    # 2e5 draws: six standard errors of each entry
+    rng, d, draws = np.random.default_rng(1), 3, 200_000
+    vector = np.array([1.0, -2.0, 0.5])
+    upper = np.triu(rng.normal(size=(draws, d, d)), 1) / (np.sqrt(2) if isometric else 1)
+    noise = upper + upper.transpose(0, 2, 1)
+    noise[:, range(d), range(d)] = rng.normal(size=(draws, d))
+    found = np.cov((noise @ vector).T)
+    expected = matrix_noise_covariance(vector, 1.0, isometric)
+    assert found == pytest.approx(expected, abs=6 * 2 * expected.max() / np.sqrt(draws))
+
+
+def test_shrinkage_keeps_a_clear_matrix_and_drops_a_noisy_one() -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(5, 5))
+    noise = (noise + noise.T) / 2
+    clear = np.diag([3.0, 1.0, 1.0, 0.5, 2.0])
+    assert shrink_second_moment(clear + 1e-4 * noise, 1e-4).used == pytest.approx(clear, abs=1e-3)
+    lost = shrink_second_moment(np.eye(5) + 5.0 * noise, 5.0)
+    assert np.linalg.eigvalsh(lost.used).min() > 0
+    assert lost.used_sd < 5.0
+    assert not lost.positive_definite
+
+
+def test_floored_matrices_have_no_smaller_eigenvalue() -> None:
+    found = floored(np.array([[1.0, 2.0], [2.0, 1.0]]), 0.25)
+    assert np.linalg.eigvalsh(found) == pytest.approx([0.25, 3.0])
+
+
+def _estimate() -> tuple[Estimate, np.ndarray, np.ndarray]:
+    x = np.column_stack([np.ones(400), _RNG.normal(size=(400, 3))])
+    y = x @ [1.0, 2.0, 0.0, -1.0] + _RNG.normal(size=400)
+    w = equilibrated_whitening(x.T @ x / 400)
+    z = x @ w.back
+    moments = z.T @ z / 400
+    coef = np.linalg.solve(moments, z.T @ y / 400)
+    sigma2 = float(((y - z @ coef) ** 2).sum() / 396)
+    return in_user_units(coef, moments, moments, 0 * moments, sigma2, 1.0, w, 0.0, 400, 0.0), x, y
+
+
+def test_sub_models_are_the_least_squares_fits_of_the_sub_models() -> None:
+    estimate, x, y = _estimate()
+    kept = [0, 1, 3]
+    found = restrict(estimate, kept)
+    expected, rest, *_ = np.linalg.lstsq(x[:, kept], y)
+    assert found.coef == pytest.approx(expected)
+    assert found.dispersion == pytest.approx(float(rest[0]) / 397)
+    assert found.sampling == pytest.approx(
+        float(rest[0]) / 397 * np.linalg.inv(x[:, kept].T @ x[:, kept]), rel=1e-2
+    )
+    assert found.root.T @ found.root == pytest.approx(
+        (estimate.root.T @ estimate.root)[np.ix_(kept, kept)]
+    )
+
+
+def test_r_squared_is_rs_with_and_without_intercept() -> None:
+    estimate, x, y = _estimate()
+    rest = float(((y - x @ estimate.coef) ** 2).sum())
+    plain, adjusted = r_squared(estimate, 0)  # type: ignore[misc]
+    assert plain == pytest.approx(1 - rest / ((y - y.mean()) ** 2).sum())
+    assert adjusted == pytest.approx(1 - (1 - plain) * 399 / 396)
+    assert r_squared(estimate, None)[0] == pytest.approx(1 - rest / (y**2).sum())  # type: ignore[index]
+
+
+def test_wald_of_one_coefficient_is_z_squared() -> None:
+    estimate, _, _ = _estimate()
+    z = estimate.coef[2] / np.sqrt(estimate.vcov[2, 2])
+    assert wald(estimate.coef, estimate.vcov, [2]) == pytest.approx(z**2)
+
+
+def test_a_ridge_path_solves_the_ridge_equations() -> None:
+    estimate, x, y = _estimate()
+    size = np.sqrt(np.diag(x.T @ x / 400))
+    scaled = x / size
+    for strength, coef in zip(*penalised_path(estimate, 0, "ridge", [0.5, 0.01], 0.5), strict=True):
+        penalty = strength * np.diag([0.0, 1, 1, 1])
+        expected = np.linalg.solve(scaled.T @ scaled / 400 + penalty, scaled.T @ y / 400) / size
+        assert coef == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_lasso_path_meets_the_optimality_conditions() -> None:
+    estimate, x, y = _estimate()
+    size = np.sqrt(np.diag(x.T @ x / 400))
+    grid, path = penalised_path(estimate, 0, "lasso", None, 0.5)
+    for strength, coef in zip(grid, path, strict=True):
+        gradient = (x / size).T @ (y - x @ coef) / 400
+        assert abs(gradient[0]) < 1e-7
+        assert (np.abs(gradient[1:]) <= strength + 1e-7).all()
+        active = coef[1:] != 0
+        assert gradient[1:][active] == pytest.approx(strength * np.sign(coef[1:][active]), abs=1e-7)
+
+
+def test_residual_variance_takes_off_the_move_and_counts_filled_rows() -> None:
+    move = np.array([0.3, -0.1])
+    found = residual_variance(2.1, 1.0, np.eye(2), move, 0 * np.eye(2), 100, 0.0)
+    assert found == pytest.approx(2.0 * 100 / 98)
+    half = residual_variance(1.0, 0.5, np.eye(2), 0 * move, 0 * np.eye(2), 100, 0.0)
+    assert half == pytest.approx(1.0 * 100 / 48)
+    assert residual_variance(-1.0, 1.0, np.eye(2), 0 * move, 0 * np.eye(2), 100, 0.2) == 0.2
+
+
+def test_choices_loosen_as_noise_falls() -> None:
+    clips = [
+        choose_clip(1.0, lambda t: 0 * t, 10_000, 5, mu).multiple for mu in (0.1, 1.0, 10.0, 1e5)
+    ]
+    assert clips == sorted(clips)
+    radii = [choose_radius(1.0, 10_000, 5, mu) for mu in (0.1, 1.0, 10.0, 1e5)]
+    assert radii == sorted(radii)
+    short = choose_clip(1.0, lambda t: 0 * t, 1000, 5, 0.1)
+    assert choose_square_clip(short, 1000, 0.1) == 4.0 * short.unit
+    long = choose_clip(1.0, lambda t: 100 * (t < 8), 1000, 5, 1.0)
+    assert long.multiple > choose_clip(1.0, lambda t: 0 * t, 1000, 5, 1.0).multiple
+    ratios = [plan_linear(10_000, 5, mu, 100, True).predicted_ratio for mu in (0.1, 1.0, 10.0)]
+    assert ratios == sorted(ratios, reverse=True)
+    assert 1.0 < ratios[-1] < 1.05
