@@ -3,13 +3,16 @@
 Which rows of a person count depends on the rows of that person alone: the first k in the order of the
 table. All others become rows with missing values, which count nowhere; so do rows whose person is
 missing, or is no text and no whole number. (What that does for privacy: `dpstats.accounting.unit`.)
+
+A column of Python objects may hold 17 in some rows and "017" in others, of one person. There only text
+that no reader can have taken for something else names a person; `OBJECTS` says so.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,12 @@ from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, T
 
 Mask = npt.NDArray[np.bool_]
 
-_NAMES = ("number", "bool", "category", "object", "missing")
+OBJECTS = (
+    "The column `{0}`, which names persons, holds Python objects: text in it that reads as a number in "
+    "another spelling ('0012', '12.0') or as a truth value names nobody, and such rows do not count. "
+    "data['{0}'].astype('string') takes every text as it is."
+)
+_NAMES = ("number", "category", "object", "missing")
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,13 @@ class FirstRows:
 
     column: str
     rows: int
+    kinds: set[Kind] = field(default_factory=set, compare=False)
+    """Of the column, in the blocks that were looked at."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of names in a column of this kind."""
+        return (OBJECTS.format(self.column),) if "object" in self.kinds else ()
 
     def ordered(self, source: Source | DaskPartitions) -> Source:
         """The source, if its rows have an order that can be followed here."""
@@ -50,28 +65,34 @@ class _Walk:
     def __init__(self, first: FirstRows) -> None:
         self._column, self._most = first.column, first.rows
         self._met: Counter[bytes] = Counter()
-        self._kinds: set[Kind] = set()
+        self._kinds = first.kinds
 
     def check(self, table: Table) -> None:
         """Raise unless the column is there, can name persons, and is of the kind of those before.
 
-        17 in one block and "017" in another would make two persons of one; so would True and 1.
+        17 in one block and "017" in another would make two persons of one.
         """
         require_column(table, self._column, "person=")
         type_ = table.type_of(self._column)
         kind = type_.kind
+        named = type_.values or kind
+        if named == "bool":
+            raise SchemaError(
+                f"person='{self._column}' holds True/False, which names two persons at most; persons "
+                "are named by text or whole numbers."
+            )
         if kind not in _NAMES:
             raise SchemaError(
                 f"person='{self._column}' holds {WORDS[kind]}; persons are named by text or whole "
-                "numbers: use column.astype(str)."
+                "numbers: use column.astype(str) (polars: .cast(pl.String), pyarrow: .cast('string'))."
             )
-        named = type_.values or kind
         if named != "missing":
             self._kinds.add(named)
-        if len(self._kinds) > 1:
+        if len(kinds := self._kinds) > 1:
             raise SchemaError(
                 f"person='{self._column}' is of one kind in a block and of another in a later one, "
-                "which could make two of one person: fix its type when reading, e.g. dtype=str."
+                f"which could make two of one person ({' and '.join(sorted(WORDS[k] for k in kinds))}): "
+                "give it one type in all, text in one spelling or whole numbers."
             )
 
     def among(self, table: Table) -> Mask:

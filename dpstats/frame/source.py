@@ -206,7 +206,11 @@ class Blocks:
 
     def _blocks(self) -> Iterator[tuple[Table, Any]]:
         """Every block, opened and as it is."""
+        before: Any = None
         for block in self._raw():
+            if block is before:
+                raise SchemaError(f"a table comes twice in a row from the data{_TWICE}")
+            before = block
             if not (isinstance(block, pd.DataFrame) or is_arrow(block)) or hasattr(block, "dtype"):
                 raise SchemaError(
                     f"a block of the data is {called(block)}; each must be a pandas, polars or "
@@ -221,7 +225,8 @@ class Blocks:
             return
         if isinstance(made, _LISTS) and len({id(block) for block in made}) < len(made):
             raise SchemaError(
-                f"a table stands twice in the data{_TWICE} (Give a copy if you mean it.)"
+                f"a table stands twice in the data{_TWICE} Where it is meant to count twice, give a "
+                "copy and say rows_per_person=2."
             )
         if is_arrow(made):
             import pyarrow as pa

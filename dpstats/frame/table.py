@@ -256,7 +256,7 @@ def _keys(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
 
     So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. In a column of Python
     objects, which is not ``typed``, neither does text that a reader may have taken for a number or a
-    truth value in other rows ("017", "1e5", "true"), nor a truth value: whether True is 1 is open there.
+    truth value in other rows ("017", "1e5", "true"), nor a truth value: it would name two at most.
     """
     names = [_key(cell, typed) for cell in cells]
     out = np.empty(len(names), dtype=object)
@@ -270,8 +270,6 @@ def _key(cell: Any, typed: bool) -> bytes | None:
         cell, kind = cell.encode("utf-8", "surrogatepass"), bytes
     if kind is bytes:
         return bytes(cell) if typed or not _ambiguous(cell.decode("latin-1")) else None
-    if kind is bool or kind is np.bool_:
-        return str(bool(cell)).encode() if typed else None
     if kind is int or (kind in _NUMPY_NUMBERS and issubclass(kind, np.integer)):
         return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
     if kind in _EXACT:  # floats
