@@ -383,7 +383,7 @@ else:
 # float noise on it can tell which sum was there. So rows are rounded to a fixed grid after they are
 # cut; sums are whole numbers of grid steps, computed exactly; the noise is a whole number, drawn
 # exactly; and what leaves is their sum, turned into a float once. Estimates that are no sums
-# (`eptr_lm`, `eptr_nw`, `eptr`) are rounded to a grid that is 10^7 times finer than their
+# (`eptr_lm`, `eptr_nw`, `eptr`) are rounded to a grid that is 10^9 times finer than their
 # sensitivity, which is widened by as much. Two data sets with the same sums release the same bits.
 #
 # zCDP and pure epsilon are exact for whole-number noise. Gaussian DP and (epsilon, delta) are those

@@ -24,12 +24,12 @@ WIDENED = 1 + 1e-6
 
 
 def lattice_unit(sensitivity: float, size: int) -> float:
-    """A power of two so small that rounding ``size`` numbers moves them by 10^-6 of the sensitivity.
+    """A power of two so small that rounding ``size`` numbers moves them by 10^-9 of the sensitivity.
 
     Each coordinate moves by at most half a unit, in each of two neighbours: sqrt(size) units
-    altogether, at most 10^-7 of the sensitivity.
+    altogether, at most 10^-9 of the sensitivity.
     """
-    return 2.0 ** math.floor(math.log2(1e-7 * sensitivity / math.sqrt(size)))
+    return 2.0 ** math.floor(math.log2(1e-9 * sensitivity / math.sqrt(size)))
 
 
 def on_lattice(value: Floats, unit: float) -> Integers:

@@ -27,7 +27,7 @@ two kinds of noise that differ by more than
 
 A test between neighbours with errors a and b then has b >= G_mu(a + t) - t, G_mu the curve of mu-GDP:
 errors are known up to t. Noise here never spans fewer than 2^16 steps (`SMALLEST_SD`): t < 1e-8 for up
-to 500,000 numbers, and t < 1e-15 mu^2 sqrt(D) in every release of this package that is above the floor.
+to 500,000 numbers, and t < 1e-16 mu^2 sqrt(D) in every release of this package that is above the floor.
 
 In (epsilon, delta) that would be (1 + exp(epsilon)) t. Without the factor: -log r_k <= 1.01 s for every
 k, and cosh(x) <= exp(x^2 / 2) gives log r_k <= 1.01 s z^2 for |z| <= sigma / 5 (beyond lies less than

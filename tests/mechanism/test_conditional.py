@@ -33,8 +33,8 @@ def test_a_lattice_moves_a_vector_by_less_than_what_the_widening_covers(
     unit = lattice_unit(sensitivity, size)
     assert math.frexp(unit)[0] == 0.5
     # half a unit per coordinate in each of two neighbours
-    assert unit * math.sqrt(size) <= 1e-7 * sensitivity * (1 + 1e-12)
-    assert unit * math.sqrt(size) >= 0.49e-7 * sensitivity
+    assert unit * math.sqrt(size) <= 1e-9 * sensitivity * (1 + 1e-12)
+    assert unit * math.sqrt(size) >= 0.49e-9 * sensitivity
     assert sensitivity + unit * math.sqrt(size) <= sensitivity * WIDENED
 
 

@@ -254,7 +254,8 @@ def test_pmt_without_noise_is_newton_on_plain_rows_and_invariant_under_whitening
                 ridge=0.01 if scale == 1.0 else 0.0,
             )
             if scale == 1.0:
-                assert found.coef().to_numpy() == pytest.approx(beta, abs=1e-8)
+                # the least noise of a score spans 2^16 of 2^36 steps
+                assert found.coef().to_numpy() == pytest.approx(beta, abs=1e-7)
 
 
 @pytest.mark.parametrize("family", ["poisson", "gamma", "gaussian", "binomial(probit)"])
