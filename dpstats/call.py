@@ -1,4 +1,14 @@
-"""The arguments that every model shares: checked, resolved, and written into the call line.
+"""One call of a function that reads private rows: its total, its charge, its rows, its noise.
+
+`Call` is the protocol that all of them follow, in this order: what was asked for is resolved; arguments
+are checked; the charge is written (`charged`); inside it the private table is opened and its rows are
+counted (`Charged.rows`), still unread; sessions read rows and spend ``per_row``; the result is written
+beside the charge (`Charged.released`).
+
+How mu gets from the call to the noise: ``total`` is what the privacy unit, a row or a person, is
+promised. ``per_row`` is what the mechanisms may spend on one row, so that as many rows as a person has
+are worth ``total``. A session gives shares of ``per_row`` to its releases, and each of them divides its
+sensitivity by its share of mu: the noise.
 
 Nothing here sees a private value.
 """
@@ -8,14 +18,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
 from dpstats.accounting.unit import Unit
+from dpstats.budget.charge import Charge, charged, label_of
 from dpstats.errors import (
     LARGEST,
     ArgumentError,
@@ -39,14 +50,143 @@ from dpstats.frame import (
     public_moments,
 )
 from dpstats.frame.source import is_path
+from dpstats.mechanism.noise import Noise, make_noise
+from dpstats.mechanism.release import Release
 from dpstats.models.glm.estimate import PublicRows
 from dpstats.numerics.matrices import Floats
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Released
 
+_R = TypeVar("_R", bound=Released)
+_Spent = TypeVar("_Spent", bound=Total)
+Given = Mapping[str, float | None]
+"""mu, rho, epsilon and delta as the user gave them."""
 _MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
 )
+
+
+@dataclass(frozen=True)
+class Call(Generic[_Spent]):
+    """What a call was asked for, before anything is charged or read.
+
+    Attributes
+    ----------
+    function : str
+        Its name.
+    given : mapping
+        mu, rho, epsilon and delta as the user gave them.
+    unit : Unit
+        Who is protected.
+    total, per_row : Privacy, PurePrivacy or ApproximatePrivacy
+        What the unit is promised, and what the mechanisms may spend on one row.
+    budget : Budget or None
+    executor, progress
+        Where the rows are read, and a bar.
+    seed : int or None
+    """
+
+    function: str
+    given: Given
+    unit: Unit
+    total: Total
+    per_row: _Spent
+    budget: Any = None
+    executor: Executor | None = None
+    progress: bool | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+
+    @classmethod
+    def gaussian(
+        cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
+    ) -> Call[Privacy]:
+        """A call whose releases are Gaussian; ``how``: budget, executor, progress and seed."""
+        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total.per_row(unit.rows), **how)
+
+    @classmethod
+    def gaussian_or_pure(
+        cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
+    ) -> Call[Cost]:
+        """A call whose releases are Gaussian, or pure where epsilon alone was given."""
+        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total.per_row(unit.rows), **how)
+
+    def text(self, formula: str, options: Mapping[str, Any]) -> str:
+        """The call as R would print it."""
+        return call_text(self.function, formula, options, self.unit)
+
+    def charged(self, text: str, data: Any, *, reads_paths: bool = True) -> Charged:
+        """Write the charge, if the budget allows it; nothing of the data has been touched.
+
+        ``text`` is the call as it prints; a text that is given as data is a path where ``reads_paths``.
+        """
+        stated = self.given.get("epsilon"), self.given.get("delta")
+        label = label_of(data, reads_paths)
+        charge = charged(self.budget, self.total, self.unit, text, label, stated)
+        person = self.unit.person
+        first = None if person is None else FirstRows(person, self.unit.rows)
+        return Charged(self, text, data, charge, first)
+
+    def noise(self) -> Noise:
+        """What the mechanisms of the call draw from."""
+        return make_noise(self.seed)
+
+
+@dataclass(frozen=True)
+class Charged:
+    """A call whose charge is written.
+
+    Inside ``with`` stands what it finds out before it reads a private row: what is refused there for
+    public reasons is not charged. What comes after stays charged, whatever happens.
+    """
+
+    call: Call[Any]
+    text: str
+    data: Any
+    charge: Charge
+    first: FirstRows | None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.charge.__exit__(*error)
+
+    def __repr__(self) -> str:
+        return f"<call: {self.text}>"
+
+    def rows(self, design: Design) -> Rows:
+        """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
+        reading = Reading(self.call.function, self.call.executor, self.call.progress)
+        with naming("the private data"):
+            return design.rows(self.data, reading, self.first)
+
+    def notes(
+        self, n: int | None, public: Any, moments: PublicMoments | None = None
+    ) -> tuple[str, ...]:
+        """What qualifies the guarantee: of delta, of public data, and of the column of persons."""
+        return (
+            *delta_note(self.call.given.get("delta"), n),
+            *spent_note(moments, self.call.total, self.call.unit),
+            *same_table(public, self.data),
+            *(() if self.first is None else self.first.notes),
+        )
+
+    def statement(self, releases: Iterable[Release], seeded: bool) -> PrivacyStatement:
+        """The privacy of what was released."""
+        call = self.call
+        delta = call.given.get("delta")
+        return PrivacyStatement.of(call.per_row, releases, seeded, delta, call.unit)
+
+    def released(self, result: _R) -> _R:
+        """Write what was released beside the charge; the result."""
+        return self.charge.released(result)
 
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:
@@ -55,9 +195,9 @@ def same_table(public: Any, data: Any) -> tuple[str, ...]:
     return (SAME_TABLE,) if same else ()
 
 
-def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
+def delta_note(delta: float | None, n: int | None) -> tuple[str, ...]:
     """Said when delta would allow a mechanism that publishes a row."""
-    if delta is None or delta < 1 / n:
+    if delta is None or not n or delta < 1 / n:
         return ()
     return (
         f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
@@ -65,7 +205,7 @@ def delta_note(delta: float | None, n: int) -> tuple[str, ...]:
     )
 
 
-def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
+def check_numbers(ridge: float, eta: float) -> None:
     penalty = number(ridge)
     if penalty is None or not 0 <= penalty <= LARGEST:
         raise ArgumentError(
@@ -78,7 +218,6 @@ def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
         raise ArgumentError(
             f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
         )
-    check_seed(seed)
 
 
 def check_seed(seed: int | None) -> None:
@@ -145,7 +284,7 @@ def resolve_public(
     return public
 
 
-def spent_note(moments: PublicMoments | None, asked: Privacy, unit: Unit) -> tuple[str, ...]:
+def spent_note(moments: PublicMoments | None, asked: Total, unit: Unit) -> tuple[str, ...]:
     """Said where the public moments are themselves a private release."""
     if moments is None or moments.spent is None:
         return ()
@@ -217,20 +356,6 @@ def check_limits(
                     else f"ranges are for {alone}; beside public data, limits give levels of categories."
                 )
             )
-
-
-def private_rows(
-    design: Design,
-    data: Any,
-    function: str,
-    unit: Unit,
-    executor: Executor | None,
-    progress: bool | None,
-) -> Rows:
-    """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
-    first = None if unit.person is None else FirstRows(unit.person, unit.rows)
-    with naming("the private data"):
-        return design.rows(data, Reading(function, executor, progress), first)
 
 
 def check_size(n: int, d: int) -> None:

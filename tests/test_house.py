@@ -207,6 +207,8 @@ _DRAWERS = {
     "mechanism/release.py": {"integers", "laplace", "spherical"},
     "mechanism/conditional.py": {"coin"},
 }
+_DOORS = {"call.py", "plans/plan.py"}
+"""Where a noise is made: in the one protocol of calls, and for rehearsals on public rows."""
 _RELEASING = {"release_vector", "release_symmetric", "release_counts", "release_if_safe"}
 
 
@@ -241,7 +243,7 @@ def test_noise_is_drawn_where_it_is_added_to_integers_and_nowhere_else() -> None
 
 
 def test_a_noise_is_handed_on_and_never_asked() -> None:
-    """From `make_noise` to a session, and from a session to the functions that release."""
+    """From a call to a session, and from a session to the functions that release."""
     for room, path, tree in _modules():
         name, parents = _name(path), _parents(tree)
         if name == "mechanism/noise.py":
@@ -257,12 +259,12 @@ def test_a_noise_is_handed_on_and_never_asked() -> None:
                     seeded = isinstance(above, ast.Attribute) and above.attr == "seeded"
                     assert seeded or _argument_of(node, parents) in _RELEASING, name
             if _called(node) == "make_noise":
-                assert not _trusted(room, path), name
+                assert name in _DOORS, name
                 above = parents[node]
                 if isinstance(above, ast.Assign):
                     held |= {target.id for target in above.targets if isinstance(target, ast.Name)}
                 else:
-                    assert _argument_of(node, parents), name
+                    assert isinstance(above, ast.Return) or _argument_of(node, parents), name
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in held and isinstance(node.ctx, ast.Load):
                 to = _argument_of(node, parents)

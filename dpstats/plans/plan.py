@@ -127,7 +127,7 @@ def plan_lm(
     """
     unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
-    check_numbers(ridge, eta, None)
+    check_numbers(ridge, eta)
     _check_asked("plan_lm", method, formula, public)
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
@@ -201,7 +201,7 @@ def plan_glm(
     unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
     model = resolve_family(family)
-    check_numbers(ridge, eta, None)
+    check_numbers(ridge, eta)
     check_iterations(iterations)
     _check_asked("plan_glm", method, formula, public)
     moments, known = family_moments(formula, public, model, weights, offset, limits)

@@ -254,7 +254,9 @@ def test_an_estimator_is_charged_when_its_plan_is_made(
 ) -> None:
     budget = _budget()
     for plan in ("plan_test", "papers_plan"):
-        monkeypatch.setattr(sys.modules["dpstats.eptr"], plan, _raising(PrivacyError("before")))
+        monkeypatch.setattr(
+            sys.modules["dpstats.models.eptr_own.eptr"], plan, _raising(PrivacyError("before"))
+        )
     with pytest.raises(PrivacyError):
         _own(kind)(budget=budget)
     assert budget.entries == ()

@@ -742,15 +742,15 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_PER_UNIT = "charged(budget, unit.whole(spend.total), unit, call,"
-_PER_ROW = "charged(budget, spend.total, unit, call,"
+_PER_UNIT = "given, unit, unit.whole(spend.total), spend.total,"
+_PER_ROW = "given, unit, spend.total, spend.total,"
 _LM_FITS = """        check_size(rows.n, rows.d)
     task = LinearTask(method, design, moments, extent, ridge, eta)
-    fit, session = fit_rows(task, rows, total, make_noise(seed))
+    fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
 _LM_FITS_INSIDE = """        check_size(rows.n, rows.d)
         task = LinearTask(method, design, moments, extent, ridge, eta)
-        fit, session = fit_rows(task, rows, total, make_noise(seed))
+        fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
 _CHARGED = (
     _charge(
@@ -782,25 +782,29 @@ _CHARGED = (
         *_charged("eptr, gdp"),
     ),
     _charge(
-        "dp_lm charges per row",
-        "dpstats/models/linear/dp_lm.py",
-        "charged(budget, asked, unit, call,",
-        "charged(budget, total, unit, call,",
+        "Gaussian calls charge per row",
+        "dpstats/call.py",
+        "charge = charged(self.budget, self.total, self.unit,",
+        "charge = charged(self.budget, self.per_row, self.unit,",
         *_charged("dp_lm, anchored"),
     ),
     _charge(
-        "dp_mixture charges per row",
-        "dpstats/models/mixture/dp_mixture.py",
-        "charged(budget, asked, unit, call,",
-        "charged(budget, total, unit, call,",
-        *_charged("dp_mixture, public"),
+        "Gaussian calls spend on a row what a person was promised",
+        "dpstats/call.py",
+        """        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
+        """        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total, **how)""",
+        *_charged("dp_glm, anchored, binomial"),
     ),
     _charge(
-        "dp_glm spends on a row what a person was promised",
-        "dpstats/models/glm/dp_glm.py",
-        "total = asked.per_row(unit.rows)",
-        "total = asked",
-        *_charged("dp_glm, anchored, binomial"),
+        "pure calls spend on a row what a person was promised",
+        "dpstats/call.py",
+        """        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
+        """        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        return Call(function, given, unit, total, total, **how)""",
+        *_charged("dp_mean, refined, pure"),
     ),
     _charge(
         "methods behind a test spend on a row what a person was promised",
@@ -833,8 +837,8 @@ _CHARGED = (
     _charge(
         "dp_glm fits where what is refused is not charged",
         "dpstats/models/glm/dp_glm.py",
-        "    fit, session = ready.fit_rows(rows, total, make_noise(seed))\n",
-        "        fit, session = ready.fit_rows(rows, total, make_noise(seed))\n",
+        "    fit, session = ready.fit_rows(rows, call.per_row, call.noise())\n",
+        "        fit, session = ready.fit_rows(rows, call.per_row, call.noise())\n",
         _AFTER,
     ),
     _charge(
@@ -942,14 +946,14 @@ _PERSONS = (
     _person(
         "a person may have two kinds of names",
         "dpstats/frame/persons.py",
-        "        if len(self._kinds) > 1:\n",
-        "        if len(self._kinds) > 9:\n",
+        "        if len(kinds := self._kinds) > 1:\n",
+        "        if len(kinds := self._kinds) > 9:\n",
         f"{_PERSON}::test_a_person_is_not_a_number_here_and_text_there",
     ),
     _person(
         "the column of persons is not looked at",
         "dpstats/call.py",
-        "first = None if unit.person is None else FirstRows(unit.person, unit.rows)",
+        "first = None if person is None else FirstRows(person, self.unit.rows)",
         "first = None",
         f"{_PERSON}::test_a_call_with_persons_is_a_call_on_their_first_rows",
     ),

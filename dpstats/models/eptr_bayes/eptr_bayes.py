@@ -13,18 +13,13 @@ from typing import Any
 
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
-    call_text,
+    Call,
     check_limits,
     check_numbers,
-    delta_note,
-    private_rows,
-    same_table,
 )
 from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown, whole
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
 from dpstats.models.eptr_bayes.page import BAYES_METHODS
 from dpstats.models.eptr_bayes.releases import ClassSession
@@ -36,7 +31,6 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
-from dpstats.report.privacy import PrivacyStatement
 
 _COVARIANCES = ("diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
@@ -121,7 +115,7 @@ def eptr_bayes(
     [False, False]
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
-    check_numbers(0.0, eta, seed)
+    check_numbers(0.0, eta)
     if not one_of(covariance, _COVARIANCES):
         raise ArgumentError(
             f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
@@ -132,6 +126,13 @@ def eptr_bayes(
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = Unit.of(rows_per_person, person)
     spend = resolve_spend("eptr_bayes", method, _KINDS[method], calibration, given, unit)
+    how: dict[str, Any] = {
+        "budget": budget,
+        "executor": executor,
+        "progress": progress,
+        "seed": seed,
+    }
+    call = Call("eptr_bayes", given, unit, unit.whole(spend.total), spend.total, **how)
     if public is None:
         schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
         design, column = declare_classes(formula, schema)
@@ -147,24 +148,23 @@ def eptr_bayes(
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
     check_limits(design, public is None, limits, ALONE)
-    call = call_text("eptr_bayes", formula, given | {"method": method, "limits": limits}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(design, data, "eptr_bayes", unit, executor, progress)
+    text = call.text(formula, given | {"method": method, "limits": limits})
+    with call.charged(text, data) as charged:
+        rows = charged.rows(design)
         geometry = find_geometry(
             design, len(levels), public, limits, method, covariance, rows.n, spend.mu
         )
         test = make_test(
             method, geometry, len(levels), rows.n, target, spend, calibration, allow_unproved
         )
-    noise = make_noise(seed)
+    noise = call.noise()
     with ClassSession(
         rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
     ) as session:
         parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
-    notes = parts.notes + delta_note(delta, rows.n) + same_table(public, data)
+    notes = parts.notes + charged.notes(rows.n, public)
     model = BayesModel(
-        call=call,
+        call=text,
         method=method,
         covariance=f"{covariance}, from public rows" if public is not None else "limits",
         formula=formula,
@@ -176,7 +176,7 @@ def eptr_bayes(
         prior=parts.prior,
         prior_sd=parts.prior_sd,
         mean_sd=parts.mean_sd,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
+        privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
         error=parts.error,
@@ -185,7 +185,7 @@ def eptr_bayes(
         answers=parts.answers,
         released=parts.released,
     )
-    return charge.released(model)
+    return charged.released(model)
 
 
 def _check_target(target: int | None, method: str) -> None:

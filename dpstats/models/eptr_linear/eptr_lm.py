@@ -13,18 +13,13 @@ from typing import Any
 
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
-    call_text,
+    Call,
     check_limits,
     check_numbers,
     check_size,
-    delta_note,
-    private_rows,
-    same_table,
 )
 from dpstats.errors import ArgumentError
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_linear.fit import adaptive, adassp, make_test, tested
 from dpstats.models.eptr_linear.public import (
     declared_geometry,
@@ -150,7 +145,7 @@ def eptr_lm(
     """
     method = choose("eptr_lm", EPTR_METHODS, method, "adaptive")
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    check_numbers(0.0, eta, seed)
+    check_numbers(0.0, eta)
     needed = "{'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10), '(coef)': 5}"
     require_bounds("eptr_lm", public, limits, needed)
     if target is not None:
@@ -159,6 +154,13 @@ def eptr_lm(
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
     unit = Unit.of(rows_per_person, person)
     spend = resolve_spend("eptr_lm", method, _KINDS[method], calibration, given, unit)
+    how: dict[str, Any] = {
+        "budget": budget,
+        "executor": executor,
+        "progress": progress,
+        "seed": seed,
+    }
+    call = Call("eptr_lm", given, unit, unit.whole(spend.total), spend.total, **how)
     moments = find_moments(formula, public, limits)
     if moments is None:
         design, geometry = declared_geometry(formula, limits or {}, method, target)
@@ -170,10 +172,9 @@ def eptr_lm(
                 "limits['(coef)'] has no effect here: public rows bound the coefficients."
             )
     check_limits(design, moments is None, without_coef(limits), ALONE)
-    call = call_text("eptr_lm", formula, given | {"method": method, "limits": limits}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(design, data, "eptr_lm", unit, executor, progress)
+    text = call.text(formula, given | {"method": method, "limits": limits})
+    with call.charged(text, data) as charged:
+        rows = charged.rows(design)
         if moments is not None:
             geometry = public_geometry(moments, public, method, spend.mu, rows.n)
         check_size(rows.n, rows.d)
@@ -181,7 +182,7 @@ def eptr_lm(
             method, geometry, rows.n, rows.d, spend, calibration, allow_unproved, target
         )
     paper = method == "paper"
-    noise = make_noise(seed)
+    noise = call.noise()
     shift = geometry.centre
     with LeastSquaresSession(
         rows, geometry.whitening.back, shift, geometry.limits, spend.total, noise, whole=paper
@@ -193,9 +194,9 @@ def eptr_lm(
         else:
             assert test is not None
             fit = tested(session, geometry, test, eta)
-    said = delta_note(delta, rows.n) + same_table(public, data)
+    said = charged.notes(rows.n, public)
     model = EptrLinearModel(
-        call=call,
+        call=text,
         method=method,
         eta=eta,
         sigma_source="public rows",
@@ -209,4 +210,4 @@ def eptr_lm(
             fit, design, moments, rows.n, session, unit, delta, least_squares_of(moments)
         ),
     )
-    return charge.released(model)
+    return charged.released(model)

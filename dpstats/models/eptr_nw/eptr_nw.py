@@ -13,17 +13,12 @@ from typing import Any
 
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
-    call_text,
+    Call,
     check_limits,
     check_numbers,
-    delta_note,
-    private_rows,
-    same_table,
 )
 from dpstats.errors import ArgumentError
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.models.eptr_nw.page import KERNEL_METHODS
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
@@ -35,7 +30,6 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
-from dpstats.report.privacy import PrivacyStatement
 
 _KINDS: dict[str, Kind] = {
     "gp": "gaussian",
@@ -129,26 +123,32 @@ def eptr_nw(
     (318,)
     """
     method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
-    check_numbers(0.0, eta, seed)
+    check_numbers(0.0, eta)
     require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = Unit.of(rows_per_person, person)
     spend = resolve_spend("eptr_nw", method, _KINDS[method], calibration, given, unit)
+    how: dict[str, Any] = {
+        "budget": budget,
+        "executor": executor,
+        "progress": progress,
+        "seed": seed,
+    }
+    call = Call("eptr_nw", given, unit, unit.whole(spend.total), spend.total, **how)
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
     check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
-    call = call_text("eptr_nw", formula, given | {"method": method, "limits": limits}, unit)
-    charge = charged(budget, unit.whole(spend.total), unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(design, data, "eptr_nw", unit, executor, progress)
+    text = call.text(formula, given | {"method": method, "limits": limits})
+    with call.charged(text, data) as charged:
+        rows = charged.rows(design)
         setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
         tests = make_test(setting, degree, spend, calibration) if method == "ptr" else None
         points = (
             papers_points(setting, degree, spend, allow_unproved) if method == "paper" else None
         )
-    noise = make_noise(seed)
+    noise = call.noise()
     if tests is not None:
         fit = tested(rows, setting, tests, spend.total, noise)
     elif points is not None:
@@ -158,7 +158,7 @@ def eptr_nw(
     else:
         fit = sums(rows, setting, spend.total, noise)
     model = KernelModel(
-        call=call,
+        call=text,
         method=method,
         formula=formula,
         design=design,
@@ -171,13 +171,13 @@ def eptr_nw(
         shown=setting.shown,
         values=fit.values,
         public_points=setting.public,
-        privacy=PrivacyStatement.of(spend.total, fit.releases, noise.seeded, delta, unit),
+        privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,
         m=setting.m,
         error=fit.error,
         details=fit.diagnostics,
-        notes=fit.notes + delta_note(delta, rows.n) + same_table(public, data),
+        notes=fit.notes + charged.notes(rows.n, public),
         answers=fit.answers,
         released=fit.released,
     )
-    return charge.released(model)
+    return charged.released(model)

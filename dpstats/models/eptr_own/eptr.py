@@ -15,10 +15,8 @@ import pandas as pd
 
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
-from dpstats.call import check_numbers, delta_note
+from dpstats.call import Call, check_numbers
 from dpstats.errors import ArgumentError, shown, unheard
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
 from dpstats.propose_test.bounds import (
@@ -34,7 +32,6 @@ from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan
 from dpstats.propose_test.result import EptrResult
-from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 
 _MOST_NUMBERS = 10**6
@@ -151,7 +148,7 @@ def eptr(
     >>> answer.released, round(answer.noise_sd, 3)
     (True, 0.024)
     """
-    check_numbers(0.0, eta, seed)
+    check_numbers(0.0, eta)
     kind = _KINDS.get(calibration) if isinstance(calibration, str) else None
     if kind is None:
         raise ArgumentError(
@@ -161,6 +158,7 @@ def eptr(
     tail = calibration if kind == "tested" else "gdp"
     unit = Unit.of(rows_per_person, None)
     spend = resolve_spend("eptr", calibration, kind, tail, given, unit)
+    call = Call("eptr", given, unit, unit.whole(spend.total), spend.total, budget, seed=seed)
     for name, value in (("beta", beta), ("share", share)):
         if not 0 < positive(name, value) < 1:
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
@@ -205,10 +203,9 @@ def eptr(
             beta=beta,
             noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
         )
-    call = _call(alpha, epsilon, delta, calibration, target, unit)
-    label = label_of(data, reads_paths=False)
-    charge = charged(budget, unit.whole(spend.total), unit, call, label, (epsilon, delta))
-    noise = make_noise(seed)
+    text = _call(alpha, epsilon, delta, calibration, target, unit)
+    charged = call.charged(text, data, reads_paths=False)
+    noise = call.noise()
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(
         data, estimate, safety, numbers, plan, (at, float(bounds[-1])), spend.total, noise
@@ -216,7 +213,7 @@ def eptr(
     answer: Any = tested.release.value if tested.passed else fallback
     if answer is not None and numbers == 1:
         answer = float(np.ravel(answer)[0])
-    notes = () if not n else delta_note(delta, n)
+    notes = charged.notes(n, public)
     if not tested.passed:
         said = "NO REPLY: the test did not pass, or its coin said no."
         if public is None and (callable(estimate) or callable(safety)):
@@ -229,13 +226,13 @@ def eptr(
         no_reply_error(None, beta if target is not None else math.nan, "l2"),
     )
     result = EptrResult(
-        call=call,
+        call=text,
         method=calibration,
         released=tested.passed,
         value=answer,
         noise_sd=plan.noise_sd,
         size=numbers,
-        privacy=PrivacyStatement.of(spend.total, [tested.release], noise.seeded, delta, unit),
+        privacy=charged.statement([tested.release], noise.seeded),
         n=n,
         m=None,
         error=parts if tested.passed else unanswered(parts),
@@ -246,7 +243,7 @@ def eptr(
         notes=notes,
         answers=Answers.of(plan, "safety", lambda level: float(level)),
     )
-    return charge.released(result)
+    return charged.released(result)
 
 
 def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: Any) -> int:

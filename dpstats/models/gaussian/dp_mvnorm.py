@@ -13,13 +13,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.privacy import resolve_cost
-from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
-from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
+from dpstats.call import Call, Charged, check_numbers
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, check_switch, shown
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
     fit_mean,
@@ -32,7 +28,6 @@ from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_point
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
-from dpstats.report.privacy import PrivacyStatement
 from dpstats.score_rounds.notes import of_persons
 
 
@@ -113,30 +108,35 @@ def dp_mean(
     [29.1, 14.2]
     """
     method = choose("dp_mean", MEAN_METHODS, method, "refined")
-    asked = resolve_cost(mu, rho, epsilon, delta)
-    unit = Unit.of(rows_per_person, person)
-    total = asked.per_row(unit.rows)
-    check_numbers(0.0, eta, seed)
+    call = Call.gaussian_or_pure(
+        "dp_mean",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
+    check_numbers(0.0, eta)
     check_gamma(gamma)
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options: dict[str, Any] = given | {
+    options: dict[str, Any] = {
+        **call.given,
         "covariance": known.name,
         "gamma": gamma or None,
         "method": method,
         "limits": limits,
     }
-    call = call_text("dp_mean", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(points.design, data, "dp_mean", unit, executor, progress)
-        plan = plan_call_of_mean(points, known, rows.n, total, method, gamma, eta)
+    with call.charged(call.text(points.formula, options), data) as charged:
+        rows = charged.rows(points.design)
+        plan = plan_call_of_mean(points, known, rows.n, call.per_row, method, gamma, eta)
         _warn(plan.warnings)
-    with CellSession(rows, points.origin, known.units, total, make_noise(seed)) as session:
+    with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
-    notes = plan.warnings + fit.notes + delta_note(delta, rows.n) + same_table(public, data)
-    return charge.released(_model(call, points, method, fit, session, unit, delta, notes))
+    notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
+    return charged.released(_model(charged, points, method, fit, session, notes))
 
 
 def dp_mvnorm(
@@ -233,36 +233,41 @@ def dp_mvnorm(
     np.float64(0.1)
     """
     method = choose("dp_mvnorm", MVNORM_METHODS, method, "refined")
-    asked = resolve_cost(mu, rho, epsilon, delta)
-    unit = Unit.of(rows_per_person, person)
-    total = asked.per_row(unit.rows)
-    check_numbers(0.0, eta, seed)
+    call = Call.gaussian_or_pure(
+        "dp_mvnorm",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
+    check_numbers(0.0, eta)
     check_gamma(gamma)
     points = find_points("dp_mvnorm", formula, public, limits)
     _check_points(points, pool, gamma, cond, method)
     whitening = whiten(points)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options: dict[str, Any] = given | {
+    options: dict[str, Any] = {
+        **call.given,
         "gamma": gamma or None,
         "cond": cond,
         "pool": pool or None,
         "method": method,
         "limits": limits,
     }
-    call = call_text("dp_mvnorm", points.formula, options, unit)
-    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(points.design, data, "dp_mvnorm", unit, executor, progress)
+    with call.charged(call.text(points.formula, options), data) as charged:
+        rows = charged.rows(points.design)
         _check_size(rows.n, len(points.terms))
-        plan = plan_call(points, rows.n, total, method, gamma, cond, pool, eta)
+        plan = plan_call(points, rows.n, call.per_row, method, gamma, cond, pool, eta)
         _warn(plan.warnings)
-    with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
+    with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         if method == "paper":
             fit = papers_gaussian(session, points, plan)
         else:
             fit = refined_gaussian(session, points, whitening, plan, pool)
-    notes = plan.warnings + fit.notes + delta_note(delta, rows.n) + same_table(public, data)
-    return charge.released(_model(call, points, method, fit, session, unit, delta, notes))
+    notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
+    return charged.released(_model(charged, points, method, fit, session, notes))
 
 
 def _check_size(n: int, d: int) -> None:
@@ -320,17 +325,15 @@ def _warn(messages: Sequence[str]) -> None:
 
 
 def _model(
-    call: str,
+    charged: Charged,
     points: PublicPoints,
     method: str,
     fit: GaussianFit,
     session: CellSession,
-    unit: Unit,
-    delta: float | None,
     notes: tuple[str, ...],
 ) -> GaussianModel:
     return GaussianModel(
-        call=call,
+        call=charged.text,
         method=method,
         formula=points.formula,
         design=points.design,
@@ -339,12 +342,12 @@ def _model(
         cov_source=fit.source,
         noise=fit.noise,
         relative_error=fit.relative_error,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
+        privacy=charged.statement(session.releases, session.seeded),
         n=session.n,
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
-        details=of_persons(fit.diagnostics, unit),
+        details=of_persons(fit.diagnostics, charged.call.unit),
         notes=notes,
         public_points=points.shown,
     )

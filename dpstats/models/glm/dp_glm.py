@@ -13,27 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.privacy import resolve_privacy
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
-    call_text,
+    Call,
     check_limits,
     check_numbers,
     check_size,
     choose_method,
     declared,
-    delta_note,
-    private_rows,
     public_rows,
     resolve_public,
-    same_table,
-    spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError, shown, whole
 from dpstats.frame import Design, PublicMoments
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.estimate import PublicRows
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
@@ -132,11 +125,18 @@ def dp_glm(
     >>> fit.family.name, fit.family.link
     ('binomial', 'logit')
     """
-    asked = resolve_privacy(mu, rho, epsilon, delta)
-    unit = Unit.of(rows_per_person, person)
-    total = asked.per_row(unit.rows)
+    call = Call.gaussian(
+        "dp_glm",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
     model = resolve_family(family)
-    check_numbers(ridge, eta, seed)
+    check_numbers(ridge, eta)
     check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
@@ -149,19 +149,17 @@ def dp_glm(
         design = moments.design
     check_limits(design, method == "ssp", limits)
     task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options: dict[str, Any] = {"family": family_shown(model), **given, "method": method}
+    options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options |= {"weights": weights, "offset": offset, "limits": limits}
-    call = call_text("dp_glm", formula, options, unit)
-    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(design, data, "dp_glm", unit, executor, progress)
+    with call.charged(call.text(formula, options), data) as charged:
+        rows = charged.rows(design)
         check_size(rows.n, rows.d)
         ready = task.prepared(rows.n)
-    fit, session = ready.fit_rows(rows, total, make_noise(seed))
-    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
-    return charge.released(glm_model(call, ready, fit, session, said, unit, delta))
+    fit, session = ready.fit_rows(rows, call.per_row, call.noise())
+    notes = charged.notes(rows.n, public, moments)
+    result = glm_model(charged.text, ready, fit, session, notes, call.unit, delta)
+    return charged.released(result)
 
 
 def glm_model(

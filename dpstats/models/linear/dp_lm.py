@@ -15,26 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.privacy import resolve_privacy
 from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
-    call_text,
+    Call,
     check_limits,
     check_numbers,
     check_size,
     choose_method,
     declared,
-    delta_note,
-    private_rows,
     resolve_public,
-    same_table,
-    spent_note,
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.linear.fit import Extent, LinearFit, LinearTask, fit_rows, require_response
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.releases import LinearSession
@@ -150,10 +143,17 @@ def dp_lm(
     >>> fit.privacy.mu
     1.0
     """
-    asked = resolve_privacy(mu, rho, epsilon, delta)
-    unit = Unit.of(rows_per_person, person)
-    total = asked.per_row(unit.rows)
-    check_numbers(ridge, eta, seed)
+    call = Call.gaussian(
+        "dp_lm",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
+    check_numbers(ridge, eta)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
     if method == "ssp":
@@ -165,18 +165,16 @@ def dp_lm(
         design = moments.design
     check_response(design)
     check_limits(design, method == "ssp", limits)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    options: dict[str, Any] = given | {"method": method, "ridge": ridge or None}
+    options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
     options |= {"weights": weights, "offset": offset, "limits": limits}
-    call = call_text("dp_lm", formula, options, unit)
-    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(design, data, "dp_lm", unit, executor, progress)
+    with call.charged(call.text(formula, options), data) as charged:
+        rows = charged.rows(design)
         check_size(rows.n, rows.d)
     task = LinearTask(method, design, moments, extent, ridge, eta)
-    fit, session = fit_rows(task, rows, total, make_noise(seed))
-    said = delta_note(delta, rows.n) + spent_note(moments, asked, unit) + same_table(public, data)
-    return charge.released(linear_model(call, task, fit, session, said, unit, delta))
+    fit, session = fit_rows(task, rows, call.per_row, call.noise())
+    notes = charged.notes(rows.n, public, moments)
+    model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
+    return charged.released(model)
 
 
 def linear_model(

@@ -14,11 +14,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.privacy import resolve_privacy
-from dpstats.accounting.unit import Unit
 from dpstats.budget.budget import Budget
-from dpstats.budget.charge import charged, label_of
-from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
+from dpstats.call import Call, check_numbers
 from dpstats.errors import (
     ArgumentError,
     PlanWarning,
@@ -29,7 +26,6 @@ from dpstats.errors import (
     shown,
     whole,
 )
-from dpstats.mechanism.noise import make_noise
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
 from dpstats.models.gaussian.releases import CellSession, require_room
@@ -38,7 +34,6 @@ from dpstats.models.mixture.describe import describe
 from dpstats.models.mixture.fit import fit_cells
 from dpstats.models.mixture.result import MixtureModel
 from dpstats.numerics.k_means import column_units
-from dpstats.report.privacy import PrivacyStatement
 from dpstats.score_rounds.notes import of_persons
 
 _MOST = 10
@@ -137,10 +132,17 @@ def dp_mixture(
     >>> fit.k, fit.regime
     (2, 'private')
     """
-    asked = resolve_privacy(mu, rho, epsilon, delta)
-    unit = Unit.of(rows_per_person, person)
-    total = asked.per_row(unit.rows)
-    check_numbers(0.0, eta, seed)
+    call = Call.gaussian(
+        "dp_mixture",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
+    check_numbers(0.0, eta)
     points = find_points("dp_mixture", formula, public, limits)
     asked_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
@@ -148,29 +150,27 @@ def dp_mixture(
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
-    options: dict[str, Any] = {"k": k, "mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
+    options: dict[str, Any] = {"k": k, **call.given}
     if asked_w_min is not None:
         options["w_min"] = asked_w_min
     if not pool:
         options["pool"] = pool
     options |= {"regime": regime, "limits": limits}
-    call = call_text("dp_mixture", points.formula, options, unit)
-    noise = noise_level(total)
-    charge = charged(budget, asked, unit, call, label_of(data), (epsilon, delta))
-    with charge:
-        rows = private_rows(points.design, data, "dp_mixture", unit, executor, progress)
+    noise = noise_level(call.per_row)
+    with call.charged(call.text(points.formula, options), data) as charged:
+        rows = charged.rows(points.design)
         if rows.n < 2 * (k or 1):
             raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
-        require_room(total, rows.n, len(points.terms), k or _MOST, [0.05])
+        require_room(call.per_row, rows.n, len(points.terms), k or _MOST, [0.05])
         said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
         for message in said:
             warnings.warn(message, PlanWarning, stacklevel=2)
-    with CellSession(rows, points.origin, points.units, total, make_noise(seed)) as session:
+    with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
     told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
     model = MixtureModel(
-        call=call,
+        call=charged.text,
         method="refined",
         regime=regime,
         found=cells.found,
@@ -179,16 +179,16 @@ def dp_mixture(
         design=points.design,
         terms=points.terms,
         numbers=told.numbers,
-        privacy=PrivacyStatement.of(session.total, session.releases, session.seeded, delta, unit),
+        privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=points.m,
         dropped=points.dropped,
         error=told.bounds,
-        details=of_persons(told.diagnostics, unit),
-        notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
+        details=of_persons(told.diagnostics, call.unit),
+        notes=said + told.notes + charged.notes(rows.n, public),
         public_points=points.shown,
     )
-    return charge.released(model)
+    return charged.released(model)
 
 
 def _check(
