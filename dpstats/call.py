@@ -39,6 +39,7 @@ from dpstats.errors import (
     require_sizes,
     shown,
     whole,
+    without_trace,
 )
 from dpstats.frame import (
     Design,
@@ -164,8 +165,12 @@ class Charged:
     def rows(self, design: Design) -> Rows:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
         reading = Reading(self.call.function, self.call.executor, self.call.progress)
-        with naming("the private data"):
-            return design.rows(self.data, reading, self.first)
+        try:
+            with naming("the private data"):
+                return design.rows(self.data, reading, self.first)
+        except BaseException as error:  # Ctrl-C among them
+            without_trace(error)
+            raise
 
     def notes(
         self, n: int | None, public: Any, moments: PublicMoments | None = None

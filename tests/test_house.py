@@ -244,7 +244,7 @@ def test_noise_is_drawn_where_it_is_added_to_integers_and_nowhere_else() -> None
 
 def test_a_noise_is_handed_on_and_never_asked() -> None:
     """From a call to a session, and from a session to the functions that release."""
-    for room, path, tree in _modules():
+    for _, path, tree in _modules():
         name, parents = _name(path), _parents(tree)
         if name == "mechanism/noise.py":
             continue

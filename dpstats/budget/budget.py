@@ -37,11 +37,12 @@ class Budget:
     call inside that names no other is charged to it, in any thread; so are those of other processes,
     if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), older ones
     too, and of programs that are started meanwhile. (A worker that was started inside and is used when
-    none is open is charged to the budget that it began with.) Older workers of workers, and those on
-    other machines, need ``budget=``. A call is charged before it reads a private row. One that would
-    spend more than is left raises `BudgetExceeded` and reads nothing; one that fails before it has read
-    anything is not charged; one that is broken off later stays charged. What is computed from a release
-    (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+    none is open is charged to the budget that it began with.) Programs whose environment and ancestors
+    know nothing of it (sudo, ssh, cron, containers), workers on other machines and, where there is no
+    ``/proc``, older workers of workers need ``budget=``. A call is charged before it reads a private
+    row. One that would spend more than is left raises `BudgetExceeded` and reads nothing; one that
+    fails before it has read anything is not charged; one that is broken off later stays charged. What
+    is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 A process knows what was open when it was started: from the environment, or from the fork that made it. A
 worker of a pool may be older than the ``with`` block whose calls it runs. Workers of `multiprocessing`,
-and of what is built on it, know the number of the process that they work for: that process keeps a note
-under its number in the folder for temporary files, and what the note says comes first. Where there is
-none, what was inherited stands: a call that was begun inside a block and runs after it is charged.
+and of what is built on it, know the number of the process that they work for (on Linux, all processes
+know those that they descend from): that process keeps a note under its number in the folder for
+temporary files, and what the nearest note says comes first. Where there is none, what was inherited
+stands: a call that was begun inside a block and runs after it is charged.
 
 A note names a file, or nothing for a budget in memory. Nothing here sees a private value.
 
@@ -24,6 +25,7 @@ import platform
 import stat
 import tempfile
 import uuid
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -86,18 +88,55 @@ def marked() -> str | None:
     path = noted()
     if path is not None:
         return path
-    home, _, path = os.environ.get(_MARK, "").partition(" ")
+    said = os.environ.get(_MARK, "")
+    home, space, path = said.partition(" ")
+    if said and not space:
+        raise BudgetError(
+            f"the variable {_MARK} is set, and not by an open budget: unset it, or open the budget "
+            "here, with Budget(path=...)."
+        )
+    if home != identity() and home.endswith(f"-{os.getpid()}"):
+        _leave_nothing()  # this program has taken the place of the one that opened it, and ends it
     return None if home in ("", identity()) else path
 
 
 def noted() -> str | None:
-    """What the process that this one works for says is open: nobody else may say what is charged."""
+    """What the process that this one works for, or the nearest that it descends from, says is open.
+
+    Nobody else may say what is charged. Programs that workers start, and workers of workers, have no
+    other way to know: what their environment says is as old as the worker.
+    """
     master = worked_for()
-    if master is None:
-        return None
+    for process in dict.fromkeys([*([] if master is None else [master]), *_ancestors()]):
+        for folder in _folders():
+            path = _said_in(_note(process, folder), process)
+            if path is not None:
+                return path
+    return None
+
+
+def _ancestors() -> Iterator[int]:
+    """The processes that this one descends from, where that can be told, the nearest first."""
+    process = os.getpid()
+    while process > 1:
+        try:
+            stat = Path(f"/proc/{process}/stat").read_bytes()
+            process = int(stat.rpartition(b")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            return
+        yield process
+
+
+def _folders() -> list[str]:
+    """Where a process may have left its note: a worker may have another folder for temporary files."""
+    return list(dict.fromkeys([tempfile.gettempdir(), "/tmp"]))
+
+
+def _said_in(note: Path, master: int) -> str | None:
+    """What a note says, if it is of that process and of this user."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(os.open(_note(master), flags), "rb") as file:
+        with open(os.open(note, flags), "rb") as file:
             about = os.fstat(file.fileno())
             mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
             if not mine or not stat.S_ISREG(about.st_mode):
@@ -120,8 +159,9 @@ def _leave_nothing() -> None:
     atexit.register(unmark)
 
 
-def _note(process: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"dpstats-open-{_place(identity())}-{process}"
+def _note(process: int, folder: str | None = None) -> Path:
+    folder = tempfile.gettempdir() if folder is None else folder
+    return Path(folder) / f"dpstats-open-{_place(identity())}-{process}"
 
 
 @cache

@@ -6,8 +6,8 @@ anew each time; a Dask DataFrame. A source tells its size and the kinds of its c
 tables, and falls into parts that can be pickled and read elsewhere.
 
 Rows that are named twice would count twice, and be protected half as well as is said: files that are
-the same, by whatever names and links, and tables that are one object, are refused. (Copies cannot be
-told from other rows.)
+the same, by whatever names and links, and tables that are one object, are refused. (Copies and slices
+cannot be told from other rows, and what a Dask DataFrame was made of is not looked at.)
 
 That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
 in them, may not: the texts of other libraries' errors quote cells, and are withheld.
@@ -20,8 +20,10 @@ import inspect
 import os
 import posixpath
 import warnings
+import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, ValuesView
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -40,7 +42,8 @@ _PART_NUMBERS = 2**20
 _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
-_LISTS = (list, tuple, deque, ValuesView)
+_LISTS: tuple[type, ...] = (list, tuple, deque, type({}.values()))
+"""What runs no code of anybody else's when it is looped over."""
 ONE_SHOT = (
     "can be read once only, and a fit reads its rows several times. Give a list of tables, the "
     "path of a Parquet file or folder, or a function that starts afresh each time: "
@@ -81,7 +84,9 @@ def open_source(data: Any) -> Source | DaskPartitions:
     if _is_dask(data):
         return DaskPartitions(data)
     if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):  # a pyarrow Dataset
-        _refuse_same_files([f.path for f in data.get_fragments() if hasattr(f, "path")])
+        _refuse_same_groups(
+            _guarded(lambda: [g for f in data.get_fragments() for g in _groups_of(f)])
+        )
         return Blocks(data.to_batches)
     if isinstance(data, Iterator):
         raise SchemaError(f"{called(data)} {ONE_SHOT}")
@@ -206,11 +211,13 @@ class Blocks:
 
     def _blocks(self) -> Iterator[tuple[Table, Any]]:
         """Every block, opened and as it is."""
-        before: Any = None
+        before: dict[int, Any] = {}
         for block in self._raw():
-            if block is before:
-                raise SchemaError(f"a table comes twice in a row from the data{_TWICE}")
-            before = block
+            # numbers of objects that are gone are given again
+            if id(block) in before and before[id(block)]() is block:
+                raise SchemaError(f"a table comes twice from the data{_TWICE}")
+            with suppress(TypeError):
+                before[id(block)] = weakref.ref(block)
             if not (isinstance(block, pd.DataFrame) or is_arrow(block)) or hasattr(block, "dtype"):
                 raise SchemaError(
                     f"a block of the data is {called(block)}; each must be a pandas, polars or "
@@ -223,7 +230,7 @@ class Blocks:
         if isinstance(made, pd.DataFrame):
             yield made
             return
-        if isinstance(made, _LISTS) and len({id(block) for block in made}) < len(made):
+        if type(made) in _LISTS and len({id(block) for block in made}) < len(made):
             raise SchemaError(
                 f"a table stands twice in the data{_TWICE} Where it is meant to count twice, give a "
                 "copy and say rows_per_person=2."
@@ -296,7 +303,7 @@ class ParquetFiles:
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
         names = [name for path in paths for name in _named(os.fspath(path))]
-        at, files = names[0], list[str]()
+        at, groups = names[0], list[_Group]()
 
         def look() -> ParquetFiles:
             nonlocal at
@@ -308,7 +315,7 @@ class ParquetFiles:
                 parquet = [f for f in fragments if f.path.endswith((".parquet", ".parq", ".pq"))]
                 for fragment in parquet or fragments:
                     at, folders = fragment.path, _folders(fragment.path)
-                    files.append(at)
+                    groups.extend(_groups_of(fragment))
                     schema = fragment.physical_schema.remove_metadata()
                     schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders
                     for group in fragment.row_groups:
@@ -329,7 +336,7 @@ class ParquetFiles:
             )
         if not found.schemas:
             raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
-        _refuse_same_files(files)
+        _refuse_same_groups(groups)
         return found
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
@@ -432,19 +439,41 @@ def _named(path: str) -> list[str]:
 _TWICE = ": its rows would count twice, and be protected half as well as is said. Name it once."
 
 
-def _refuse_same_files(paths: Iterable[str]) -> None:
-    """Raise where a file is named twice: by equal paths, through folders or links."""
-    seen: dict[Any, str] = {}
-    for path in paths:
-        try:
+_Group = tuple[str, Any, int]
+"""The path of a file, what tells files apart, and a group of its rows (-1: all)."""
+
+
+def _groups_of(fragment: Any) -> list[_Group]:
+    """The groups of rows of a part of a dataset; none of one in memory."""
+    path = getattr(fragment, "path", None)
+    if not path:
+        return []
+    same = _same_file(path, fragment.filesystem)
+    ids = [group.id for group in getattr(fragment, "row_groups", None) or ()]
+    return [(path, same, k) for k in ids or [-1]]
+
+
+def _same_file(path: str, files: Any) -> Any:
+    """What is equal for two names of one file: a file has one number, whatever leads to it."""
+    while hasattr(files, "base_fs"):
+        path, files = posixpath.join(files.base_path, path), files.base_fs
+    kind = getattr(files, "type_name", "")
+    if kind == "local":
+        with suppress(OSError, ValueError):
             about = os.stat(path)
-            same: Any = (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
-        except (OSError, ValueError):  # on another machine
-            same = posixpath.normpath(path)
-        if same in seen:
-            other = "" if seen[same] == path else f" (once as '{seen[same]}')"
+            return (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
+    return kind, posixpath.normpath(path)
+
+
+def _refuse_same_groups(groups: Iterable[_Group]) -> None:
+    """Raise where rows of a file are named twice: by equal paths, through folders or links."""
+    seen: dict[Any, str] = {}
+    for path, same, group in groups:
+        if (same, group) in seen:
+            first = seen[same, group]
+            other = "" if first == path else f" (once as '{first}')"
             raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
-        seen[same] = path
+        seen[same, group] = path
 
 
 def _folders(path: str) -> tuple[tuple[str, str], ...]:

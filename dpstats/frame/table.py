@@ -169,6 +169,8 @@ class PandasTable:
         values: Kind | None = None
         if isinstance(dtype, pd.CategoricalDtype):
             values = _pandas_kind(dtype.categories.dtype) if len(dtype.categories) else "missing"
+        elif isinstance(dtype, pd.ArrowDtype):
+            values = _coded(dtype.pyarrow_dtype)
         return ColumnType(_pandas_kind(dtype), str(dtype), values)
 
     def declared_levels(self, name: str) -> Levels | None:
@@ -275,8 +277,8 @@ def _key(cell: Any, typed: bool) -> bytes | None:
     if kind in _EXACT:  # floats
         number = float(cell)
         return b"%d" % int(number) if number % 1 == 0 and abs(number) < _EXACT[kind] else None
-    if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60 and cell % 1 == 0:
-        return b"%d" % int(cell)
+    if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60:
+        return b"%d" % int(cell) if cell == cell.to_integral_value() else None
     return None
 
 
@@ -357,9 +359,7 @@ class ArrowTable:
         if self.names.count(name) > 1:
             raise SchemaError(f"the table has several columns called `{name}`; rename them.")
         type_ = self._table.schema.field(name).type
-        coded = self._pa.types.is_dictionary(type_)
-        values = _arrow_kind(type_.value_type) if coded else None
-        return ColumnType(_arrow_kind(type_), str(type_), values)
+        return ColumnType(_arrow_kind(type_), str(type_), _coded(type_))
 
     def declared_levels(self, name: str) -> Levels | None:
         field = self._table.schema.field(name)
@@ -505,6 +505,13 @@ def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
         position = np.append(_positions(values.to_pylist(), keys), -1)
         found.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
     return np.asarray(np.concatenate(found), dtype=np.intp)
+
+
+def _coded(type_: Any) -> Kind | None:
+    """The kind of what the codes of a dictionary stand for; None where there are none."""
+    import pyarrow as pa
+
+    return _arrow_kind(type_.value_type) if pa.types.is_dictionary(type_) else None
 
 
 def _arrow_kind(type_: Any) -> Kind:

@@ -33,7 +33,7 @@ In (epsilon, delta) that would be (1 + exp(epsilon)) t. Without the factor: -log
 k, and cosh(x) <= exp(x^2 / 2) gives log r_k <= 1.01 s z^2 for |z| <= sigma / 5 (beyond lies less than
 exp(-10^7)). The sum of z^2 exceeds D + 2 sqrt(60 D) + 120 with probability below exp(-60). So epsilon
 grows by less than 1.01 s (2 D + 2 sqrt(60 D) + 120), which is below 1.2e-7 for up to 5000 numbers at
-the floor, and delta by less than exp(epsilon - 60).
+the floor, and delta by less than exp(epsilon - 60) and by a factor below 1 + 1.01 s D, 1 + 6e-8 there.
 
 The discrete Laplace of scale b puts mass proportional to exp(-|k| / b) on every integer k. Added to
 integers whose change is at most D in l1, it is *exactly* (D / b)-DP. Noise whose mass falls with the

@@ -1337,6 +1337,48 @@ def test_workers_charge_what_is_open_now_however_old_they_are(start: str, tmp_pa
     assert (len(first.entries), len(second.entries)) == (2, 1)
 
 
+def in_a_program(script: str) -> str:
+    """What a program prints that a worker starts."""
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ancestors are not known there")
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
+def test_programs_that_workers_start_charge_what_is_open_now(start: str, tmp_path: Path) -> None:
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {start} on this system")
+    first, second = (Budget(mu=2, path=tmp_path / name) for name in ("first", "second"))
+    context = multiprocessing.get_context(start)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        with first:
+            send(pool, 0.1)
+            assert pool.submit(in_a_program, _CHILD).result(timeout=60) == ""
+        with second:
+            assert pool.submit(in_a_program, _CHILD).result(timeout=60) == ""
+    assert (len(first.entries), len(second.entries)) == (2, 1)
+
+
+def test_a_variable_that_no_budget_has_set_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSTATS_OPEN_BUDGET", "/study.budget")
+    with pytest.raises(BudgetError, match="DPSTATS_OPEN_BUDGET is set, and not by an open budget"):
+        open_mark.marked()
+
+
+def test_a_program_that_took_a_place_removes_the_note(tmp_path: Path) -> None:
+    script = f"""
+import os, sys
+from dpstats import Budget
+with Budget(mu=1, path={str(tmp_path / "study.budget")!r}):
+    os.execv(sys.executable, [sys.executable, "-c", {_CHILD!r}])
+"""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, check=True, env=os.environ | {"TMPDIR": str(folder)})
+    assert list(folder.iterdir()) == []
+
+
 def test_a_worker_that_was_started_inside_is_charged_to_what_is_open_or_was(tmp_path: Path) -> None:
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("no fork on this system")

@@ -374,6 +374,21 @@ def test_codes_name_what_their_categories_are() -> None:
     assert _alive(mixed, 1) == [1.0, 3.0]
 
 
+def test_arrow_codes_in_pandas_name_what_they_stand_for() -> None:
+    codes = pa.array([17]).dictionary_encode()
+    numbers = _table([0]).assign(who=pd.Series(codes, dtype=pd.ArrowDtype(codes.type)))
+    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+        _alive([numbers, _table(["017"])], 1)
+    truth = pa.array([True]).dictionary_encode()
+    with pytest.raises(SchemaError, match="holds True/False"):
+        _alive(_table([0]).assign(who=pd.Series(truth, dtype=pd.ArrowDtype(truth.type))), 1)
+
+
+def test_long_decimals_are_the_whole_numbers_that_they_are() -> None:
+    who = [Decimal(10) ** 40, 10**40, Decimal(10**40 + 1), Decimal("1.5")]
+    assert _alive(_table(who, dtype=object), 1) == [1.0, 3.0]
+
+
 def test_a_folder_names_persons_by_text(tmp_path: Path) -> None:
     (tmp_path / "who=017").mkdir()
     rows = pa.table({"y": [1.0], "x": [1.0]})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
@@ -373,7 +375,7 @@ def test_rows_that_are_named_twice_are_refused(kind: str, tmp_path: Path) -> Non
     folder = tmp_path / "rows"
     folder.mkdir()
     one = _files(folder)[0]
-    with pytest.raises(SchemaError, match=r"(stands|comes) twice in "):
+    with pytest.raises(SchemaError, match=r"(stands|comes) twice (in|from) the data"):
         open_source(_TWICE_NAMED[kind](folder, one)).size(lambda table: None, lambda rows: None)
 
 
@@ -385,6 +387,76 @@ def test_a_fit_of_rows_that_are_named_twice_is_neither_read_nor_charged(tmp_path
         with pytest.raises(SchemaError, match="Name it once"):
             dp_lm("y ~ id", data, frame.head(50), mu=1, budget=budget)
         assert budget.entries == ()
+
+
+class _Lazy(Mapping[str, pd.DataFrame]):
+    """Blocks that are read when they are asked for, each time anew."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.fails, self.reads = fails, 0
+
+    def __len__(self) -> int:
+        return 4
+
+    def __iter__(self) -> Iterator[str]:
+        return iter("abcd")
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        self.reads += 1
+        if self.fails and name == "c":
+            raise ValueError("could not convert string to float: 'HIV-positive'")
+        return FRAME.copy()
+
+
+def test_blocks_that_are_read_when_asked_for_are_read_once_and_their_errors_not_heard() -> None:
+    lazy = _Lazy()
+    assert open_source(lazy.values()).size(lambda table: None, lambda rows: None) == 4 * N
+    assert lazy.reads == 4
+    with pytest.raises(PassError, match="the reason is withheld") as caught:
+        open_source(_Lazy(fails=True).values()).size(lambda table: None, lambda rows: None)
+    assert "HIV" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_groups_of_rows_and_files_of_two_roots_are_told_apart(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        FRAME.to_parquet(tmp_path / name / "part.parquet", row_group_size=250)
+    (fragment,) = pads.dataset(tmp_path / "one").get_fragments()
+    groups = fragment.split_by_row_group()
+    like = {"schema": fragment.physical_schema, "format": pads.ParquetFileFormat()}
+    whole = pads.FileSystemDataset(groups, **like, filesystem=fragment.filesystem)
+    assert open_source(whole).size(lambda table: None, lambda rows: None) == N
+    twice = pads.FileSystemDataset([*groups, groups[1]], **like, filesystem=fragment.filesystem)
+    roots = [
+        pafs.SubTreeFileSystem(str(tmp_path / k), pafs.LocalFileSystem()) for k in ("one", "two")
+    ]
+    both, same = (
+        pads.dataset([pads.dataset("part.parquet", filesystem=r) for r in roots]),
+        pads.dataset(
+            [
+                pads.dataset("part.parquet", filesystem=roots[0]),
+                pads.dataset(str(tmp_path / "one" / "part.parquet")),
+            ]
+        ),
+    )
+    assert open_source(both).size(lambda table: None, lambda rows: None) == 2 * N
+    for data in (twice, same):
+        with pytest.raises(SchemaError, match="stands twice"):
+            open_source(data)
+
+
+def test_errors_of_the_first_reading_keep_no_row() -> None:
+    def blocks() -> Iterator[pd.DataFrame]:
+        yield FRAME.assign(y=FRAME.id)
+        raise error
+
+    for error in (ValueError("private"), KeyboardInterrupt()):
+        with pytest.raises((PassError, KeyboardInterrupt)) as caught:
+            dp_lm("y ~ id", blocks, FRAME.assign(y=FRAME.id).head(50), mu=1)
+        for entry in caught.traceback:
+            if "dpstats" in str(entry.path) and "test" not in entry.path.name:
+                assert "table" not in entry.frame.f_locals
+                assert "block" not in entry.frame.f_locals
 
 
 def test_copies_and_other_views_are_other_tables() -> None:

@@ -158,7 +158,7 @@ _LATTICE = (
     _lattice(
         "a lattice is so coarse that rounding matters",
         "dpstats/mechanism/conditional.py",
-        "math.log2(1e-7 * sensitivity / math.sqrt(size))",
+        "math.log2(1e-9 * sensitivity / math.sqrt(size))",
         "math.log2(1e-2 * sensitivity / math.sqrt(size))",
         _CONDITIONAL,
     ),
