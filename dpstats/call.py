@@ -48,7 +48,13 @@ from dpstats.frame import (
     Reading,
     Rows,
     SpentOn,
+    declare_design,
+    design_extent,
+    open_public_rows,
+    open_rows,
     public_moments,
+    require_formula,
+    with_response,
 )
 from dpstats.frame.source import is_path
 from dpstats.mechanism.noise import Noise, make_noise
@@ -167,7 +173,7 @@ class Charged:
         reading = Reading(self.call.function, self.call.executor, self.call.progress)
         try:
             with naming("the private data"):
-                return design.rows(self.data, reading, self.first)
+                return open_rows(design, self.data, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise
@@ -284,8 +290,8 @@ def resolve_public(
             "public, weights=..., offset=...) and leave them out here."
         )
     if public.design.response is None:
-        return replace(public, design=public.design.with_response(formula, limits))
-    public.design.require_formula(formula)
+        return replace(public, design=with_response(public.design, formula, limits))
+    require_formula(public.design, formula)
     return public
 
 
@@ -324,7 +330,7 @@ def both_together(spent: SpentOn, mu: float, unit: Unit) -> float | None:
 def public_rows(design: Design, public: Any) -> PublicRows:
     """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
     with naming("the public data"):
-        blocks = list(design.public_rows(public).blocks())
+        blocks = list(open_public_rows(design, public).blocks())
     x = np.concatenate([block.x for block in blocks])
     y = np.concatenate([block.y for block in blocks])
     require_sizes(design.terms, np.abs(x).max(axis=0) < LARGEST)
@@ -381,8 +387,8 @@ def declared(
         raise ArgumentError(
             f"limits['(norm)'] must be a number > 0 that can be computed with, not {shown(norm)}."
         )
-    design = Design.declare(formula, schema, weights=weights, offset=offset)
-    columns, response = design.extent(schema)
+    design = declare_design(formula, schema, weights=weights, offset=offset)
+    columns, response = design_extent(design, schema)
     return design, columns, response, norm
 
 

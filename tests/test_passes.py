@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from dpstats import Budget, dp_glm, dp_lm
 from dpstats.accounting.privacy import Privacy
 from dpstats.errors import PassError
-from dpstats.frame import Design, FirstRows, Reading
+from dpstats.frame import FirstRows, Reading, learn_design, open_rows
 from dpstats.frame.persons import SomeRows
+from dpstats.frame.schema import check_table
 from dpstats.frame.source import OneTable
 from dpstats.frame.table import as_table
 from dpstats.mechanism import passes as slabs
@@ -76,13 +78,13 @@ def test_a_later_pass_with_other_rows_is_stopped(
 
 def test_a_part_with_other_rows_than_its_persons_is_stopped() -> None:
     """As a file that has changed since its persons were counted."""
-    design = Design.learn("y ~ x", _PUBLIC)
+    check = partial(check_table, learn_design("y ~ x", _PUBLIC))
     part = OneTable(as_table(_PRIVATE))
     kept = SomeRows(part, np.ones(90, dtype=bool))
-    assert kept.size(design.check, lambda n: None) == 90
+    assert kept.size(check, lambda n: None) == 90
     for n in (89, 91):
         with pytest.raises(PassError, match=f"{n} rows"):
-            SomeRows(part, np.ones(n, dtype=bool)).size(design.check, lambda n: None)
+            SomeRows(part, np.ones(n, dtype=bool)).size(check, lambda n: None)
 
 
 def test_later_rows_of_a_person_count_nowhere_where_all_columns_are_categories() -> None:
@@ -90,8 +92,8 @@ def test_later_rows_of_a_person_count_nowhere_where_all_columns_are_categories()
     table = pd.DataFrame(
         {"g": ["a", "b", "a", "b"], "yes": [True, False, True, True], "who": [1, 1, 2, 2]}
     )
-    design = Design.learn("yes ~ 0 + g", table)
-    (block,) = design.rows(table, Reading(), FirstRows("who", 1)).blocks()
+    design = learn_design("yes ~ 0 + g", table)
+    (block,) = open_rows(design, table, Reading(), FirstRows("who", 1)).blocks()
     assert block.x.tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
     assert block.y.tolist() == [1, 0, 1, 0]
 

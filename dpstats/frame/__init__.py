@@ -7,6 +7,7 @@ unknown level becomes zero and changes no other row.
 
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
+from dpstats.frame.formula.extent import design_extent
 from dpstats.frame.formula.layouts import (
     check_columns,
     curve_formula,
@@ -15,9 +16,11 @@ from dpstats.frame.formula.layouts import (
     learn_classes,
     points_formula,
 )
+from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
-from dpstats.frame.rows import Block, Rows
+from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
 
 __all__ = [
     "Block",
@@ -28,10 +31,20 @@ __all__ = [
     "Rows",
     "SpentOn",
     "check_columns",
+    "columns_of",
     "curve_formula",
     "declare_classes",
+    "declare_design",
+    "design_extent",
+    "design_matrix",
     "features_design",
     "learn_classes",
+    "learn_design",
+    "open_public_rows",
+    "open_rows",
     "points_formula",
     "public_moments",
+    "require_formula",
+    "subset_design",
+    "with_response",
 ]

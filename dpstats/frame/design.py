@@ -1,4 +1,8 @@
-"""A formula bound to what the public rows (or a declared schema) say of its columns."""
+"""What a formula became once it was bound to its columns: data, and how to read them.
+
+A design is learnt or declared in `formula.learn`, changed in `formula.update`, written as JSON in
+`formula.serial`; tables are opened and encoded for it in `rows`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from dpstats.errors import SchemaError, mapping
-from dpstats.frame.executors import Reading
-from dpstats.frame.formula.bind import BoundFactor
-from dpstats.frame.formula.engine import Column, Pieces
+from dpstats.frame.formula.engine import Column, Fields, Pieces
 from dpstats.frame.formula.evaluate import State
 from dpstats.frame.formula.grammar import Expr, Piece
-from dpstats.frame.persons import FirstRows, OfPersons
-from dpstats.frame.rows import ROLES, Rows, encode
-from dpstats.frame.schema import ColumnSpec, check_table
-from dpstats.frame.source import BLOCK_ROWS, OneTable, open_source, public_table
-from dpstats.frame.table import Table, is_table, slices
+from dpstats.frame.table import Levels
 
-Array = npt.NDArray[np.float64]
+ROLES = ("y", "offset", "weight")
+"""What is read of a row besides its design."""
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column as the design reads it.
+
+    ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
+    the numbers that C() takes as levels.
+    """
+
+    kind: str
+    levels: Levels | None = None
+
+    @property
+    def code_levels(self) -> Levels | None:
+        """Levels when the column's value is the number of a level, None when it is a number."""
+        return None if self.kind == "number" else self.levels
+
+
+@dataclass(frozen=True)
+class BoundFactor:
+    """A factor of the right-hand side and the columns it yields."""
+
+    piece: Piece
+    expr: Expr
+    fields: Fields
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,202 +93,6 @@ class Design:
         """Position of the constant's column; None where the formula has none."""
         return self.terms.index("Intercept") if "Intercept" in self.terms else None
 
-    @classmethod
-    def learn(
-        cls,
-        formula: str,
-        public: Any,
-        *,
-        weights: str | None = None,
-        offset: str | None = None,
-        limits: Mapping[str, Any] | None = None,
-    ) -> Design:
-        """Learn kinds, levels and the state of transforms on public rows.
-
-        Parameters
-        ----------
-        formula : str
-            ``"y ~ x1 + x2"`` or, without a response, ``"~ x1 + x2"``.
-        public : table
-            pandas, polars or pyarrow.
-        weights, offset : str, optional
-            Names of columns.
-        limits : dict, optional
-            ``{"(weights)": (0, upper)}`` bounds the weights; a list of levels for a category
-            replaces the public ones.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> public = pd.DataFrame({"y": [1.0, 2.0, 4.0], "g": ["a", "b", "b"]})
-        >>> Design.learn("y ~ g", public).terms
-        ('Intercept', 'g[T.b]')
-        """
-        from dpstats.frame.formula.learn import learn
-
-        return learn(formula, public, weights, offset, mapping("limits", limits))
-
-    @classmethod
-    def declare(
-        cls,
-        formula: str,
-        schema: Mapping[str, Any],
-        *,
-        weights: str | None = None,
-        offset: str | None = None,
-    ) -> Design:
-        """The design of a declared schema; no row is needed.
-
-        Parameters
-        ----------
-        schema : dict
-            Column to ``(low, high)`` or ``float`` for a number, a list of levels for a category,
-            ``bool``; ``"(weights)": (0, upper)`` for weights. Transforms learn their state on an
-            equally spaced grid over the declared ranges.
-
-        Examples
-        --------
-        >>> schema = {"y": float, "x": (0, 10), "g": ["a", "b"]}
-        >>> Design.declare("y ~ center(x) + g", schema).terms
-        ('Intercept', 'center(x)', 'g[T.b]')
-        """
-        from dpstats.frame.formula.learn import declare
-
-        return declare(formula, mapping("the schema", schema), weights, offset)
-
-    def rows(
-        self, data: Any, reading: Reading | None = None, first: FirstRows | None = None
-    ) -> Rows:
-        """Check a table's columns against the design; its values are read when iterated.
-
-        Parameters
-        ----------
-        data : table, path, blocks or Dask DataFrame
-            See `source`.
-        reading : Reading, optional
-            Where the rows are read, and whether a bar shows it.
-        first : FirstRows, optional
-            That only so many rows of every person count.
-
-        Raises
-        ------
-        SchemaError
-            If a column is missing or of another kind, or the table has no row.
-        """
-        source = OneTable(data) if is_table(data) else open_source(data)
-        reading = reading or Reading()
-        if first is not None:
-            source = OfPersons(first.ordered(source), first)
-        n = reading.size(source, self.check, self.columns_for(ROLES))
-        if n == 0:
-            raise SchemaError("the table has no rows.")
-        return Rows(self, source, reading, n)
-
-    def public_rows(self, public: Any) -> Rows:
-        """Rows of a public table of any kind, which is read into memory."""
-        return self.rows(public_table(public))
-
-    def check(self, table: Table) -> None:
-        """Raise unless a table has all columns, each of its kind."""
-        check_table(self, table, ROLES)
-
-    def matrix(self, newdata: Any) -> tuple[Array, Array]:
-        """Design (k, d) and offset (k,) of rows to predict; NaN where a row cannot be encoded."""
-        table = public_table(newdata)
-        check_table(self, table, ("offset",))
-        x = np.empty((table.n, len(self.terms)), order="F")
-        offset = np.zeros(table.n)
-        for start, stop in slices(table.n, BLOCK_ROWS):
-            block, alive = encode(self, table, start, stop, ("offset",))
-            x[start:stop] = block.x
-            if block.offset is not None:
-                offset[start:stop] = block.offset
-            x[start:stop][~alive] = np.nan
-            offset[start:stop][~alive] = np.nan
-        return x, offset
-
-    def columns_of(self, change: str) -> tuple[str, list[int]]:
-        """The sub-model that R's ``update()`` would fit.
-
-        Parameters
-        ----------
-        change : str
-            Such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` is what the side already says.
-
-        Returns
-        -------
-        formula : str
-        kept : list of int
-            Positions in ``terms`` of the sub-model's columns.
-
-        Examples
-        --------
-        >>> schema = {"y": float, "x1": float, "x2": float}
-        >>> Design.declare("y ~ x1 * x2", schema).columns_of("~ . - x1:x2")
-        ('y ~ x1 + x2', [0, 1, 2])
-        """
-        from dpstats.frame.formula.update import columns_of
-
-        return columns_of(self, change)
-
-    def subset(self, formula: str, kept: list[int]) -> Design:
-        """The design of a sub-model, from what :meth:`columns_of` returned.
-
-        Examples
-        --------
-        >>> design = Design.declare("y ~ x1 + x2", {"y": float, "x1": float, "x2": float})
-        >>> design.subset(*design.columns_of("~ . - x2")).terms
-        ('Intercept', 'x1')
-        """
-        from dpstats.frame.formula.update import subset
-
-        return subset(self, formula, kept)
-
-    def require_formula(self, formula: str) -> None:
-        """Raise FormulaError unless ``formula`` is the one of this design."""
-        from dpstats.frame.formula.update import require_formula
-
-        require_formula(self, formula)
-
-    def extent(self, schema: Mapping[str, Any]) -> tuple[Array, float]:
-        """Largest absolute value of each column and of the response within declared limits.
-
-        Parameters
-        ----------
-        schema : dict
-            As for :meth:`declare`, with a range for every number.
-
-        Returns
-        -------
-        columns : ndarray, shape (d,)
-            For an interaction, the product of its factors' largest values. Weights play no part.
-        response : float
-            Of the response less the offset; 0 when the formula is one-sided.
-
-        Examples
-        --------
-        >>> schema = {"y": (0, 5), "x": (-2, 1)}
-        >>> Design.declare("y ~ x + I(x ** 2)", schema).extent(schema)
-        (array([1., 2., 4.]), 5.0)
-        """
-        from dpstats.frame.formula.extent import extent
-
-        return extent(self, schema)
-
-    def with_response(self, formula: str, schema: Mapping[str, Any] | None = None) -> Design:
-        """Give a one-sided design the response of ``formula``.
-
-        Parameters
-        ----------
-        formula : str
-            The right-hand side must be the one of this design, or ``.``.
-        schema : dict, optional
-            ``{"y": bool}`` or ``{"y": ["no", "yes"]}`` if the response is not a number.
-        """
-        from dpstats.frame.formula.update import with_response
-
-        return with_response(self, formula, schema or {})
-
     @property
     def response_piece(self) -> Piece | None:
         """The left-hand side as the formula writes it."""
@@ -297,16 +122,3 @@ class Design:
         if "weight" in roles and self.weights is not None:
             names.append(self.weights)
         return tuple(dict.fromkeys(names))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The design as JSON knows it; ``from_dict`` gives back the same encoding to the bit."""
-        from dpstats.frame.formula.serial import design_to_dict
-
-        return design_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Design:
-        """A design from what ``to_dict`` has written."""
-        from dpstats.frame.formula.serial import design_from_dict
-
-        return design_from_dict(saved)

@@ -22,6 +22,8 @@ from dpstats.errors import (
     whole,
 )
 from dpstats.frame.design import Design
+from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
@@ -174,7 +176,7 @@ class PublicMoments:
         """The moments as text: no rows. ``from_json`` reads it back to the last bit."""
         return json.dumps(
             {
-                "design": self.design.to_dict(),
+                "design": design_to_dict(self.design),
                 "m": self.m,
                 "gram": self.gram.tolist(),
                 "cross": None if self.cross is None else self.cross.tolist(),
@@ -218,7 +220,7 @@ class PublicMoments:
         Parameters
         ----------
         schema : dict
-            As for :meth:`Design.declare`.
+            As for `dpstats.frame.declare_design`.
         gram : DataFrame or ndarray, shape (d, d)
             Labelled with the design's terms, or in their order.
         m : int, optional
@@ -231,7 +233,7 @@ class PublicMoments:
         >>> PublicMoments.declare("~ x", {"x": float}, [[1, 0], [0, 2]], m=100)
         <PublicMoments: ~ x; 2 columns; 100 public rows>
         """
-        design = Design.declare(formula, schema, weights=weights, offset=offset)
+        design = declare_design(formula, schema, weights=weights, offset=offset)
         if m is not None and (isinstance(m, bool) or not isinstance(m, int) or not 1 <= m < 2**63):
             raise PublicDataError(
                 f"m must be the number of public rows (1 or more), not {shown(m)}."
@@ -277,7 +279,7 @@ def public_moments(
     >>> public_moments("y ~ x", pd.DataFrame({"y": [1, 2, 4], "x": [0, 1, None]}))
     <PublicMoments: y ~ x; 2 columns; 2 public rows, 1 left out>
     """
-    design = Design.learn(formula, public, weights=weights, offset=offset, limits=limits)
+    design = learn_design(formula, public, weights=weights, offset=offset, limits=limits)
     table = public_table(public)
     roles = [
         role
@@ -331,11 +333,11 @@ def _loaded_spent(saved: Any) -> SpentOn | None:
 
 def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     """Moments from JSON, checked in all that is used later; raises whatever it may."""
-    design = Design.from_dict(saved["design"])
+    design = design_from_dict(saved["design"])
     d, m, dropped = len(design.terms), saved["m"], saved["dropped"]
     gram, cross, yy = saved["gram"], saved["cross"], saved["yy"]
     spent = _loaded_spent(saved.get("spent"))
-    if json.loads(json.dumps(design.to_dict())) != saved["design"]:
+    if json.loads(json.dumps(design_to_dict(design))) != saved["design"]:
         raise ValueError
     _require_encoding(design)
     for count, least in ((m, 1), (dropped, 0)):

@@ -9,28 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError, unheard
+from dpstats.errors import ArgumentError, SchemaError, unheard
+from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
-from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, other_rows
-from dpstats.frame.table import Codes, Table, slices
-
-if TYPE_CHECKING:
-    from dpstats.frame.design import Design
+from dpstats.frame.persons import FirstRows, OfPersons
+from dpstats.frame.schema import check_table
+from dpstats.frame.source import (
+    BLOCK_ROWS,
+    DaskPartitions,
+    OneTable,
+    Source,
+    open_source,
+    other_rows,
+    public_table,
+)
+from dpstats.frame.table import Codes, Table, is_table, slices
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 T = TypeVar("T")
-
-ROLES = ("y", "offset", "weight")
-"""What is read of a row besides its design."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,9 +76,9 @@ class Rows:
     Examples
     --------
     >>> import pandas as pd
-    >>> from dpstats.frame import Design
+    >>> from dpstats.frame import learn_design
     >>> public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "x": [0.0, 1.0, 1.0]})
-    >>> rows = Design.learn("y ~ x", public).rows(public)
+    >>> rows = open_rows(learn_design("y ~ x", public), public)
     >>> sum(block.y.sum() for block in rows.blocks(size=2))
     np.float64(6.0)
     """
@@ -111,7 +117,7 @@ class Rows:
         read = 0
         with self._bar() as bar:
             for table in self._source.tables(self._columns):
-                self.design.check(table)
+                check_table(self.design, table)
                 for start, stop in slices(table.n, size):
                     yield _Piece(self.design, table, start, stop)
                     bar.advance(stop - start)
@@ -157,7 +163,7 @@ class _OnPart(Generic[T]):
     task: Callable[[Rows], T]
 
     def __call__(self, part: Source) -> _Found[T]:
-        n = part.size(self.design.check, lambda rows: None)
+        n = part.size(partial(check_table, self.design), lambda rows: None)
         return n, arithmetic(), self.task(Rows(self.design, part, Reading(), n))
 
 
@@ -199,6 +205,56 @@ class _Piece:
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
         return Block(np.zeros((1, len(self.design.terms))), nothing, offset, weight)
+
+
+def open_rows(
+    design: Design, data: Any, reading: Reading | None = None, first: FirstRows | None = None
+) -> Rows:
+    """Check a table's columns against a design; its values are read when iterated.
+
+    Parameters
+    ----------
+    data : table, path, blocks or Dask DataFrame
+        See `source`.
+    reading : Reading, optional
+        Where the rows are read, and whether a bar shows it.
+    first : FirstRows, optional
+        That only so many rows of every person count.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of another kind, or the table has no row.
+    """
+    source = OneTable(data) if is_table(data) else open_source(data)
+    reading = reading or Reading()
+    if first is not None:
+        source = OfPersons(first.ordered(source), first)
+    n = reading.size(source, partial(check_table, design), design.columns_for(ROLES))
+    if n == 0:
+        raise SchemaError("the table has no rows.")
+    return Rows(design, source, reading, n)
+
+
+def open_public_rows(design: Design, public: Any) -> Rows:
+    """Rows of a public table of any kind, which is read into memory."""
+    return open_rows(design, public_table(public))
+
+
+def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
+    """Design (k, d) and offset (k,) of rows to predict; NaN where a row cannot be encoded."""
+    table = public_table(newdata)
+    check_table(design, table, ("offset",))
+    x = np.empty((table.n, len(design.terms)), order="F")
+    offset = np.zeros(table.n)
+    for start, stop in slices(table.n, BLOCK_ROWS):
+        block, alive = encode(design, table, start, stop, ("offset",))
+        x[start:stop] = block.x
+        if block.offset is not None:
+            offset[start:stop] = block.offset
+        x[start:stop][~alive] = np.nan
+        offset[start:stop][~alive] = np.nan
+    return x, offset
 
 
 def encode(

@@ -6,38 +6,19 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpstats.errors import LARGEST, SMALLEST, SchemaError, computable, number
-from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
-
-if TYPE_CHECKING:
-    from dpstats.frame.design import Design
+from dpstats.frame.design import ROLES, ColumnSpec, Design
+from dpstats.frame.table import ADVICE, WORDS, Table, check_levels
 
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {
     "number": ("number", "missing"),
     "bool": ("bool", "object", "missing"),
     "category": ("category", "object", "missing"),
 }
-
-
-@dataclass(frozen=True)
-class ColumnSpec:
-    """A column as the design reads it.
-
-    ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
-    the numbers that C() takes as levels.
-    """
-
-    kind: str
-    levels: Levels | None = None
-
-    @property
-    def code_levels(self) -> Levels | None:
-        """Levels when the column's value is the number of a level, None when it is a number."""
-        return None if self.kind == "number" else self.levels
 
 
 @dataclass(frozen=True)
@@ -82,7 +63,7 @@ def declared_spec(name: str, value: Any) -> Declared:
     )
 
 
-def check_table(design: Design, table: Table, roles: Collection[str]) -> None:
+def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) -> None:
     """Raise unless the table has every column that is read, each of a kind that fits."""
     for name in design.columns_for(roles):
         require_column(table, name, f"'{design.formula}'")

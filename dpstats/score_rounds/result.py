@@ -17,7 +17,7 @@ from scipy import stats
 
 from dpstats.accounting.unit import Unit
 from dpstats.errors import ArgumentError, NotReleasedError, naming
-from dpstats.frame import Design, PublicMoments, SpentOn
+from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_matrix, subset_design
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.numerics.matrices import Floats
@@ -186,7 +186,7 @@ class Model(Result):
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
         with naming("newdata"):
-            x, offset = self.design.matrix(newdata)
+            x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
         return x @ self.coefficients.coef + offset, variance, index
@@ -256,7 +256,7 @@ class Model(Result):
         Post-processing of the released moments: no further privacy spent. A term that was not in the
         fit needs the rows again, and so a new call.
         """
-        text, kept = self.design.columns_of(formula)
+        text, kept = columns_of(self.design, formula)
         if not kept:
             raise ArgumentError("the sub-model has no columns left.")
         estimate = restrict(self.estimate, kept, self._fixed_dispersion)
@@ -267,7 +267,7 @@ class Model(Result):
         return replace(
             self,
             call=f'update({self.call}, "{formula}")',
-            design=self.design.subset(text, kept),
+            design=subset_design(self.design, text, kept),
             coefficients=coefficients_of(terms, estimate),
             estimate=estimate,
             public_fit=alone,

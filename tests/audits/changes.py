@@ -17,8 +17,9 @@ from unittest import mock
 
 import numpy as np
 
+from dpstats import call
 from dpstats.accounting.privacy import PurePrivacy
-from dpstats.frame import Design, Reading
+from dpstats.frame import Design, Reading, open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
@@ -209,7 +210,7 @@ def _in_step(
 ) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """The rows of the neighbour are encoded beside, and sessions are opened in pairs."""
     place = PLACES[case.function]
-    kind, rows_of = getattr(place.opens, place.session), Design.rows
+    kind, rows_of = getattr(place.opens, place.session), open_rows
     other: list[Any] = []
 
     def rows(design: Design, data: Any, reading: Any = None, first: Any = None) -> Any:
@@ -231,7 +232,7 @@ def _in_step(
         notes.total = one.total
         return Twin(one, two, tape, ends=False)
 
-    yield Design, "rows", rows
+    yield call, "open_rows", rows
     yield place.opens, place.session, session
 
 

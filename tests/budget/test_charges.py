@@ -29,7 +29,7 @@ from dpstats.errors import (
     PublicDataError,
     SchemaError,
 )
-from dpstats.frame import Design
+from dpstats.frame import Design, open_rows
 from dpstats.mechanism.conditional import release_if_safe
 from dpstats.mechanism.session import Session
 from dpstats.report.privacy import PrivacyStatement
@@ -233,7 +233,7 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
     name: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pass that fails is no such refusal: whatever it says, it has begun to read."""
-    budget, table, rows_of = _budget(), object(), Design.rows
+    budget, table, rows_of = _budget(), object(), open_rows
 
     def rows(design: Design, data: Any, *given: Any) -> Any:
         if data is table:
@@ -241,7 +241,7 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
             raise kind("before")
         return rows_of(design, data, *given)
 
-    monkeypatch.setattr(Design, "rows", rows)
+    monkeypatch.setattr("dpstats.call.open_rows", rows)
     with pytest.raises(kind):
         _CALLS[name](table, budget=budget)
     assert len(budget.entries) == (kind is PassError)

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 
 from dpstats import dp_lm, eptr_bayes
 from dpstats.errors import ArgumentError, SchemaError
-from dpstats.frame import Design, FirstRows
+from dpstats.frame import FirstRows, declare_design, open_rows
 
-_DESIGN = Design.declare("y ~ x", {"y": float, "x": float})
+_DESIGN = declare_design("y ~ x", {"y": float, "x": float})
 
 
 def _alive(table: Any, rows: int, column: str = "who") -> list[float]:
     """The responses (numbers of rows, from 1) of the rows that count."""
-    blocks = _DESIGN.rows(table, first=FirstRows(column, rows)).blocks(size=3)
+    blocks = open_rows(_DESIGN, table, first=FirstRows(column, rows)).blocks(size=3)
     return [float(y) for block in blocks for y in block.y if y]
 
 
@@ -222,7 +222,9 @@ def test_a_person_is_not_a_number_here_and_text_there() -> None:
 def test_in_whatever_order_a_pass_reads_few_rows_of_a_person_count() -> None:
     rng = np.random.default_rng(0)
     table = _table([k % 3 for k in range(60)])
-    rows = _DESIGN.rows(lambda: [table.sample(frac=1, random_state=rng)], first=FirstRows("who", 4))
+    rows = open_rows(
+        _DESIGN, lambda: [table.sample(frac=1, random_state=rng)], first=FirstRows("who", 4)
+    )
     passes = [[y for block in rows.blocks() for y in block.y if y] for _ in range(5)]
     assert len({tuple(sorted(found)) for found in passes}) > 1
     for found in passes:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstats.errors import ArgumentError, SchemaError
-from dpstats.frame import Design
+from dpstats.frame import design_matrix, learn_design, open_rows
 
 from .conftest import make_table
 
@@ -31,7 +31,7 @@ BAD_NUMBERS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -3.0, 1e6]
 
 def encoded(design, data, size=64):
     parts = [[], [], [], []]
-    for block in design.rows(data).blocks(size):
+    for block in open_rows(design, data).blocks(size):
         assert block.x.flags.f_contiguous
         for part, values in zip(parts, (block.x, block.y, block.offset, block.weight), strict=True):
             part.append(np.zeros(len(block.y)) if values is None else values)
@@ -69,7 +69,7 @@ PRIVATE = make_table(60, 2)
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_blocks_of_any_size_give_the_same_bits(formula):
-    design = Design.learn(formula, PUBLIC, weights="w", offset="my col")
+    design = learn_design(formula, PUBLIC, weights="w", offset="my col")
     data = make_table(900, 5)
     data.loc[3, "x"] = np.nan
     expected = encoded(design, data, 65536)
@@ -96,7 +96,7 @@ replacement = st.fixed_dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(formula=st.sampled_from(FORMULAS), row=st.integers(0, 59), new=replacement)
 def test_replacing_a_row_changes_that_row_only(formula, row, new):
-    design = Design.learn(formula, PUBLIC, weights="w", offset="my col")
+    design = learn_design(formula, PUBLIC, weights="w", offset="my col")
     base = PRIVATE.astype({"g": object, "b": object, "k": float})
     changed = base.copy()
     for name, value in new.items():
@@ -111,7 +111,7 @@ def test_replacing_a_row_changes_that_row_only(formula, row, new):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["y", "x", "w", "my col"])
 def test_a_missing_or_infinite_value_zeroes_its_row_alone(name, value):
-    design = Design.learn("y ~ x + I(x > 0) + g", PUBLIC, weights="w", offset="my col")
+    design = learn_design("y ~ x + I(x > 0) + g", PUBLIC, weights="w", offset="my col")
     changed = PRIVATE.copy()
     changed.loc[11, name] = value
     before, after = encoded(design, PRIVATE), encoded(design, changed)
@@ -120,7 +120,7 @@ def test_a_missing_or_infinite_value_zeroes_its_row_alone(name, value):
 
 
 def test_an_unseen_level_is_not_the_reference_level():
-    design = Design.learn("y ~ g + C(k)", PUBLIC)
+    design = learn_design("y ~ g + C(k)", PUBLIC)
     changed = PRIVATE.copy()
     changed.loc[4, "g"] = "secret"
     changed.loc[5, "k"] = 77
@@ -131,7 +131,7 @@ def test_an_unseen_level_is_not_the_reference_level():
 
 
 def test_a_number_among_categories_is_copied_nowhere():
-    design = Design.learn("y ~ x + g", PUBLIC)
+    design = learn_design("y ~ x + g", PUBLIC)
     changed = PRIVATE.astype({"g": object})
     changed.loc[4, "g"] = 7
     after = encoded(design, changed)
@@ -140,7 +140,7 @@ def test_a_number_among_categories_is_copied_nowhere():
 
 
 def test_a_missing_value_under_a_duplicate_index_deletes_nothing():
-    design = Design.learn("y ~ x + g", PUBLIC)
+    design = learn_design("y ~ x + g", PUBLIC)
     changed = PRIVATE.copy()
     changed.index = np.zeros(len(changed), dtype=int)
     changed["x"] = np.where(np.arange(len(changed)) == 9, np.nan, changed["x"])
@@ -160,7 +160,7 @@ def test_a_missing_value_under_a_duplicate_index_deletes_nothing():
 )
 @pytest.mark.parametrize("value", [1e6, -1e6])
 def test_a_spline_outside_the_public_range_neither_raises_nor_drops_the_row(right, value):
-    design = Design.learn(f"y ~ {right}", PUBLIC)
+    design = learn_design(f"y ~ {right}", PUBLIC)
     changed = PRIVATE.copy()
     changed.loc[2, "x"] = value
     after = encoded(design, changed)
@@ -169,7 +169,7 @@ def test_a_spline_outside_the_public_range_neither_raises_nor_drops_the_row(righ
 
 
 def test_overflow_and_domain_errors_of_transforms_zero_the_row():
-    design = Design.learn("y ~ exp(x) + log(z) + I(log(z) > 0)", PUBLIC)
+    design = learn_design("y ~ exp(x) + log(z) + I(log(z) > 0)", PUBLIC)
     changed = PRIVATE.copy()
     changed.loc[2, "x"] = 1e5
     changed.loc[3, "z"] = -1.0
@@ -179,13 +179,15 @@ def test_overflow_and_domain_errors_of_transforms_zero_the_row():
 
 
 def test_a_missing_value_in_a_comparison_is_missing():
-    x, _ = Design.learn("y ~ I(log(z) > 0)", PUBLIC).matrix(pd.DataFrame({"z": [-1.0, 2.0]}))
+    x, _ = design_matrix(
+        learn_design("y ~ I(log(z) > 0)", PUBLIC), pd.DataFrame({"z": [-1.0, 2.0]})
+    )
     assert np.isnan(x[0]).all()
     assert x[1].tolist() == [1.0, 1.0]
 
 
 def test_weights_are_clipped_into_their_bound():
-    design = Design.learn("y ~ x", PUBLIC, weights="w", limits={"(weights)": (0, 2)})
+    design = learn_design("y ~ x", PUBLIC, weights="w", limits={"(weights)": (0, 2)})
     changed = PRIVATE.copy()
     changed.loc[[0, 1], "w"] = [-5.0, 99.0]
     weight = encoded(design, changed)[3]
@@ -194,21 +196,21 @@ def test_weights_are_clipped_into_their_bound():
 
 
 def test_offsets_of_formula_and_keyword_add_up():
-    design = Design.learn("y ~ x + offset(log(t))", PUBLIC, offset="my col")
+    design = learn_design("y ~ x + offset(log(t))", PUBLIC, offset="my col")
     expected = np.log(PRIVATE.t.to_numpy()) + PRIVATE["my col"].to_numpy()
     np.testing.assert_allclose(encoded(design, PRIVATE)[2], expected, rtol=1e-14)
 
 
 def test_nothing_private_in_errors_of_types():
-    design = Design.learn("y ~ x + g", PUBLIC)
+    design = learn_design("y ~ x + g", PUBLIC)
     with pytest.raises(SchemaError) as error:
-        design.rows(PRIVATE.assign(x="secret", g=8675309))
+        open_rows(design, PRIVATE.assign(x="secret", g=8675309))
     assert "secret" not in str(error.value)
     assert "8675309" not in str(error.value)
 
 
 def test_a_reader_that_fails_gives_empty_rows_and_shows_no_data(monkeypatch):
-    rows = Design.learn("y ~ x", PUBLIC).rows(PRIVATE)
+    rows = open_rows(learn_design("y ~ x", PUBLIC), PRIVATE)
 
     def fail(*_):
         raise ValueError("secret")
@@ -220,7 +222,7 @@ def test_a_reader_that_fails_gives_empty_rows_and_shows_no_data(monkeypatch):
 
 
 def test_repr_shows_public_facts_only():
-    rows = Design.learn("y ~ x", PUBLIC).rows(PRIVATE)
+    rows = open_rows(learn_design("y ~ x", PUBLIC), PRIVATE)
     block = next(rows.blocks())
     assert repr(block) == str(block) == "<Block>"
     assert repr(rows) == "<Rows: n = 60, d = 2>"
@@ -228,14 +230,14 @@ def test_repr_shows_public_facts_only():
 
 def test_blocks_are_copies_of_the_table():
     data = PRIVATE.copy()
-    block = next(Design.learn("y ~ x", PUBLIC).rows(data).blocks())
+    block = next(open_rows(learn_design("y ~ x", PUBLIC), data).blocks())
     block.x[:] = 0
     block.y[:] = 0
     pd.testing.assert_frame_equal(data, PRIVATE)
 
 
 def test_one_sided_formulas_have_a_response_of_zeros():
-    block = next(Design.learn("~ x", PUBLIC).rows(PRIVATE.drop(columns="y")).blocks())
+    block = next(open_rows(learn_design("~ x", PUBLIC), PRIVATE.drop(columns="y")).blocks())
     assert not block.y.any()
     assert block.offset is None
     assert block.weight is None
@@ -243,7 +245,7 @@ def test_one_sided_formulas_have_a_response_of_zeros():
 
 def test_a_block_needs_a_row():
     with pytest.raises(ArgumentError):
-        next(Design.learn("~ x", PUBLIC).rows(PRIVATE).blocks(0))
+        next(open_rows(learn_design("~ x", PUBLIC), PRIVATE).blocks(0))
 
 
 class _Defiant:
@@ -257,10 +259,10 @@ class _Defiant:
 
 def test_a_cell_that_defies_reading_empties_its_row_and_says_nothing() -> None:
     public = pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0], "x": pd.Categorical([1, 2, 1, 2])})
-    design = Design.learn("y ~ x", public)
+    design = learn_design("y ~ x", public)
     cells = [1, 2, np.void(b"ab"), 1, _Defiant()]
     data = pd.DataFrame({"y": np.arange(1.0, 6.0), "x": pd.Series(cells, dtype=object)})
-    (block,) = design.rows(data).blocks()
+    (block,) = open_rows(design, data).blocks()
     assert block.x.tolist() == [[1, 0], [1, 1], [0, 0], [1, 0], [0, 0]]
     assert block.y.tolist() == [1, 2, 0, 4, 0]
 
@@ -268,15 +270,15 @@ def test_a_cell_that_defies_reading_empties_its_row_and_says_nothing() -> None:
 def test_text_that_is_not_text_is_an_unknown_level() -> None:
     pa = pytest.importorskip("pyarrow")
     public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": ["a", "b", "a"]})
-    design = Design.learn("y ~ g", public)
+    design = learn_design("y ~ g", public)
     broken = pa.array([b"a", b"\xff\xfe", b"b"], pa.large_binary()).view(pa.large_string())
     for column in (pd.Series(pd.array(broken, dtype=pd.ArrowDtype(pa.large_string()))),):
         data = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": column})
-        (block,) = design.rows(data).blocks()
+        (block,) = open_rows(design, data).blocks()
         assert block.y.tolist() == [1, 0, 3]
     numbers = pd.DataFrame({"y": [1.0, 2.0, 3.0], "g": pd.Categorical([1, 2, 1])})
     table = pa.table({"y": [1.0, 2.0, 3.0], "g": broken.dictionary_encode()})
-    (block,) = Design.learn("y ~ g", numbers).rows(table).blocks()
+    (block,) = open_rows(learn_design("y ~ g", numbers), table).blocks()
     assert block.y.tolist() == [0, 0, 0]
 
 
@@ -289,8 +291,8 @@ def test_a_stream_that_fails_shows_nothing() -> None:
         raise ValueError("Could not convert string 'SECRET-4711'")
 
     public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "x": [0.0, 1.0, 1.0]})
-    design = Design.learn("y ~ x", public)
+    design = learn_design("y ~ x", public)
     with pytest.raises(SchemaError, match="Materialise") as caught:
-        design.rows(pa.RecordBatchReader.from_batches(schema, batches()))
+        open_rows(design, pa.RecordBatchReader.from_batches(schema, batches()))
     assert "4711" not in str(caught.value)
     assert caught.value.__context__ is None

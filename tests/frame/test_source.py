@@ -23,7 +23,7 @@ import pytest
 
 from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
-from dpstats.frame import Design, source
+from dpstats.frame import learn_design, open_rows, source
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Table
 
@@ -321,8 +321,8 @@ def test_folders_are_columns(tmp_path: Path) -> None:
 def test_folders_of_text_are_levels_and_a_missing_one_is_none(tmp_path: Path) -> None:
     data = pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0], "g": ["a", "b", "a", None]})
     data.to_parquet(tmp_path, partition_cols=["g"])
-    design = Design.learn("y ~ g", data)
-    rows = np.vstack([block.x for block in design.rows(str(tmp_path)).blocks()])
+    design = learn_design("y ~ g", data)
+    rows = np.vstack([block.x for block in open_rows(design, str(tmp_path)).blocks()])
     assert sorted(rows.tolist()) == [[0, 0], [1, 0], [1, 0], [1, 1]]
 
 
@@ -558,7 +558,7 @@ def test_declared_levels_keep_their_order_in_any_source(tmp_path: Path) -> None:
         [pa.Table.from_pandas(block) for block in blocks],
         dd.from_pandas(public, npartitions=3),
     ):
-        assert Design.learn("y ~ g", data).terms == terms
+        assert learn_design("y ~ g", data).terms == terms
 
 
 @pytest.mark.parametrize("other", [{"k": 0.5}, {"k": np.int32(1)}])

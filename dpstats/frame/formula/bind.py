@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpstats.errors import FormulaError
+from dpstats.frame.design import BoundFactor, ColumnSpec
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import Fields
 from dpstats.frame.formula.evaluate import COMPARISONS, State, resolve
 from dpstats.frame.formula.grammar import BASES, Expr, Piece
-from dpstats.frame.schema import ColumnSpec
-
-
-@dataclass(frozen=True)
-class BoundFactor:
-    """A factor of the right-hand side and the columns it yields."""
-
-    piece: Piece
-    expr: Expr
-    fields: Fields
 
 
 def bind(

@@ -20,8 +20,28 @@ Array = npt.NDArray[np.float64]
 _POINTS = 20001
 
 
-def extent(design: Design, schema: Mapping[str, Any]) -> tuple[Array, float]:
-    """See :meth:`Design.extent`."""
+def design_extent(design: Design, schema: Mapping[str, Any]) -> tuple[Array, float]:
+    """Largest absolute value of each column and of the response within declared limits.
+
+    Parameters
+    ----------
+    schema : dict
+        As for `declare_design`, with a range for every number.
+
+    Returns
+    -------
+    columns : ndarray, shape (d,)
+        For an interaction, the product of its factors' largest values. Weights play no part.
+    response : float
+        Of the response less the offset; 0 when the formula is one-sided.
+
+    Examples
+    --------
+    >>> from dpstats.frame import declare_design
+    >>> schema = {"y": (0, 5), "x": (-2, 1)}
+    >>> design_extent(declare_design("y ~ x + I(x ** 2)", schema), schema)
+    (array([1., 2., 4.]), 5.0)
+    """
     sizes: dict[tuple[str, str], float] = {}
     for text, factor in design.factors.items():
         if factor.fields.coding is not None:

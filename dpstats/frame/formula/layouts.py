@@ -15,6 +15,7 @@ from typing import Any
 from dpstats.errors import DPStatsError, FormulaError
 from dpstats.frame.design import Design
 from dpstats.frame.formula.grammar import Piece
+from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.parse import formula_text, parse
 from dpstats.frame.source import public_table
 
@@ -23,14 +24,14 @@ def learn_classes(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple
     """The design of a classification and the name of its class column, from public rows."""
     text, name = _classes_formula(formula, public_table(public).names)
     with _as_written(formula, text, name):
-        return replace(Design.learn(text, public, limits=limits), formula=formula), name
+        return replace(learn_design(text, public, limits=limits), formula=formula), name
 
 
 def declare_classes(formula: str, limits: Mapping[str, Any]) -> tuple[Design, str]:
     """The same from declared limits."""
     text, name = _classes_formula(formula, tuple(limits))
     with _as_written(formula, text, name):
-        return replace(Design.declare(text, limits), formula=formula), name
+        return replace(declare_design(text, limits), formula=formula), name
 
 
 @contextmanager

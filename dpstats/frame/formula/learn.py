@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import FormulaError, PublicDataError, SchemaError, computable
-from dpstats.frame.design import Design
+from dpstats.errors import FormulaError, PublicDataError, SchemaError, computable, mapping
+from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula import engine
-from dpstats.frame.formula.bind import BoundFactor, bind, response_of
+from dpstats.frame.formula.bind import bind, response_of
 from dpstats.frame.formula.evaluate import State, learn_states, resolve
 from dpstats.frame.formula.grammar import Expr, Piece, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse
-from dpstats.frame.schema import ColumnSpec, Declared, declared_spec, require_column
+from dpstats.frame.schema import Declared, declared_spec, require_column
 from dpstats.frame.source import public_table
 from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
@@ -27,14 +27,36 @@ WEIGHTS = "(weights)"
 _GRID = 101
 
 
-def learn(
+def learn_design(
     formula: str,
     public: Any,
-    weights: str | None,
-    offset: str | None,
-    limits: Mapping[str, Any],
+    *,
+    weights: str | None = None,
+    offset: str | None = None,
+    limits: Mapping[str, Any] | None = None,
 ) -> Design:
-    """See :meth:`Design.learn`."""
+    """The design of a formula, with kinds, levels and the state of transforms from public rows.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ x1 + x2"`` or, without a response, ``"~ x1 + x2"``.
+    public : table
+        pandas, polars or pyarrow.
+    weights, offset : str, optional
+        Names of columns.
+    limits : dict, optional
+        ``{"(weights)": (0, upper)}`` bounds the weights; a list of levels for a category
+        replaces the public ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> public = pd.DataFrame({"y": [1.0, 2.0, 4.0], "g": ["a", "b", "b"]})
+    >>> learn_design("y ~ g", public).terms
+    ('Intercept', 'g[T.b]')
+    """
+    limits = mapping("limits", limits)
     table = public_table(public)
     parsed, offsets = _parse(formula, table.names, weights, offset)
     factors = _factors(parsed)
@@ -69,10 +91,29 @@ def learn(
     return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
 
 
-def declare(
-    formula: str, schema: Mapping[str, Any], weights: str | None, offset: str | None
+def declare_design(
+    formula: str,
+    schema: Mapping[str, Any],
+    *,
+    weights: str | None = None,
+    offset: str | None = None,
 ) -> Design:
-    """See :meth:`Design.declare`."""
+    """The design of a declared schema; no row is needed.
+
+    Parameters
+    ----------
+    schema : dict
+        Column to ``(low, high)`` or ``float`` for a number, a list of levels for a category,
+        ``bool``; ``"(weights)": (0, upper)`` for weights. Transforms learn their state on an
+        equally spaced grid over the declared ranges.
+
+    Examples
+    --------
+    >>> schema = {"y": float, "x": (0, 10), "g": ["a", "b"]}
+    >>> declare_design("y ~ center(x) + g", schema).terms
+    ('Intercept', 'center(x)', 'g[T.b]')
+    """
+    schema = mapping("the schema", schema)
     declared = {
         name: declared_spec(name, value) for name, value in schema.items() if name != WEIGHTS
     }

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpstats.errors import PublicDataError, shown
-from dpstats.frame.formula.bind import BoundFactor
+from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula.engine import Column, Fields
 from dpstats.frame.formula.evaluate import resolve
 from dpstats.frame.formula.grammar import Piece, parse_factor
-from dpstats.frame.schema import ColumnSpec
-
-if TYPE_CHECKING:
-    from dpstats.frame.design import Design
 
 VERSION = 1
 
@@ -66,7 +62,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 
 def design_to_dict(design: Design) -> dict[str, Any]:
-    """See :meth:`Design.to_dict`."""
+    """The design as JSON knows it; `design_from_dict` gives back the same encoding to the bit."""
     response = design.response_piece
     return {
         "version": VERSION,
@@ -102,9 +98,7 @@ def design_to_dict(design: Design) -> dict[str, Any]:
 
 
 def design_from_dict(saved: Mapping[str, Any]) -> Design:
-    """See :meth:`Design.from_dict`."""
-    from dpstats.frame.design import Design
-
+    """A design from what `design_to_dict` has written."""
     if saved.get("version") != VERSION:
         raise PublicDataError(
             f"these saved moments have version {shown(saved.get('version'))}; this dpstats reads "

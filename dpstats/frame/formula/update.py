@@ -25,7 +25,26 @@ from dpstats.frame.schema import declared_spec
 
 
 def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
-    """See :meth:`Design.columns_of`."""
+    """The sub-model that R's ``update()`` would fit.
+
+    Parameters
+    ----------
+    change : str
+        Such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` is what the side already says.
+
+    Returns
+    -------
+    formula : str
+    kept : list of int
+        Positions in ``terms`` of the sub-model's columns.
+
+    Examples
+    --------
+    >>> from dpstats.frame import declare_design
+    >>> schema = {"y": float, "x1": float, "x2": float}
+    >>> columns_of(declare_design("y ~ x1 * x2", schema), "~ . - x1:x2")
+    ('y ~ x1 + x2', [0, 1, 2])
+    """
     parsed = _parse(design, change)
     if parsed.response is not None and parsed.response.text != design.response:
         raise _another_call(design, change, f"the response `{parsed.response.text}`")
@@ -64,8 +83,16 @@ def _require_known(design: Design, change: str) -> None:
             )
 
 
-def subset(design: Design, formula: str, kept: Sequence[int]) -> Design:
-    """See :meth:`Design.subset`."""
+def subset_design(design: Design, formula: str, kept: Sequence[int]) -> Design:
+    """The design of a sub-model, from what `columns_of` returned.
+
+    Examples
+    --------
+    >>> from dpstats.frame import declare_design
+    >>> design = declare_design("y ~ x1 + x2", {"y": float, "x1": float, "x2": float})
+    >>> subset_design(design, *columns_of(design, "~ . - x2")).terms
+    ('Intercept', 'x1')
+    """
     program = tuple(design.program[j] for j in kept)
     used = {text for column in program for text, _ in column.parts}
     return replace(
@@ -79,7 +106,7 @@ def subset(design: Design, formula: str, kept: Sequence[int]) -> Design:
 
 
 def require_formula(design: Design, formula: str) -> None:
-    """See :meth:`Design.require_formula`."""
+    """Raise FormulaError unless ``formula`` is the one of this design."""
     parsed = _parse(design, formula)
     response = None if parsed.response is None else parsed.response.text
     if response != design.response or not _same_right(design, parsed):
@@ -89,8 +116,17 @@ def require_formula(design: Design, formula: str) -> None:
         )
 
 
-def with_response(design: Design, formula: str, schema: Mapping[str, Any]) -> Design:
-    """See :meth:`Design.with_response`."""
+def with_response(design: Design, formula: str, schema: Mapping[str, Any] | None = None) -> Design:
+    """Give a one-sided design the response of ``formula``.
+
+    Parameters
+    ----------
+    formula : str
+        The right-hand side must be the one of this design, or ``.``.
+    schema : dict, optional
+        ``{"y": bool}`` or ``{"y": ["no", "yes"]}`` if the response is not a number.
+    """
+    schema = schema or {}
     parsed = _parse(design, formula)
     if parsed.response is None:
         raise FormulaError(f"'{formula}' has no response; write 'y {formula.strip()}'.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, features_design
+from dpstats.frame import Design, design_extent, features_design
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
     choose_class_radius,
@@ -101,7 +101,7 @@ def _declared_geometry(
 ) -> ClassGeometry:
     schema = {name: value for name, value in limits.items() if name != "(norm)"}
     features = features_design(design, classes)
-    widths, _ = features.extent(schema)
+    widths, _ = design_extent(features, schema)
     middle = np.zeros(len(widths))
     for name, j in features.bare.items():
         limit = limits.get(name)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming, one_of, shown
-from dpstats.frame import Design, features_design
+from dpstats.frame import Design, design_matrix, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
 from dpstats.numerics.matrices import Floats
@@ -167,7 +167,7 @@ class BayesModel(Released):
         """Features of rows whose class need not be known."""
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         with naming("newdata"):
-            x, _ = features_design(self.design, len(self.levels)).matrix(newdata)
+            x, _ = design_matrix(features_design(self.design, len(self.levels)), newdata)
         return x, index
 
     @np.errstate(all="ignore")
@@ -182,7 +182,7 @@ class BayesModel(Released):
             Rows with the features' columns and the class column.
         """
         with naming("newdata"):
-            x, _ = self.design.matrix(newdata)
+            x, _ = design_matrix(self.design, newdata)
         k = len(self.levels)
         known = np.isfinite(x).all(axis=1)
         truth = x[known, :k].argmax(axis=1)

@@ -15,7 +15,15 @@ import pandas as pd
 
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError, naming, numbers
-from dpstats.frame import Design, PublicMoments, curve_formula
+from dpstats.frame import (
+    Design,
+    PublicMoments,
+    curve_formula,
+    declare_design,
+    design_matrix,
+    learn_design,
+)
+from dpstats.frame.source import public_table
 from dpstats.models.eptr_nw.estimate import (
     PolynomialCentre,
     Smoothing,
@@ -73,11 +81,11 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
     if isinstance(public, PublicMoments):
         raise PublicDataError("eptr_nw takes its range from public rows, not from moments.")
     if public is None:
-        design = Design.declare(curve_formula(formula, tuple(limits or {})), limits or {})
+        design = declare_design(curve_formula(formula, tuple(limits or {})), limits or {})
     else:
         with naming("the public data"):
             names = _names(public)
-            design = Design.learn(curve_formula(formula, names), public, limits=limits)
+            design = learn_design(curve_formula(formula, names), public, limits=limits)
     if design.response_kind == "category":
         raise ArgumentError(
             f"the response `{design.response}` is a category; eptr_nw averages numbers. For classes use "
@@ -93,8 +101,6 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
 
 
 def _names(public: Any) -> tuple[str, ...]:
-    from dpstats.frame.source import public_table
-
     return tuple(public_table(public).names)
 
 
@@ -274,7 +280,7 @@ def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] 
         hasattr(at, "__arrow_c_stream__") and not isinstance(at, pd.Series)
     ):
         with naming("at="):
-            points = design.matrix(at)[0][:, 1:]
+            points = design_matrix(design, at)[0][:, 1:]
     else:
         points = _numbers(at)
         if points.ndim == 1:

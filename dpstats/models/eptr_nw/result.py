@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
-from dpstats.frame import Design
+from dpstats.frame import Design, design_matrix
 from dpstats.models.eptr_nw.estimate import (
     PolynomialCentre,
     Prediction,
@@ -205,7 +205,7 @@ class KernelModel(Released):
                 "released curve itself is .curve."
             )
         with naming("newdata"):
-            x, _ = self.design.matrix(newdata)
+            x, _ = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         z = x[:, 1:] / self.smoothing.bandwidth
         alive = np.isfinite(z).all(axis=1)

@@ -22,7 +22,7 @@ from dpstats.errors import (
     require_sizes,
     shown,
 )
-from dpstats.frame import Design, PublicMoments, check_columns, points_formula
+from dpstats.frame import Design, PublicMoments, check_columns, learn_design, points_formula
 from dpstats.frame.source import public_table
 from dpstats.numerics.matrices import (
     Floats,
@@ -135,7 +135,7 @@ def find_points(
     with naming("the public data"):
         table = public_table(public)
         formula = points_formula(columns, table.names)
-        design = Design.learn(formula, public, limits=limits)
+        design = learn_design(formula, public, limits=limits)
     check_limits(design, False, limits)
     x = public_rows(design, public).x[:, 1:]
     if not len(x):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.errors import ArgumentError, FormulaError, SchemaError
-from dpstats.frame import Design, PublicMoments, SpentOn
+from dpstats.frame import Design, PublicMoments, SpentOn, declare_design
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.fit import CovarianceNoise
 from dpstats.models.gaussian.page import GaussianPage, print_gaussian, summary_gaussian
@@ -181,7 +181,7 @@ class GaussianModel(Result):
             for name, spec in self.design.columns.items()
         }
         try:
-            design = Design.declare(asked, schema)
+            design = declare_design(asked, schema)
         except SchemaError as error:
             said = str(error).split(";")[0].replace("the schema has", "this fit has")
             raise FormulaError(f"{said}; it holds {', '.join(terms)}.") from None

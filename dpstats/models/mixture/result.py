@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
-from dpstats.frame import Design
+from dpstats.frame import Design, design_matrix
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.estimate import log_densities
 from dpstats.models.gaussian.synthetic import check_size, draw_mixture
@@ -189,7 +189,7 @@ class MixtureModel(Released):
             )
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         with naming("newdata"):
-            x, _ = self.design.matrix(newdata)
+            x, _ = design_matrix(self.design, newdata)
         found = self.numbers
         logs = log_densities(x[:, 1:], found.weights, found.means, found.covariances)
         dead = np.asarray(~np.isfinite(x).all(axis=1) | ~np.isfinite(logs).any(axis=1))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpstats.errors import SchemaError
-from dpstats.frame import Design
+from dpstats.frame import declare_design, design_extent, design_matrix
 
 SCHEMA = {
     "y": (-1, 4),
@@ -19,12 +19,12 @@ SCHEMA = {
 
 
 def extent(formula, offset=None):
-    return Design.declare(formula, SCHEMA, offset=offset).extent(SCHEMA)
+    return design_extent(declare_design(formula, SCHEMA, offset=offset), SCHEMA)
 
 
 def test_sizes_of_columns_and_response():
     columns, response = extent("y ~ x + I(x * t) + x:g + C(k) + exp(z) + b + k")
-    design = Design.declare("y ~ x + I(x * t) + x:g + C(k) + exp(z) + b + k", SCHEMA)
+    design = declare_design("y ~ x + I(x * t) + x:g + C(k) + exp(z) + b + k", SCHEMA)
     sizes = dict(zip(design.terms, columns, strict=True))
     assert response == 4
     assert sizes["Intercept"] == sizes["b[T.True]"] == sizes["C(k)[T.5]"] == 1
@@ -50,15 +50,15 @@ def test_rows_within_the_limits_stay_within_the_extent():
         }
     )
     right = "~ poly(x, 3) + bs(z, df=5) * g + scale(t):x + cr(t, df=4) + I(x ** 2 * z)"
-    design = Design.declare(right, SCHEMA)
-    columns, response = design.extent(SCHEMA)
+    design = declare_design(right, SCHEMA)
+    columns, response = design_extent(design, SCHEMA)
     assert response == 0
-    assert (np.abs(design.matrix(data)[0]) <= columns * (1 + 1e-6)).all()
+    assert (np.abs(design_matrix(design, data)[0]) <= columns * (1 + 1e-6)).all()
 
 
 def test_limits_that_are_missing_are_asked_for():
     with pytest.raises(SchemaError, match="`x` needs declared limits"):
-        Design.declare("y ~ x", {"y": (0, 1), "x": float}).extent({"y": (0, 1), "x": float})
+        design_extent(declare_design("y ~ x", {"y": (0, 1), "x": float}), {"y": (0, 1), "x": float})
     with pytest.raises(SchemaError, match="no finite value"):
         extent("y ~ log(x - 5)")
     with pytest.raises(SchemaError, match="is 0 all over"):

@@ -6,11 +6,13 @@ import pytest
 
 from dpstats.errors import FormulaError, SchemaError
 from dpstats.frame import (
-    Design,
     curve_formula,
     declare_classes,
+    design_matrix,
     features_design,
     learn_classes,
+    learn_design,
+    open_rows,
     points_formula,
 )
 
@@ -78,7 +80,7 @@ def test_rows_are_an_indicator_and_features_and_odd_ones_are_empty() -> None:
     data = pd.DataFrame(
         {"g": ["a", "c", "zz", None, "b"], "x": [1.0, 2.0, 3.0, 4.0, np.nan], "z": 1.0}
     )
-    (block,) = design.rows(data).blocks()
+    (block,) = open_rows(design, data).blocks()
     assert block.x.tolist() == [
         [1, 0, 0, 1, 1],
         [0, 0, 1, 2, 1],
@@ -93,11 +95,11 @@ def test_features_can_be_made_without_the_class() -> None:
         design, name = learn_classes(formula, TABLE, {})
         features = features_design(design, classes)
         assert features.terms == design.terms[classes:]
-        x, _ = features.matrix(TABLE.drop(columns=name))
-        both, _ = design.matrix(TABLE)
+        x, _ = design_matrix(features, TABLE.drop(columns=name))
+        both, _ = design_matrix(design, TABLE)
         np.testing.assert_array_equal(x, both[:, classes:])
     with pytest.raises(SchemaError, match="my col"):
-        features.matrix(TABLE.drop(columns="my col"))
+        design_matrix(features, TABLE.drop(columns="my col"))
 
 
 def test_a_declared_design_is_the_learnt_one() -> None:
@@ -105,7 +107,9 @@ def test_a_declared_design_is_the_learnt_one() -> None:
     learnt, _ = learn_classes("g ~ x + z", TABLE, {})
     assert name == "g"
     assert declared.terms == learnt.terms
-    np.testing.assert_array_equal(declared.matrix(TABLE)[0], learnt.matrix(TABLE)[0])
+    np.testing.assert_array_equal(
+        design_matrix(declared, TABLE)[0], design_matrix(learnt, TABLE)[0]
+    )
     fewer, _ = learn_classes("g ~ x", TABLE, {"g": ["a", "b"]})
     assert fewer.columns["g"].levels == ("a", "b")
 
@@ -146,9 +150,9 @@ def test_what_is_no_classification_is_refused(formula: str, said: str) -> None:
 )
 def test_a_curve_has_a_constant_first(formula: str, expected: tuple[str, ...]) -> None:
     table = TABLE.assign(y=[1.0, 2.0, 3.0, 4.0])
-    design = Design.learn(curve_formula(formula, tuple(table.columns)), table)
+    design = learn_design(curve_formula(formula, tuple(table.columns)), table)
     assert design.terms == expected
-    (block,) = design.rows(table).blocks()
+    (block,) = open_rows(design, table).blocks()
     dead = (
         table[[c for c in ("x", "z", "my col") if f"{c}" in " ".join(expected)]].isna().any(axis=1)
     )
@@ -189,10 +193,10 @@ def test_what_is_no_curve_is_refused(formula: str, said: str) -> None:
 )
 def test_points_have_a_constant_first(columns: object, expected: tuple[str, ...]) -> None:
     text = points_formula(columns, tuple(TABLE.columns))
-    design = Design.learn(text, TABLE)
+    design = learn_design(text, TABLE)
     assert design.terms == expected
     assert design.response is None
-    (block,) = design.rows(TABLE).blocks()
+    (block,) = open_rows(design, TABLE).blocks()
     used = [name for name in ("x", "z") if any(name in term.split(":") for term in expected)]
     dead = TABLE[used].isna().any(axis=1)
     assert (block.x[:, 0] == np.where(dead, 0, 1)).all()

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from dpstats.errors import FormulaError, PublicDataError
-from dpstats.frame import Design
+from dpstats.frame import (
+    columns_of,
+    design_matrix,
+    learn_design,
+    open_rows,
+    require_formula,
+    subset_design,
+    with_response,
+)
+from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 
 
 @pytest.mark.parametrize(
@@ -21,8 +30,8 @@ from dpstats.frame import Design
     ],
 )
 def test_update_keeps_columns(change, formula, dropped, clean):
-    design = Design.learn("y ~ x + z + g", clean)
-    text, kept = design.columns_of(change)
+    design = learn_design("y ~ x + z + g", clean)
+    text, kept = columns_of(design, change)
     assert text == formula
     assert {design.terms[j] for j in kept} == set(design.terms) - dropped
 
@@ -32,81 +41,84 @@ def test_update_keeps_columns(change, formula, dropped, clean):
     ["~ . + w", "~ log(x)", "log(y) ~ .", "~ . - 1", "~ . + x:z", "~ . + offset(t)", "z ~ ."],
 )
 def test_update_that_needs_another_column_says_so(change, clean):
-    design = Design.learn("y ~ x + z + g", clean)
+    design = learn_design("y ~ x + z + g", clean)
     with pytest.raises(FormulaError, match="privacy cost"):
-        design.columns_of(change)
+        columns_of(design, change)
 
 
 def test_update_keeps_the_offset_and_a_missing_constant(clean):
-    design = Design.learn("log(t) ~ 0 + x + z + offset(w)", clean)
-    assert design.columns_of("~ . - z") == ("log(t) ~ 0 + x + offset(w)", [0])
+    design = learn_design("log(t) ~ 0 + x + z + offset(w)", clean)
+    assert columns_of(design, "~ . - z") == ("log(t) ~ 0 + x + offset(w)", [0])
     with pytest.raises(FormulaError, match="privacy cost"):
-        design.columns_of("~ 0 + x")
-    braces = Design.learn("y ~ {x > 0} + `my col`", clean)
-    assert braces.columns_of("~ . - `my col`") == ("y ~ {x > 0}", [0, 1])
+        columns_of(design, "~ 0 + x")
+    braces = learn_design("y ~ {x > 0} + `my col`", clean)
+    assert columns_of(braces, "~ . - `my col`") == ("y ~ {x > 0}", [0, 1])
 
 
 def test_with_response(clean, private):
-    design = Design.learn("~ x + poly(z, 2) + g", clean)
-    full = design.with_response("log(t) ~ x + poly(z, 2) + g")
+    design = learn_design("~ x + poly(z, 2) + g", clean)
+    full = with_response(design, "log(t) ~ x + poly(z, 2) + g")
     assert full.formula == "log(t) ~ x + poly(z, 2) + g"
     assert full.terms == design.terms
-    y = next(full.rows(private).blocks()).y
+    y = next(open_rows(full, private).blocks()).y
     np.testing.assert_allclose(y, np.log(private.t), rtol=1e-14)
-    assert design.with_response("y ~ .").formula == "y ~ x + poly(z, 2) + g"
-    assert (next(design.with_response("b ~ .").rows(private).blocks()).y == private.b).all()
-    named = design.with_response("s ~ .", {"s": ["no", "yes"]})
+    assert with_response(design, "y ~ .").formula == "y ~ x + poly(z, 2) + g"
+    assert (next(open_rows(with_response(design, "b ~ ."), private).blocks()).y == private.b).all()
+    named = with_response(design, "s ~ .", {"s": ["no", "yes"]})
     assert named.response_levels == ("no", "yes")
-    again = Design.from_dict(json.loads(json.dumps(full.to_dict())))
-    assert again.to_dict() == full.to_dict()
+    again = design_from_dict(json.loads(json.dumps(design_to_dict(full))))
+    assert design_to_dict(again) == design_to_dict(full)
     with pytest.raises(FormulaError, match="differ"):
-        design.with_response("y ~ x")
+        with_response(design, "y ~ x")
     with pytest.raises(FormulaError, match="no response"):
-        design.with_response("~ x + poly(z, 2) + g")
+        with_response(design, "~ x + poly(z, 2) + g")
     for left in ("scale(y)", "poly(y, 2)"):
         with pytest.raises(PublicDataError, match="without a response"):
-            design.with_response(f"{left} ~ .")
+            with_response(design, f"{left} ~ .")
 
 
 def test_subset_is_the_design_of_the_sub_model(clean, private):
-    design = Design.learn("log(t) ~ x * z + g + offset(w)", clean)
-    sub = design.subset(*design.columns_of("~ . - g - x:z"))
+    design = learn_design("log(t) ~ x * z + g + offset(w)", clean)
+    sub = subset_design(design, *columns_of(design, "~ . - g - x:z"))
     assert sub.terms == ("Intercept", "x", "z")
     new = private[["x", "z", "w"]]
-    x, offset = sub.matrix(new)
-    assert x.tobytes() == Design.learn("log(t) ~ x + z + offset(w)", clean).matrix(new)[0].tobytes()
+    x, offset = design_matrix(sub, new)
+    assert (
+        x.tobytes()
+        == design_matrix(learn_design("log(t) ~ x + z + offset(w)", clean), new)[0].tobytes()
+    )
     np.testing.assert_array_equal(offset, private.w)
-    assert sub.columns_of("~ . - z")[0] == "log(t) ~ x + offset(w)"
+    assert columns_of(sub, "~ . - z")[0] == "log(t) ~ x + offset(w)"
     with pytest.raises(FormulaError, match="privacy cost"):
-        sub.columns_of("~ . + g")
+        columns_of(sub, "~ . + g")
 
 
 def test_require_formula(clean):
-    design = Design.learn("y ~ x * z + g", clean)
+    design = learn_design("y ~ x * z + g", clean)
     for same in ("y ~ x*z+g", "y ~ g + z + x + z:x", "y ~ ."):
-        design.require_formula(same)
+        require_formula(design, same)
     for other in ("y ~ x + z + g", "z ~ .", "~ .", "y ~ . + offset(w)"):
         with pytest.raises(FormulaError, match="public moments are those"):
-            design.require_formula(other)
+            require_formula(design, other)
 
 
 def test_a_response_on_both_sides_is_refused(clean):
     with pytest.raises(FormulaError, match="also on its right-hand side"):
-        Design.learn("~ x + y", clean).with_response("y ~ .")
+        with_response(learn_design("~ x + y", clean), "y ~ .")
 
 
 def test_the_order_of_an_interaction_does_not_matter(clean):
-    design = Design.learn("y ~ x * z", clean)
-    assert design.columns_of("~ z + z:x")[1] == [0, 2, 3]
+    design = learn_design("y ~ x * z", clean)
+    assert columns_of(design, "~ z + z:x")[1] == [0, 2, 3]
 
 
 def test_leaving_out_what_is_not_there_is_an_error_that_knows_the_name(clean):
-    design = Design.learn("y ~ x + z + g", clean)
+    design = learn_design("y ~ x + z + g", clean)
     for change in ("~ . - gg", "~ . - x - zz", "~ . - x:q", "~ . - (x - q)"):
         with pytest.raises(FormulaError, match="which is not in 'y ~ x"):
-            design.columns_of(change)
+            columns_of(design, change)
     with pytest.raises(FormulaError, match="did you mean"):
-        Design.learn("y ~ log(x) + z", clean.assign(x=1.0 + clean.x.abs())).columns_of(
-            "~ . - log(xx)"
+        columns_of(
+            learn_design("y ~ log(x) + z", clean.assign(x=1.0 + clean.x.abs())), "~ . - log(xx)"
         )
-    assert design.columns_of("~ . - x - g")[0] == "y ~ z"
+    assert columns_of(design, "~ . - x - g")[0] == "y ~ z"

@@ -16,6 +16,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, anova, dp_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.models.linear.fit import Coordinates
 from dpstats.score_rounds import cuts as planning
@@ -172,12 +173,12 @@ def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_o
     public, data = (t.assign(x2=t.x1 + 1e-5 * t.x2) for t in (PUBLIC, DATA))
     for sample, coarse in ((PUBLIC, True), (public, False)):
         moments = public_moments(FORMULA, sample)
-        at = Coordinates.of(moments, moments.design.rows(data))
+        at = Coordinates.of(moments, open_rows(moments.design, data))
         assert (at.prepared is not None) == coarse
         assert np.allclose(at.whitening.root @ at.whitening.back, np.eye(len(moments.terms)))
     exact = PUBLIC.assign(y=1 + 2 * PUBLIC.x1 + 1e-9 * PUBLIC.y)
     moments = public_moments(FORMULA, exact)
-    assert Coordinates.of(moments, moments.design.rows(data)).prepared is None
+    assert Coordinates.of(moments, open_rows(moments.design, data)).prepared is None
 
 
 def test_error_falls_with_the_budget() -> None:
