@@ -137,6 +137,24 @@ def test_imports_go_one_way() -> None:
     assert broken == _OWED
 
 
+def test_no_circle_of_files() -> None:
+    to: dict[str, set[str]] = {}
+    for _, file, _, other in _steps():
+        to.setdefault(file, set()).add(other)
+    done: set[str] = set()
+
+    def follow(file: str, way: tuple[str, ...]) -> None:
+        assert file not in way, f"a circle: {' -> '.join((*way[way.index(file) :], file))}"
+        if file in done:
+            return
+        for other in sorted(to.get(file, set()) - {file}):
+            follow(other, (*way, file))
+        done.add(file)
+
+    for file in sorted(to):
+        follow(file, ())
+
+
 def test_nothing_else_is_flat_at_the_top() -> None:
     assert {path.stem for path in _ROOT.glob("*.py")} <= _FLAT
 
