@@ -402,25 +402,28 @@ else:
 #   rows' part. This is what the promise is about.
 # - *The person at the keyboard* sees error messages too (made of public facts alone), a progress bar in
 #   twentieths, and **how long it takes**. Let nobody who must not see the rows time the calls.
-# - *The machine* (administrators, debuggers, core dumps, swap) has the rows in memory while a call
-#   runs and until that memory is used again: it is not wiped. Run calls where the rows may be.
+# - *The machine* (administrators, debuggers, core dumps, swap, tools that store local variables) has
+#   the rows in memory while a call runs and until that memory is used again: it is not wiped. So do
+#   processes that are forked meanwhile. Run calls where the rows may be.
 # - *Workers of an executor, and the network to them*, get their part of the rows, and send back
 #   **exact totals without noise**. They must be as private as the rows; between machines, encrypt.
 # - *Dask*: its scheduler holds exact totals, its logs the errors of its maker's own tasks, its
-#   folders spilled partitions. Keep all three as private as the rows.
+#   folders spilled partitions. Keep all three as private as the rows, and caches of other engines.
 # - *Logs*: this package writes none. What others log (storage clients: paths and sizes) is theirs.
 # - *Temporary folders* hold a note that names the file of an open budget and its process; no rows.
 # - *The environment* holds `DPSTATS_OPEN_BUDGET`, the file of an open budget; no rows. Who may change
-#   it may leave calls uncharged.
-# - *The ledger* holds what was asked, what it cost and a label of the data. Who may write it, or put
-#   back an old copy, may spend twice.
+#   it may leave calls uncharged; programs that are started with another environment, and descend from
+#   no process with an open budget (sudo, ssh, cron, containers), need `budget=`.
+# - *The ledger* holds, in plain text, when a call was made, its formula and arguments, what it cost and
+#   a label of the data, such as its path. Who may write it, or put back an old copy, may spend twice.
 # - *Whoever chooses the calls* may have looked at the rows elsewhere. A formula, a filter or a public
 #   sample that was chosen so is outside the promise.
 #
-# **Time.** Rows of extreme size take longer, and so may tables of which many rows are so. The samplers
+# **Time and memory.** Rows of extreme size take longer, and so may tables of which many rows are so. The samplers
 # of whole-number noise are exact, not of constant time: they try until a try succeeds, and how
 # long that takes tells something of the size of the noise, and so of the total under it (Jin,
-# McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A service that runs calls for
+# McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A process that runs out of memory shows
+# that as well. A service that runs calls for
 # others should answer at times that do not depend on the data, for example at the full minute.
 #
 # ## Known limits
