@@ -419,12 +419,12 @@ else:
 # - *Whoever chooses the calls* may have looked at the rows elsewhere. A formula, a filter or a public
 #   sample that was chosen so is outside the promise.
 #
-# **Time and memory.** Rows of extreme size take longer, and so may tables of which many rows are so. The samplers
-# of whole-number noise are exact, not of constant time: they try until a try succeeds, and how
-# long that takes tells something of the size of the noise, and so of the total under it (Jin,
-# McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A process that runs out of memory shows
-# that as well. A service that runs calls for
-# others should answer at times that do not depend on the data, for example at the full minute.
+# **Time and memory.** Rows of extreme size take longer, and so may tables of which many rows are so.
+# The samplers of whole-number noise are exact, not of constant time: they try until a try succeeds,
+# and how long that takes tells something of the size of the noise, and so of the total under it
+# (Jin, McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A process that runs out of memory
+# shows that as well. A service that runs calls for others should answer at times that do not depend
+# on the data, for example at the full minute.
 #
 # ## Known limits
 #
