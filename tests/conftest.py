@@ -54,10 +54,16 @@ def pages() -> Iterator[dict[str, Future[str]]]:
     pool.shutdown(cancel_futures=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of pages come first: the longest of them should not end last."""
+    items.sort(key=lambda item: "pages" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _pages_start_first(request: pytest.FixtureRequest) -> None:
-    """They begin with the session, where a test of them was collected."""
-    if any("pages" in getattr(item, "fixturenames", ()) for item in request.session.items):
+    """They begin with the session, where a test of them was collected and nobody shares the work."""
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    if alone and any("pages" in getattr(i, "fixturenames", ()) for i in request.session.items):
         request.getfixturevalue("pages")
 
 

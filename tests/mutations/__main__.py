@@ -61,7 +61,7 @@ def made(mutation: Mutation, copy: Path) -> Iterator[None]:
 
 def tested(copy: Path, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
     """pytest on some tests of the copy, which imports nothing of the project from elsewhere."""
-    plain = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=short")
+    plain = ("-q", "-n0", "-p", "no:cacheprovider", "--no-header", "--tb=short")
     return _python(copy, "-m", "pytest", *plain, *options, *tests)
 
 
