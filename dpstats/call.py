@@ -16,19 +16,19 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import Unit
-from dpstats.errors import (
+from dpstats.arguments import (
     LARGEST,
-    ArgumentError,
-    PublicDataError,
+    as_int,
     computable,
+    is_path,
     mapping,
     naming,
     number,
     one_of,
     require_sizes,
     shown,
-    whole,
 )
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     Design,
     FirstRows,
@@ -38,7 +38,6 @@ from dpstats.frame import (
     SpentOn,
     public_moments,
 )
-from dpstats.frame.source import is_path
 from dpstats.models.glm.estimate import PublicRows
 from dpstats.numerics.matrices import Floats
 
@@ -82,7 +81,7 @@ def check_numbers(ridge: float, eta: float, seed: int | None) -> None:
 
 
 def check_seed(seed: int | None) -> None:
-    if seed is not None and whole(seed, 0) is None:
+    if seed is not None and as_int(seed, 0) is None:
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 

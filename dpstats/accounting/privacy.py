@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from dpstats.errors import PrivacyError, number, shown
+from dpstats.arguments import number, shown
+from dpstats.errors import PrivacyError
 
 _SMALLEST_MU = 1e-9
 _LARGEST_MU = 1e9

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpstats.errors import number
+from dpstats.arguments import number
 
 Floats = NDArray[np.floating[Any]]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import SchemaError, mapping
+from dpstats.arguments import mapping
+from dpstats.errors import SchemaError
 from dpstats.frame.executors import Reading
 from dpstats.frame.formula.bind import BoundFactor
 from dpstats.frame.formula.engine import Column, Pieces

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError, unheard
+from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
@@ -192,7 +192,7 @@ class _Piece:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it defies reading, whatever it raises."""
-        return unheard(lambda: encode(self.design, self.table, start, stop)[0])
+        return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)

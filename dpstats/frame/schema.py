@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpstats.errors import LARGEST, SMALLEST, SchemaError, computable, number
+from dpstats.arguments import LARGEST, SMALLEST, computable, number
+from dpstats.errors import SchemaError
 from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from urllib.parse import unquote
 
 import pandas as pd
 
-from dpstats.errors import PassError, SchemaError, called, unheard
+from dpstats.arguments import called, is_path
+from dpstats.errors import PassError, SchemaError, suppress_private_errors
 from dpstats.frame.table import FolderTable, Table, as_table, is_arrow, slices
 
 T = TypeVar("T")
@@ -102,11 +103,6 @@ def open_source(data: Any) -> Source | DaskPartitions:
         "block; not "
         f"{called(data)}."
     )
-
-
-def is_path(data: Any) -> bool:
-    """Whether something names a file or a folder."""
-    return isinstance(data, str | os.PathLike)
 
 
 def _is_dask(data: Any) -> bool:
@@ -249,7 +245,7 @@ class Blocks:
                 kind = type(error).__name__
                 raise
 
-        found = unheard(lambda: (_silently(made),))
+        found = suppress_private_errors(lambda: (_silently(made),))
         if found is None and kind:
             raise SchemaError(f"the function given as data failed with {kind} when it was called.")
         if found is None:
@@ -311,7 +307,7 @@ class ParquetFiles:
                         pieces.append(_RowGroups(*where, folders, fragment.filesystem))
             return cls(tuple(pieces), tuple(schemas.values()))
 
-        found = unheard(look)
+        found = suppress_private_errors(look)
         if found is None:
             raise SchemaError(
                 f"'{at}' "
@@ -482,7 +478,7 @@ class DaskPartitions:
 
 def _guarded(read: Callable[[], T]) -> T:
     """What is read, without warnings and errors: they may quote a cell."""
-    found = unheard(lambda: (_silently(read),))
+    found = suppress_private_errors(lambda: (_silently(read),))
     if found is None:
         raise unreadable()
     return found[0]

@@ -25,7 +25,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.errors import PassError, unheard
+from dpstats.errors import PassError, suppress_private_errors
 from dpstats.mechanism.lattice import (
     ExactMatrix,
     ExactSum,
@@ -435,7 +435,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
 
     def silent(*parts: object) -> _T:
         with np.errstate(all="ignore"):
-            done = unheard(lambda: work(*parts))
+            done = suppress_private_errors(lambda: work(*parts))
         if done is None:
             raise PassError(
                 "a pass over the private rows could not be finished; most likely memory ran out. The "

@@ -18,17 +18,9 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, computable, items, number, one_of, shown
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
-from dpstats.errors import (
-    ArgumentError,
-    PublicDataError,
-    computable,
-    items,
-    number,
-    one_of,
-    shown,
-    whole,
-)
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
@@ -442,7 +434,7 @@ def _short(value: Any) -> str:
 
 def _check_rows(n: Any) -> int:
     size = number(n)
-    rows = whole(int(size) if size is not None and size.is_integer() else n, 1)
+    rows = as_int(int(size) if size is not None and size.is_integer() else n, 1)
     if rows is None or rows > MOST_ROWS:
         raise ArgumentError(
             f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e}, "

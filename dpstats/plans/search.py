@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.errors import ArgumentError, PrivacyError, computable, mapping, shown
+from dpstats.arguments import computable, mapping, shown
+from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.numerics.matrices import Floats
 from dpstats.plans.rehearsal import Predicted, Rehearsal
 

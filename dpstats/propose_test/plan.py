@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from dpstats.errors import ArgumentError, PrivacyError, shown, whole
+from dpstats.arguments import as_int, shown
+from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import (
     SMALLEST_MU,
     Calibration,
@@ -253,7 +254,7 @@ def _reach(levels: Levels, sd: float, c: Ceilings, target: int, goal: float) -> 
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    found = whole(value, least)
+    found = as_int(value, least)
     if found is None:
         raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
     return found

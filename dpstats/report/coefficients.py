@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from dpstats.errors import ArgumentError, check_switch, items, listed, one_of, shown
+from dpstats.arguments import check_switch, items, listed, one_of, shown
+from dpstats.errors import ArgumentError
 from dpstats.report.plot import (
     COLOURS,
     GREY,

@@ -16,7 +16,8 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.unit import Unit
-from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.arguments import naming
+from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, PublicMoments, SpentOn
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.bounds import ReleasedSystem

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, number, numbers, one_of, shown
+from dpstats.arguments import number, numbers, one_of, shown
+from dpstats.errors import ArgumentError
 from dpstats.numerics.matrices import Floats
 from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
 

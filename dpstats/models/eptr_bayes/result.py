@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming, one_of, shown
+from dpstats.arguments import naming, one_of, shown
+from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes

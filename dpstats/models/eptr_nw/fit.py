@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy
-from dpstats.errors import ArgumentError, PlanWarning, PrivacyError, numbers, shown
+from dpstats.arguments import numbers, shown
+from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
 from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve

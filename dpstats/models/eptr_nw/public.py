@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arguments import naming, numbers
 from dpstats.call import public_rows
-from dpstats.errors import ArgumentError, PublicDataError, naming, numbers
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, curve_formula
 from dpstats.models.eptr_nw.estimate import (
     PolynomialCentre,

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import shown
 from dpstats.budget.budget import Budget
 from dpstats.budget.charge import charged, label_of
 from dpstats.call import check_numbers, delta_note
-from dpstats.errors import ArgumentError, shown, unheard
+from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
@@ -275,7 +276,7 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 
 def _given(name: str, value: Any) -> int:
     """How many numbers were given; they are private, so only their type is looked at."""
-    array = unheard(lambda: np.asarray(value))
+    array = suppress_private_errors(lambda: np.asarray(value))
     if array is None or array.dtype.kind not in "biuf" or array.size == 0:
         raise ArgumentError(
             f"{name} must be a number, an array of numbers, or a function of the data."

@@ -15,10 +15,11 @@ from typing import Any
 
 from dpstats.accounting.privacy import resolve_cost
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import check_switch, shown
 from dpstats.budget.budget import Budget
 from dpstats.budget.charge import charged, label_of
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, check_switch, shown
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.arguments import one_of, shown
+from dpstats.errors import ArgumentError
 from dpstats.report.plot import axes, finish, line_style, public_rows
 from dpstats.report.result import Floats, quantile
 

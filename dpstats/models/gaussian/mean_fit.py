@@ -12,7 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.privacy import Cost
-from dpstats.errors import LARGEST, SMALLEST, ArgumentError, PublicDataError, numbers, shown
+from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.bounds_facts import bounds_of_mean
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
 from dpstats.models.gaussian.mean_planning import (

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.call import check_limits, public_rows
-from dpstats.errors import (
+from dpstats.arguments import (
     LARGEST,
     SMALLEST,
-    ArgumentError,
-    PublicDataError,
     listed,
     mapping,
     naming,
@@ -22,6 +19,8 @@ from dpstats.errors import (
     require_sizes,
     shown,
 )
+from dpstats.call import check_limits, public_rows
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_columns, points_formula
 from dpstats.frame.source import public_table
 from dpstats.numerics.matrices import (

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import resolve_privacy
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, shown
 from dpstats.budget.budget import Budget
 from dpstats.budget.charge import charged, label_of
 from dpstats.call import (
@@ -31,7 +32,7 @@ from dpstats.call import (
     same_table,
     spent_note,
 )
-from dpstats.errors import ArgumentError, PublicDataError, shown, whole
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.estimate import PublicRows
@@ -216,7 +217,7 @@ def family_shown(family: Family) -> str:
 def check_iterations(iterations: int | None) -> None:
     if iterations is None:
         return
-    if whole(iterations, 1) is None or iterations > _MOST_STEPS:
+    if as_int(iterations, 1) is None or iterations > _MOST_STEPS:
         raise ArgumentError(
             f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
             f"{shown(iterations)}. Steps share the budget: 2 to 8 are usual."

@@ -18,7 +18,8 @@ from scipy import stats
 from statsmodels.genmod import families as sm_families
 from statsmodels.genmod.families import links as sm_links
 
-from dpstats.errors import ArgumentError, number, shown
+from dpstats.arguments import number, shown
+from dpstats.errors import ArgumentError
 
 Floats = NDArray[np.floating[Any]]
 

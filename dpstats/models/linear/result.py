@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.arguments import one_of, shown
+from dpstats.errors import ArgumentError
 from dpstats.models.linear.bounds import (
     LinearFacts,
     distance_to_noiseless_fit,

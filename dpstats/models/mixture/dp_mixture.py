@@ -16,19 +16,11 @@ from typing import Any
 
 from dpstats.accounting.privacy import resolve_privacy
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, check_switch, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.budget.charge import charged, label_of
 from dpstats.call import call_text, check_numbers, delta_note, private_rows, same_table
-from dpstats.errors import (
-    ArgumentError,
-    PlanWarning,
-    PublicDataError,
-    check_switch,
-    number,
-    one_of,
-    shown,
-    whole,
-)
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
@@ -194,7 +186,7 @@ def dp_mixture(
 def _check(
     points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
 ) -> tuple[int | None, float]:
-    if k is not None and whole(k, 1) is None:
+    if k is not None and as_int(k, 1) is None:
         raise ArgumentError(
             f"k must be the number of components, 1 or more, or None, not {shown(k)}."
         )

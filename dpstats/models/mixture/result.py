@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
+from dpstats.arguments import naming, one_of, shown
+from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.estimate import log_densities
