@@ -106,7 +106,6 @@ def _steps() -> Iterator[tuple[str, str, str, str]]:
 
 
 _OWED: set[tuple[str, str]] = {
-    ("mechanism/session.py", "numerics/histogram.py"),
     ("mechanism/session.py", "propose_test/plan.py"),
     ("models/eptr_bayes/page.py", "propose_test/page.py"),
     ("models/eptr_nw/page.py", "propose_test/page.py"),

@@ -1,7 +1,7 @@
 """One private call: a total, a table, and the releases that share the total between them.
 
-A session (`linear_session`, `family_session`) is the door of this folder. Each of its methods makes
-its releases at the shares of the total's mu^2 (of a pure total's epsilon) that the caller names; it
+A session is the door of this folder: the ``releases.py`` of a model derives its own from `Session`.
+Each of its methods makes its releases at the shares of the total's mu^2 (of a pure total's epsilon) that the caller names; it
 refuses before reading when the shares would exceed 1, and remembers what was released. Shares,
 radii and clips may be chosen from earlier releases: for Gaussian mechanisms the composition is exact
 under fully adaptive choice as long as the sum of mu^2 never exceeds the total (zCDP: the product of
@@ -24,7 +24,6 @@ from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, Passes
 from dpstats.mechanism.release import Release, release_counts, release_symmetric, release_vector
-from dpstats.numerics.histogram import LogHistogram
 from dpstats.propose_test.plan import ReleasePlan
 
 _T = TypeVar("_T")
@@ -185,13 +184,6 @@ class Session(Generic[_Rows]):
         return self._record(
             release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )
-
-    def _histogram(
-        self, what: str, counts: Integers, lowest: int, octaves: int, cost: Cost
-    ) -> LogHistogram:
-        """Replacing a row lowers one count and raises another."""
-        release = self._counts(what, counts, cost)
-        return LogHistogram(release.value, release.noise_sd, lowest, octaves)
 
     def _summary(
         self,
