@@ -106,11 +106,9 @@ def _steps() -> Iterator[tuple[str, str, str, str]]:
 
 
 _OWED: set[tuple[str, str]] = {
-    ("mechanism/session.py", "propose_test/plan.py"),
     ("models/eptr_bayes/page.py", "propose_test/page.py"),
     ("models/eptr_nw/page.py", "propose_test/page.py"),
     ("models/gaussian/bounds_facts.py", "models/mixture/bounds.py"),
-    ("report/privacy.py", "mechanism/release.py"),
     ("score_rounds/notes.py", "models/linear/bounds.py"),
     ("score_rounds/result.py", "models/linear/bounds.py"),
 }
