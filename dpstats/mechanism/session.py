@@ -3,10 +3,11 @@
 A session is the door of this folder: the ``releases.py`` of a model derives its own from `Session`.
 Each of its methods makes its releases at the shares of the total's mu^2 (of a pure total's epsilon)
 that the caller names; it refuses before reading when the shares would exceed 1, and remembers what
-was released. Shares, radii and clips may be chosen from earlier releases: for Gaussian mechanisms the composition is exact
-under fully adaptive choice as long as the sum of mu^2 never exceeds the total (zCDP: the product of
-the privacy-loss terms is a supermartingale; GDP: adaptively scaled Gaussian noise is a Brownian motion
-with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure ones epsilons add.
+was released. Shares, radii and clips may be chosen from earlier releases: for Gaussian mechanisms the
+composition is exact under fully adaptive choice as long as the sum of mu^2 never exceeds the total
+(zCDP: the product of the privacy-loss terms is a supermartingale; GDP: adaptively scaled Gaussian
+noise is a Brownian motion with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure
+ones epsilons add.
 """
 
 from __future__ import annotations

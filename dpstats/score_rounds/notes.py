@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpstats.accounting.unit import Unit
-from dpstats.models.linear.bounds import ReleasedSystem
-from dpstats.numerics.matrices import Curvature, Floats
+from dpstats.numerics.matrices import Floats
 from dpstats.report.released import Diagnostic
 
 EMPTY = "empty rows"
@@ -22,22 +21,6 @@ def of_persons(lines: tuple[Diagnostic, ...], unit: Unit) -> tuple[Diagnostic, .
     later = f"; and rows after the first {unit.rows} of each `{unit.person}`"
     return tuple(
         replace(line, note=line.note + later) if line.name == EMPTY else line for line in lines
-    )
-
-
-def released_system(
-    curvature: Curvature, penalty: Floats, move: Floats, noise_sd: float, back: Floats
-) -> ReleasedSystem:
-    """The noisy system of full Newton steps on a released matrix with svec noise."""
-    return ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        move,
-        noise_sd,
-        back,
     )
 
 

@@ -20,7 +20,6 @@ from dpstats.arguments import naming
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, PublicMoments, SpentOn
 from dpstats.mechanism.session import Session
-from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.numerics.matrices import Floats
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.model import ModelPage, print_page, wald_page
@@ -28,6 +27,7 @@ from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.notes import of_persons
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald

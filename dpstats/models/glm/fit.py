@@ -33,13 +33,13 @@ from dpstats.models.glm.planning import (
 )
 from dpstats.models.glm.public import Start, released_null
 from dpstats.models.glm.releases import FamilySession, Window
-from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import (
     Curvature,
     Floats,
 )
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
     BOUNDED,
     ERRORS,
@@ -61,7 +61,6 @@ from dpstats.score_rounds.notes import (
     as_share,
     average_condition,
     matrix_notes,
-    released_system,
     ridge_note,
     row_lines,
 )

@@ -19,7 +19,6 @@ from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource, coarse_map
 from dpstats.mechanism.session import RowSummary
-from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rows import WithResponse
 from dpstats.numerics.matrices import (
@@ -31,6 +30,7 @@ from dpstats.numerics.matrices import (
     symmetric_whitening,
 )
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     Clip,
@@ -55,7 +55,6 @@ from dpstats.score_rounds.notes import (
     as_share,
     average_condition,
     matrix_notes,
-    released_system,
     ridge_note,
     row_lines,
 )
