@@ -33,8 +33,8 @@ from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_point
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
+from dpstats.report.diagnostics import with_person_note
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.score_rounds.notes import of_persons
 
 
 def dp_mean(
@@ -345,7 +345,7 @@ def _model(
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
-        details=of_persons(fit.diagnostics, unit),
+        details=with_person_note(fit.diagnostics, unit),
         notes=notes,
         public_points=points.shown,
     )

@@ -36,9 +36,9 @@ from dpstats.models.gaussian.rounds import (
 )
 from dpstats.numerics.matrices import Floats, Whitening
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import row_lines
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -294,7 +294,7 @@ def _fit(
     empty = max(1 - n / session.n, 0.0)
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        *row_lines(
+        *row_diagnostics(
             rounds.cut,
             (empty, found.count_sd / session.n),
             "share that was cut in the last release",

@@ -29,8 +29,8 @@ from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
 from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import as_share, row_lines
 
 _CUT_SHARE = 0.005
 _SEARCH, _PURE_SEARCH = 0.03, 0.07
@@ -303,7 +303,7 @@ def _result(
         )
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
-        *row_lines(
+        *row_diagnostics(
             found.cut,
             (1 - found.n / session.n, found.count_sd / session.n),
             "share that was cut in the last round",

@@ -38,6 +38,7 @@ from dpstats.numerics.matrices import (
     Curvature,
     Floats,
 )
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
@@ -57,13 +58,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     without_errors,
 )
-from dpstats.score_rounds.notes import (
-    as_share,
-    average_condition,
-    matrix_notes,
-    ridge_note,
-    row_lines,
-)
+from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
 
 _WIDE: Window = (-64, 160)
 
@@ -326,7 +321,7 @@ def _finished(
     if not made[-1].damped:  # the bounds are of full Newton steps
         system = released_system(curvature, penalty, last.move, last.noise_sd, back)
     diagnostics = (
-        *row_lines(
+        *row_diagnostics(
             (rest.cut_share, rest.share_sd),
             (rest.empty_share, rest.share_sd),
             "share whose score or information was cut in the last round",

@@ -29,6 +29,7 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
     symmetric_whitening,
 )
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
@@ -51,13 +52,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     without_errors,
 )
-from dpstats.score_rounds.notes import (
-    as_share,
-    average_condition,
-    matrix_notes,
-    ridge_note,
-    row_lines,
-)
+from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
 
 _LONG = 1.4  # residual variance over that of its body, beyond which a tail is said to be long
 _SHORT_STEP = 0.25
@@ -258,7 +253,7 @@ def anchored(
     system = released_system(curvature, penalty, pooled.move, pooled.noise_sd, back)
     conditions = _condition_lines(moments.gram, curvature.released, back)
     diagnostics = (
-        *row_lines(
+        *row_diagnostics(
             (rest.cut_share, rest.share_sd),
             (rest.empty_share, rest.share_sd),
             "share whose row or score was cut in the last round",

@@ -19,8 +19,8 @@ from dpstats.models.mixture.cells import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import row_lines
 
 _MUCH_OVERLAP = 0.05
 
@@ -113,7 +113,7 @@ def _diagnostics(
     rounds = fit.rounds
     out = [
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        *row_lines(
+        *row_diagnostics(
             rounds.cut, (1 - fit.filled, fit.filled_sd), "share that was cut in the last release"
         ),
         Diagnostic(

@@ -30,8 +30,8 @@ from dpstats.models.mixture.describe import describe
 from dpstats.models.mixture.fit import fit_cells
 from dpstats.models.mixture.result import MixtureModel
 from dpstats.numerics.k_means import column_units
+from dpstats.report.diagnostics import with_person_note
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.score_rounds.notes import of_persons
 
 _MOST = 10
 """Components at most where the partition decides."""
@@ -176,7 +176,7 @@ def dp_mixture(
         m=points.m,
         dropped=points.dropped,
         error=told.bounds,
-        details=of_persons(told.diagnostics, unit),
+        details=with_person_note(told.diagnostics, unit),
         notes=said + told.notes + delta_note(delta, rows.n) + same_table(public, data),
         public_points=points.shown,
     )
