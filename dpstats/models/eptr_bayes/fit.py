@@ -31,9 +31,9 @@ from dpstats.propose_test.bounds import (
     unanswered,
 )
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_test, positive
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import PapersPlan, papers_plan
 from dpstats.propose_test.plan import ReleasePlan
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpstats.propose_test.page import Answers, answers_table
+from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
 from dpstats.report.groups import Groups
 from dpstats.report.model import closing_blocks, printed

@@ -14,7 +14,7 @@ from dpstats.frame import Design, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
 from dpstats.numerics.matrices import Floats
-from dpstats.propose_test.page import Answers
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released

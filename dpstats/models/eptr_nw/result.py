@@ -22,7 +22,7 @@ from dpstats.models.eptr_nw.page import KernelPage, plot_curve, print_kernel, su
 from dpstats.models.eptr_nw.releases import Features
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.numerics.matrices import Floats
-from dpstats.propose_test.page import Answers
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released

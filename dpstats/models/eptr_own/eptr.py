@@ -21,6 +21,7 @@ from dpstats.call import check_numbers, delta_note
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
+from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
 from dpstats.propose_test.bounds import (
     no_reply_error,
@@ -31,10 +32,9 @@ from dpstats.propose_test.bounds import (
 )
 from dpstats.propose_test.call import Kind, plan_test, positive, resolve_spend
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan
-from dpstats.propose_test.result import EptrResult
+from dpstats.report.answers import Answers
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 
