@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.errors import PrivacyError
-from dpstats.models.gaussian.bounds_facts import bounds_of_gaussian
+from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     NoiseLevel,
@@ -340,9 +340,28 @@ def _fit(
         source="released",
         noise=noise,
         relative_error=found.relative_error,
-        bounds=bounds_of_gaussian(
-            call.plan, call.planned, call.noise, call.range, call.gamma, call.eta, points.m, found
-        ),
+        bounds=gaussian_bounds(_facts(call, points.m, found)),
         diagnostics=diagnostics,
         notes=notes,
+    )
+
+
+def _facts(call: GaussianCall, m: int, found: Moments) -> GaussianFacts:
+    plan, limits = call.plan, call.range
+    return GaussianFacts(
+        n=plan.n,
+        d=plan.d,
+        m=m,
+        eta=call.eta,
+        rho=call.noise.rho,
+        epsilon=call.noise.epsilon,
+        gamma=call.gamma,
+        lower=limits.lower,
+        upper=limits.upper,
+        centre=limits.centre,
+        range_source=limits.source,
+        planned_noise=call.planned[0],
+        planned_mean_noise=call.planned[1],
+        planned_bias=plan.bias,
+        released=found.for_bounds,
     )

@@ -14,8 +14,8 @@ from scipy import stats
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.models.gaussian.bounds_facts import bounds_of_mean
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
+from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
     papers_mean_cut,
@@ -298,8 +298,17 @@ def _result(
             )
     bounds: tuple[Bound, ...] = ()
     if known.stated:
-        bounds = bounds_of_mean(
-            session.n, len(units), points.m, call.noise, call.gamma, call.eta, found.sd
+        bounds = mean_bounds(
+            MeanFacts(
+                n=session.n,
+                d=len(units),
+                m=points.m,
+                eta=call.eta,
+                rho=call.noise.rho,
+                epsilon=call.noise.epsilon,
+                gamma=call.gamma,
+                sd=found.sd,
+            )
         )
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),

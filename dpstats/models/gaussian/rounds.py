@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from dpstats.models.gaussian.bounds import ReleasedMoments
 from dpstats.models.gaussian.planning import (
     COARSE_RATIO,
     KEEP_FOR_LAST,
@@ -188,6 +189,13 @@ class Moments:
         """The covariance of the rows as measured."""
         half = floored_root(self.spread, self._floor) @ self.cell.root
         return positive_covariance(half.T @ half)
+
+    @property
+    def for_bounds(self) -> ReleasedMoments:
+        """What bounds ask of them."""
+        values = tuple(float(v) for v in self.values)
+        rows = min(self.mean_rows, self.spread_rows)
+        return ReleasedMoments(rows, values, self.spread_sd, self.mean_sd, self.bias + self.lost)
 
 
 @dataclass(frozen=True)
