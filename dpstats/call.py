@@ -38,8 +38,8 @@ from dpstats.frame import (
     SpentOn,
     public_moments,
 )
-from dpstats.models.glm.estimate import PublicRows
 from dpstats.numerics.matrices import Floats
+from dpstats.numerics.public_rows import PublicRows
 
 _MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (

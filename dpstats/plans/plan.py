@@ -24,13 +24,14 @@ from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
-from dpstats.models.glm.estimate import PublicRows, unbiased_fit
+from dpstats.models.glm.estimate import unbiased_fit
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.methods import GlmTask
 from dpstats.models.glm.public import public_start
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.plans.page import Reached
 from dpstats.plans.population import (
     DrawnRows,

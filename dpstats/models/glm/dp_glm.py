@@ -35,13 +35,13 @@ from dpstats.call import (
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import make_noise
-from dpstats.models.glm.estimate import PublicRows
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, Prepared
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.releases import FamilySession
 from dpstats.models.glm.result import GlmModel
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.result import model_items
 
 _MOST_STEPS = 50
