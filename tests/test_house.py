@@ -22,18 +22,21 @@ _MODEL = {
     "accounting",
 }
 _MAY: dict[str, set[str]] = {
+    "errors": set(),
+    "arguments": {"errors"},
+    "mechanism": {"accounting", "errors"},
     "accounting": set(),
     "numerics": set(),
     "report": {"accounting"},
-    "mechanism": {"accounting"},
     "frame": set(),
     "budget": {"accounting", "report"},
     "propose_test": {"accounting", "report"},
     "score_rounds": {"accounting", "mechanism", "numerics", "report", "frame"},
     "call": {"accounting", "budget", "frame", "mechanism", "numerics", "report"},
     "audit": {"accounting", "budget", "report"},
-    "compare": {*_MODEL, "models.linear", "models.glm"},
+    "compare": {"accounting", "budget", "report", "score_rounds", "models.linear", "models.glm"},
     "plans": {*_MODEL, "models.linear", "models.glm"},
+    "models": set(),
     "models.linear": _MODEL,
     "models.glm": {*_MODEL, "models.linear"},
     "models.gaussian": _MODEL,
@@ -43,17 +46,22 @@ _MAY: dict[str, set[str]] = {
     "models.eptr_nw": _MODEL,
     "models.eptr_own": _MODEL,
 }
-"""What a folder may import beside itself, `errors` and `arguments`."""
-_TRUSTED = {"mechanism", "accounting", "propose_test", "numerics"}
+"""What a folder, or a file at the top, may import beside itself, `errors` and `arguments`."""
+_ALL_NAMED = {"errors", "arguments", "mechanism"}
+"""Of these, `_MAY` names errors and arguments as well."""
+_TOP = {"__init__", "__main__", "datasets"}
+"""What may import everything."""
+_TRUSTED = {"rows", "releases"}
+"""Files of a model that see private numbers; of models they import no others."""
 _ROLES: dict[str, set[str]] = {
-    "rows": _TRUSTED,
-    "releases": _TRUSTED,
+    "rows": {"mechanism", "accounting"},
+    "releases": {"mechanism", "accounting", "propose_test", "numerics/histogram.py"},
     "estimate": {"numerics", "accounting", "report", "score_rounds"},
     "planning": {"numerics", "accounting", "report", "score_rounds"},
     "bounds": {"numerics", "accounting", "report", "score_rounds"},
     "page": {"report"},
 }
-"""What a file of a model may import, by its name, beside files of its own model or of one it may see.
+"""What a file of a model may import of what is no model, by its name: folders, or a file of one.
 
 A page sees report alone: the table of a tested release stands there too (`report.answers`), and reads a
 plan by a Protocol, because the plans of propose_test come with their proofs.
@@ -100,31 +108,49 @@ def _file(name: str) -> str:
     return "__init__.py"
 
 
-def _steps() -> Iterator[tuple[str, str, str, str]]:
-    """Every import inside the package: room and file from, room and file to."""
-    for room, path, tree in _modules():
+def _room_of(file: str) -> str:
+    """The folder of a file; a file at the top is one by itself."""
+    return _room(file.split("/")[:-1]) or file.removesuffix(".py")
+
+
+def _steps() -> Iterator[tuple[str, str]]:
+    """Every import inside the package: from which file, and which."""
+    for _, path, tree in _modules():
         for name in _imported(tree):
             if name.startswith("dpstats"):
-                to = _file(name)
-                yield room, _name(path), _room(to.split("/")[:-1]) or to[:-3], to
+                yield _name(path), _file(name)
+
+
+def _may(file: str, to: str) -> bool:
+    """Whether one file may import another."""
+    room, target, role = _room_of(file), _room_of(to), Path(file).stem
+    if room in _TOP:
+        return True
+    if target in _BASE and room not in _ALL_NAMED:
+        return True
+    if room.startswith("models.") and target.startswith("models."):
+        seen = target == room or target in _MAY[room]
+        return seen and (role not in _TRUSTED or Path(to).stem in _TRUSTED)
+    if room.startswith("models.") and role in _ROLES:
+        return bool({target, to} & _ROLES[role])
+    return target == room or target in _MAY[room]
 
 
 def test_imports_go_one_way() -> None:
-    broken = set()
-    for room, file, target, to in _steps():
-        role = Path(file).stem
-        own = target == room or target in _BASE
-        if not room:
-            continue
-        if room == "models":
-            assert own or to.endswith("__init__.py"), file
-            continue
-        ok = own or target in _MAY[room]
-        if room.startswith("models.") and role in _ROLES and not target.startswith("models."):
-            ok = own or target in _ROLES[role]
-        if not ok:
-            broken.add((file, to))
-    assert not broken
+    assert [step for step in _steps() if not _may(*step)] == []
+
+
+def test_imports_run_in_no_circle() -> None:
+    steps = {(file, to) for file, to in _steps() if file != to}
+    left = {file for step in steps for file in step}
+    while True:
+        inside = {(file, to) for file, to in steps if {file, to} <= left}
+        between = {file for file, _ in inside} & {to for _, to in inside}
+        if between == left:
+            break
+        left = between
+    # the circle of the design is still to be opened
+    assert {file for file in left if not file.startswith("frame/")} == set()
 
 
 def test_nothing_else_is_flat_at_the_top() -> None:
@@ -174,7 +200,7 @@ _SIMULATING = {
 
 def _trusted(room: str, path: Path) -> bool:
     """Whether a file sees private numbers, and is part of what an audit of privacy has to read."""
-    return room == "mechanism" or (room.startswith("models.") and path.stem in ("rows", "releases"))
+    return room == "mechanism" or (room.startswith("models.") and path.stem in _TRUSTED)
 
 
 def test_only_the_mechanism_draws_random_numbers_for_privacy() -> None:
