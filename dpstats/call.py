@@ -28,6 +28,7 @@ from dpstats.arguments import (
     require_sizes,
     shown,
 )
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     Design,
@@ -38,7 +39,6 @@ from dpstats.frame import (
     SpentOn,
     public_moments,
 )
-from dpstats.numerics.matrices import Floats
 from dpstats.numerics.public_rows import PublicRows
 
 _MOST_SHOWN = 20  # items of an argument in a call

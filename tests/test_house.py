@@ -8,8 +8,8 @@ from pathlib import Path
 import dpstats
 
 _ROOT = Path(dpstats.__file__).parent
-_FLAT = {"__init__", "__main__", "datasets", "errors", "arguments", "call"}
-_BASE = {"errors", "arguments"}
+_FLAT = {"__init__", "__main__", "datasets", "errors", "arrays", "arguments", "call"}
+_BASE = {"errors", "arrays", "arguments"}
 _MODEL = {
     "call",
     "budget",
@@ -23,8 +23,9 @@ _MODEL = {
 }
 _MAY: dict[str, set[str]] = {
     "errors": set(),
+    "arrays": set(),
     "arguments": {"errors"},
-    "mechanism": {"accounting", "errors"},
+    "mechanism": {"accounting", "errors", "arrays"},
     "accounting": set(),
     "numerics": set(),
     "report": {"accounting"},
@@ -46,9 +47,9 @@ _MAY: dict[str, set[str]] = {
     "models.eptr_nw": _MODEL,
     "models.eptr_own": _MODEL,
 }
-"""What a folder, or a file at the top, may import beside itself, `errors` and `arguments`."""
-_ALL_NAMED = {"errors", "arguments", "mechanism"}
-"""Of these, `_MAY` names errors and arguments as well."""
+"""What a folder, or a file at the top, may import beside itself and `_BASE`."""
+_ALL_NAMED = {*_BASE, "mechanism"}
+"""Of these, `_MAY` names all."""
 _TOP = {"__init__", "__main__", "datasets"}
 """What may import everything."""
 _TRUSTED = {"rows", "releases"}
@@ -312,6 +313,14 @@ def test_private_rows_are_touched_by_sessions_alone() -> None:
         if not _trusted(room, path):
             touched = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
             assert not touched & {"_rows", "_totals", "_solved", "_noise"}, path
+
+
+def test_arrays_of_floats_have_one_name() -> None:
+    for _, path, tree in _modules():
+        given = {
+            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        assert "Floats" not in given or _name(path) == "arrays.py", path
 
 
 def test_public_names_have_docstrings_with_examples() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.tradeoff import Allowed
 from dpstats.arguments import as_int, number, shown
-from dpstats.audit.attack import Floats, Objective, mu_given_away
+from dpstats.arrays import Floats
+from dpstats.audit.attack import Objective, mu_given_away
 from dpstats.audit.page import total_of
 from dpstats.errors import ArgumentError, PrivacyError
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import as_int, items, shown
-from dpstats.audit.attack import Floats, distance
+from dpstats.arrays import Floats
+from dpstats.audit.attack import distance
 from dpstats.audit.runs import Columns, Run, draw
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError

@@ -15,9 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy, Total
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 
 WIDENED = 1 + 1e-6
 """Factor on a sensitivity that covers the rounding to a lattice made for it."""

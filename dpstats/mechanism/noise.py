@@ -45,18 +45,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import opendp.prelude as opendp
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.ball import Ball, exact_draw, happens, rough_draw, unbounded_laplace
 
 opendp.enable_features("contrib")
 
-Floats = NDArray[np.floating[Any]]
 
 SMALLEST_SD = 2.0**16
 LARGEST_SD = 2.0**57

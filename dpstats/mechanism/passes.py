@@ -25,6 +25,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.errors import PassError, suppress_private_errors
 from dpstats.mechanism.lattice import (
     ExactMatrix,
@@ -37,7 +38,6 @@ from dpstats.mechanism.lattice import (
 )
 from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
-Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.object_]
 _A = TypeVar("_A")
 _T = TypeVar("_T")

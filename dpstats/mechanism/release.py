@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Cost, Privacy, PurePrivacy, Total
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import SMALLEST_SD, Noise
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 
 class Working(Protocol):

@@ -19,6 +19,7 @@ import numpy as np
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import Unit
 from dpstats.arguments import as_int, computable, items, number, one_of, shown
+from dpstats.arrays import Floats
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments
@@ -30,7 +31,7 @@ from dpstats.models.glm.methods import GlmTask
 from dpstats.models.glm.public import public_start
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
-from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.plans.page import Reached
 from dpstats.plans.population import (

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from dpstats.accounting.privacy import resolve_privacy
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
-from dpstats.propose_test.pair import Floats, gaussian_mu, log_gaussian_delta, one_way
+from dpstats.propose_test.pair import gaussian_mu, log_gaussian_delta, one_way
 
 Calibration = Literal["dp", "gdp"]
 

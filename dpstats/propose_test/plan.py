@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from dpstats.arguments import as_int, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import (
     SMALLEST_MU,
@@ -46,7 +47,7 @@ from dpstats.propose_test.curve import (
     level_cap,
     release_curve,
 )
-from dpstats.propose_test.pair import Floats, gaussian_mu
+from dpstats.propose_test.pair import gaussian_mu
 
 
 @dataclass(frozen=True, eq=False)

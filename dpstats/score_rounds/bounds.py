@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstats.numerics.matrices import Curvature, Floats
+from dpstats.arrays import Floats
+from dpstats.numerics.matrices import Curvature
 from dpstats.report.bound import Bound, Premise
 
 SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 
 def average_condition(matrix: Floats) -> float | None:

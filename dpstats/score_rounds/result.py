@@ -17,10 +17,10 @@ from scipy import stats
 
 from dpstats.accounting.unit import Unit
 from dpstats.arguments import naming
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, PublicMoments, SpentOn
 from dpstats.mechanism.session import Session
-from dpstats.numerics.matrices import Floats
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.model import ModelPage, print_page, wald_page

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import naming, one_of, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
-from dpstats.numerics.matrices import Floats
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement

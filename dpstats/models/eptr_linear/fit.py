@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.public import Geometry, plain_estimate
@@ -22,7 +23,7 @@ from dpstats.models.eptr_linear.releases import (
     diameter_with_floats,
     lower_eigenvalue,
 )
-from dpstats.numerics.matrices import Floats, floored
+from dpstats.numerics.matrices import floored
 from dpstats.propose_test.bounds import (
     clipping_bias,
     no_reply_error,

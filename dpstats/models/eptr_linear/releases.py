@@ -37,6 +37,7 @@ import numpy as np
 from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -45,7 +46,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, sane
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import naming, numbers
+from dpstats.arrays import Floats
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, curve_formula
@@ -29,7 +30,6 @@ from dpstats.models.eptr_nw.estimate import (
     scattered_nodes,
 )
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
-from dpstats.numerics.matrices import Floats
 from dpstats.propose_test.call import (
     positive,
 )

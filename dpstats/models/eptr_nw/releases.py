@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -23,7 +24,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
 from dpstats.propose_test.curve import Levels

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import naming, one_of, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design
 from dpstats.models.eptr_nw.estimate import (
@@ -21,7 +22,6 @@ from dpstats.models.eptr_nw.estimate import (
 from dpstats.models.eptr_nw.page import KernelPage, plot_curve, print_kernel, summary_kernel
 from dpstats.models.eptr_nw.releases import Features
 from dpstats.models.eptr_nw.rows import kernel
-from dpstats.numerics.matrices import Floats
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement

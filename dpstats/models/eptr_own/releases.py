@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.errors import suppress_private_errors, without_trace
 from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.release import Floats
 from dpstats.propose_test.paper import PapersPlan
 from dpstats.propose_test.plan import ReleasePlan
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arrays import Floats
 from dpstats.models.eptr_own.page import eptr_page
-from dpstats.numerics.matrices import Floats
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement

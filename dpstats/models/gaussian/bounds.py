@@ -16,15 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from dpstats.arrays import Floats
 from dpstats.report.bound import Bound, Premise
-
-Floats = NDArray[np.floating[Any]]
 
 ROWS_GAUSSIAN = Premise("rows Gaussian", None)
 _COVARIANCE = "relative error of the covariance"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
 from dpstats.models.gaussian.planning import (
@@ -34,7 +35,7 @@ from dpstats.models.gaussian.rounds import (
     refine,
     symmetric,
 )
-from dpstats.numerics.matrices import Floats, Whitening
+from dpstats.numerics.matrices import Whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic

@@ -13,6 +13,7 @@ from scipy import stats
 
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
@@ -27,7 +28,7 @@ from dpstats.models.gaussian.planning import (
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
-from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic

@@ -17,15 +17,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.public_range import spectrum
-
-Floats = NDArray[np.floating[Any]]
 
 _MOST_ROUNDS = 8
 _SHARES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4])

@@ -19,16 +19,12 @@ from dpstats.arguments import (
     require_sizes,
     shown,
 )
+from dpstats.arrays import Floats
 from dpstats.call import check_limits, public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_columns, points_formula
 from dpstats.frame.source import public_table
-from dpstats.numerics.matrices import (
-    Floats,
-    Whitening,
-    equivariant_whitening,
-    symmetric_power,
-)
+from dpstats.numerics.matrices import Whitening, equivariant_whitening, symmetric_power
 
 _SHOWN = 2000
 

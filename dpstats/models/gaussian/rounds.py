@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.bounds import ReleasedMoments
 from dpstats.models.gaussian.planning import (
     COARSE_RATIO,
@@ -30,7 +31,7 @@ from dpstats.models.gaussian.planning import (
 from dpstats.models.gaussian.releases import CellSession, Lifted
 from dpstats.models.gaussian.rows import Frame, Partition
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Floats, Whitening, floored, floored_root, positive_covariance
+from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arguments import as_int, shown
+from dpstats.arrays import Floats
 from dpstats.call import check_seed
 from dpstats.errors import ArgumentError
-from dpstats.numerics.matrices import Floats, symmetric_power
+from dpstats.numerics.matrices import symmetric_power
 
 
 def check_size(n: object) -> int:

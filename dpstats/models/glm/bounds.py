@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.models.linear.bounds import truncation_radius, whitened_second_moment
-from dpstats.numerics.matrices import Floats
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,

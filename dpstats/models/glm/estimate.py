@@ -14,9 +14,9 @@ from typing import Protocol
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
     Curvature,
-    Floats,
     Whitening,
     equilibrated_whitening,
     shrink_second_moment,

@@ -19,9 +19,8 @@ from statsmodels.genmod import families as sm_families
 from statsmodels.genmod.families import links as sm_links
 
 from dpstats.arguments import number, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
-
-Floats = NDArray[np.floating[Any]]
 
 _LINKS = {
     "logit": sm_links.Logit,

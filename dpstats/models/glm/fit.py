@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.session import RowSummary, sane
 from dpstats.models.glm.estimate import (
     GlmStep,
@@ -34,10 +35,7 @@ from dpstats.models.glm.planning import (
 from dpstats.models.glm.public import Start, released_null
 from dpstats.models.glm.releases import FamilySession, Window
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import (
-    Curvature,
-    Floats,
-)
+from dpstats.numerics.matrices import Curvature
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system

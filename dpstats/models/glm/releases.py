@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Floats, RowSource
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.models.glm.rows import Family, FamilyRows, FamilySums

@@ -29,15 +29,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
-    Block,
-    Floats,
-    Integers,
-    RowSource,
-    Slabs,
-    one_pass,
-)
+from dpstats.arrays import Floats
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, Slabs, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 _SHORTEST = 1e-100

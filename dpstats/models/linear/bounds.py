@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
@@ -22,7 +23,6 @@ from dpstats.mechanism.session import RowSummary
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rows import WithResponse
 from dpstats.numerics.matrices import (
-    Floats,
     Whitening,
     equilibrated_whitening,
     floored,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Floats, Integers, RowSource
+from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.models.linear.rows import LinearRows

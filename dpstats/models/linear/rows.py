@@ -26,16 +26,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
-    Block,
-    Floats,
-    RowSource,
-    Slabs,
-    octave_bins,
-    one_pass,
-)
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, RowSource, Slabs, octave_bins, one_pass
 
 _T = TypeVar("_T")
 
