@@ -456,7 +456,7 @@ def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DaskPartitions:
-    """A Dask DataFrame; its partitions are read where Dask computes them (`reading`)."""
+    """A Dask DataFrame; its partitions are read where Dask computes them (`executors`)."""
 
     frame: Any
 

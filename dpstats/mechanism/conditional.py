@@ -66,9 +66,9 @@ def release_if_safe(
 ) -> Tested:
     """Toss a coin; release ``total`` with noise of the given scale, or nothing.
 
-    The caller's plan (`ptr`) proves ``cost`` from the probabilities and sensitivities by level of
-    safety. Noise is drawn whatever the coin says, so that the time of a call does not depend on it more
-    than the answer does.
+    The caller's plan (`propose_test`) proves ``cost`` from the probabilities and sensitivities by level
+    of safety. Noise is drawn whatever the coin says, so that the time of a call does not depend on it
+    more than the answer does.
     """
     passed = noise.coin(probability)
     drawn = release_vector(what, total, noise_sd / unit, unit, Privacy(1.0), noise)

@@ -37,7 +37,7 @@ the floor, and delta by less than exp(epsilon - 60).
 
 The discrete Laplace of scale b puts mass proportional to exp(-|k| / b) on every integer k. Added to
 integers whose change is at most D in l1, it is *exactly* (D / b)-DP. Noise whose mass falls with the
-Euclidean length of a vector is epsilon-DP as exactly (see `spherical`). Neither needs a delta, nor a
+Euclidean length of a vector is epsilon-DP as exactly (see `ball`). Neither needs a delta, nor a
 correction for the lattice.
 """
 

@@ -2,7 +2,7 @@
 
 `Passes` reads an encoded table and lets a function of one slab run over all of them in parallel;
 `Slabs` applies one public matrix to every row as it is read. What a row becomes, and what is summed
-of it, is decided by their children (`linear_rows`, `family_rows`, `cell_rows`, ...). They are the only
+of it, is decided by their children (`LinearRows`, `FamilyRows`, `CellRows`, ...). They are the only
 objects of the package that hold numbers of private rows, and they give none of them away: their
 methods return exact integer totals to a session, which adds the noise.
 

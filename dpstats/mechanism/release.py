@@ -2,8 +2,8 @@
 
 Every release of the package goes through `release_vector`, `release_symmetric` or `release_counts`:
 Gaussian noise for a `Privacy`, noise whose density falls with the length of the vector for a
-`PurePrivacy` (`spherical`), and Laplace noise for its counts. The totals that come in are integers
-(sums on a fixed grid, see `grid`), so that neither the sum nor the addition of the noise rounds: what
+`PurePrivacy` (`ball`), and Laplace noise for its counts. The totals that come in are integers
+(sums on a fixed grid, see `lattice`), so that neither the sum nor the addition of the noise rounds: what
 the proof says of real numbers holds for the floats that leave.
 """
 

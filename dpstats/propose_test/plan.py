@@ -6,10 +6,10 @@ neighbours, and a statistic t(X) in R^d whose l2 change between neighbours is bo
 
     releases t(X) + s N(0, I) with probability p_k, k = k(X), and says "no answer" otherwise.
 
-What is proved where: the exact privacy of one pair of neighbours in `ptr_pair.divergence`; that the
-curve p_0 <= p_1 <= ... of `ptr_curve.release_curve` is private and that no other curve is higher at
-any level there as well; what the curve composes to in `ptr_curve.gdp_split`; the original
-calibration of Shen, Tong and Wang (2026), and where its proof ends, in `ptr_paper.papers_plan`. Here
+What is proved where: the exact privacy of one pair of neighbours in `pair.divergence`; that the
+curve p_0 <= p_1 <= ... of `curve.release_curve` is private and that no other curve is higher at
+any level there as well; what the curve composes to in `curve.gdp_split`; the original
+calibration of Shen, Tong and Wang (2026), and where its proof ends, in `paper.papers_plan`. Here
 is the plan of a release: the smallest noise, and its curve. "No answer" may be replaced by any fixed
 public answer: post-processing.
 

@@ -143,7 +143,7 @@ class ClassSession(Session[ClassRows]):
     def tested_means(
         self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
     ) -> tuple[Tested, Floats, Floats]:
-        """Priors and means if a test on the smallest class passes; proved by `CountLevels` and `ptr`."""
+        """Priors and means if a test on the smallest class passes: see `CountLevels` and the plan."""
         smallest = int(min(self._totals[1]))
         probability = float(plan.probability(levels.at(smallest)))
         sensitivity = float(levels.levels.same[levels.target])

@@ -1,7 +1,7 @@
 """Means and covariances of one or several cells of rows, by private re-whitening.
 
 Takes an open `CellSession`, makes its releases there, and turns them into estimates by the pure
-functions of `dpstats.estimate`. Radii, coordinates, shares and stopping depend on public and on
+functions of arrays. Radii, coordinates, shares and stopping depend on public and on
 released numbers only.
 """
 

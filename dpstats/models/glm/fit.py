@@ -1,7 +1,7 @@
 """Private Newton steps from a public anchor: how a generalised linear fit spends its total.
 
 `anchored` takes an open `FamilySession` over the private rows, makes its releases there, and turns them
-into a `GlmFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares, steps and stopping
+into a `GlmFit` by pure functions of arrays. Radii, clips, shares, steps and stopping
 depend on public and on released numbers only.
 """
 

@@ -1,7 +1,7 @@
 """Three ways of spending a total on a linear fit: `anchored`, `pmt` and `ssp`.
 
 `fit_rows` opens a `LinearSession` over the rows and hands it to one of them, which makes its releases
-there and turns them into a `LinearFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares
+there and turns them into a `LinearFit` by pure functions of arrays. Radii, clips, shares
 and stopping depend on public and on released numbers only.
 """
 

@@ -52,7 +52,7 @@ class LinearSession(Session[LinearRows]):
     noise : Noise
         Secure or seeded.
     prepared : ExactMatrix, optional
-        Whitening and shift as `slabs.coarse_map` has rounded them.
+        Whitening and shift as `passes.coarse_map` has rounded them.
     """
 
     def __init__(
