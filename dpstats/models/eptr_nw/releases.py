@@ -277,7 +277,7 @@ class KernelSession(Session[KernelRows]):
         return NodeValues(value, sd, degrees.value, degrees.noise_sd)
 
     def tested_values(self, plan: ReleasePlan, levels: DegreeLevels) -> tuple[Tested, NodeValues]:
-        """f at all nodes if a test on the smallest d_q / D_q passes: see `weighted_move` and the plan."""
+        """f at all nodes if a test on the smallest d_q / D_q passes: see `weighted_move`, the plan."""
         below = self._totals[1]
         fine = float(self._rows.grid.fine)
         # each degree is one rounded float: far inside the widening of the step
