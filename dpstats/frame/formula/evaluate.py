@@ -58,7 +58,7 @@ def evaluate(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, Stat
 
     Examples
     --------
-    >>> from dpstats.frame.formula.grammar.grammar import parse_factor
+    >>> from dpstats.frame.formula.grammar import parse_factor
     >>> evaluate(parse_factor("I(x ** 2 > 3)"), {"x": np.array([1.0, 2.0])}, {})
     array([0., 1.])
     """
