@@ -26,21 +26,21 @@ import numpy as np
 
 from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
 from dpstats.accounting.unit import Unit
-from dpstats.budget.charge import Charge, charged, label_of
-from dpstats.errors import (
+from dpstats.arguments import (
     LARGEST,
-    ArgumentError,
-    PublicDataError,
+    as_int,
     computable,
+    is_path,
     mapping,
     naming,
     number,
     one_of,
     require_sizes,
     shown,
-    whole,
-    without_trace,
 )
+from dpstats.arrays import Floats
+from dpstats.budget.charge import Charge, charged, label_of
+from dpstats.errors import ArgumentError, PublicDataError, without_trace
 from dpstats.frame import (
     Design,
     FirstRows,
@@ -56,11 +56,9 @@ from dpstats.frame import (
     require_formula,
     with_response,
 )
-from dpstats.frame.source import is_path
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
-from dpstats.models.glm.estimate import PublicRows
-from dpstats.numerics.matrices import Floats
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Released
 
@@ -232,7 +230,7 @@ def check_numbers(ridge: float, eta: float) -> None:
 
 
 def check_seed(seed: int | None) -> None:
-    if seed is not None and whole(seed, 0) is None:
+    if seed is not None and as_int(seed, 0) is None:
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 

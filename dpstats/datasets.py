@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, number, shown
+from dpstats.arguments import number, shown
+from dpstats.errors import ArgumentError
 
 __all__ = ["fair", "randhie"]
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from dpstats import Budget, dp_glm, dp_lm, dp_mean, eptr_bayes, eptr_nw
-from dpstats.errors import DPStatsError, shown
+from dpstats.arguments import shown
+from dpstats.errors import DPStatsError
 
 _SECRET = 918273.5
 _ROWS = pd.DataFrame({"x": [1.0, _SECRET, 3.0], "y": [_SECRET, 0.0, 1.0]})

@@ -241,11 +241,12 @@ folder.cleanup()
 # ## How it is tested
 #
 # - *One row moves each sum by no more than its sensitivity*: property tests that search for
-#   violations, `tests/mechanism/test_*_rows.py`, `test_*_session.py`.
+#   violations, `tests/models/*/test_rows.py`, `tests/models/*/test_releases.py`,
+#   `tests/mechanism/test_session.py`.
 # - *Samplers have the law that the proofs assume*: `tests/mechanism/test_noise.py`,
-#   `test_spherical.py`; false alarms below 1e-6.
+#   `test_ball.py`; false alarms below 1e-6.
 # - *Released floats lie on a fixed grid, and equal sums release equal bits*:
-#   `tests/test_lattice.py`, `test_grid.py`, `test_slabs.py`.
+#   `tests/test_lattice.py`, `tests/mechanism/test_lattice.py`.
 # - *The sum does not depend on the order of rows, blocks or engines*: `tests/test_engines.py`.
 # - *Conversions between mu, rho, epsilon and delta*: dp-accounting as an oracle,
 #   `tests/accounting/test_privacy.py`, `test_composition.py`.
@@ -428,8 +429,8 @@ else:
 #
 # ## Known limits
 #
-# - Audits refute; they do not prove. The proofs are in the docstrings of `dpstats.mechanism`, next
-#   to each sensitivity.
+# - Audits refute; they do not prove. The proofs are in docstrings, next to each sensitivity: in
+#   `dpstats.mechanism`, which says what else to read, and in `rows.py` and `releases.py` of each model.
 # - `delta` and `delta0` are probabilities of a failure that may be total: keep them far below one
 #   over the number of rows. Calls say so when they are not.
 # - The number of rows is public. Neighbours with one row more or less are not covered as such.

@@ -40,7 +40,7 @@ from dpstats.accounting.privacy import (
     check_delta,
     resolve_privacy,
 )
-from dpstats.errors import number
+from dpstats.arguments import number
 
 _ROUNDING = Fraction(1, 10**12)
 _SLACK_SHARE = 0.1

@@ -8,7 +8,7 @@ Nearly every mechanism of the package is Gaussian, so that
   delta(epsilon) = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2),
   never from a loose tail bound.
 
-Where noise is calibrated to the data set at hand (see `ptr`), the statement is "mu-GDP up to slack":
+Where noise is calibrated to the data at hand (`propose_test`), the statement is "mu-GDP up to slack":
 off an event of at most that probability the mechanism is mu-GDP. It is slack-approximate rho-zCDP,
 delta(epsilon) is at most slack plus that of the Gaussian, and compositions add mu^2 and add slacks
 (a union bound over the events). A release whose guarantee is stated at one epsilon only is an
@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from dpstats.errors import PrivacyError, number, shown
+from dpstats.arguments import number, shown
+from dpstats.errors import PrivacyError
 
 _SMALLEST_MU = 1e-9
 _LARGEST_MU = 1e9

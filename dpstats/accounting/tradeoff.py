@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from dpstats.errors import number
-
-Floats = NDArray[np.floating[Any]]
+from dpstats.arguments import number
+from dpstats.arrays import Floats
 
 _GRID = 96  # epsilons at which a claim is tabulated
 _LARGE = 200.0  # an epsilon that stands for all large ones

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpstats.accounting.privacy import Total
-from dpstats.errors import ArgumentError, shown, whole
+from dpstats.arguments import as_int, shown
+from dpstats.errors import ArgumentError
 
 _MOST = 10**4
 
@@ -83,7 +84,7 @@ class Unit:
 
 def check_count(name: str, value: Any) -> int:
     """A whole number from 1 to ten thousand."""
-    count = whole(value, 1)
+    count = as_int(value, 1)
     if count is None or count > _MOST:
         raise ArgumentError(f"{name} must be a whole number from 1 to {_MOST}, not {shown(value)}.")
     return count

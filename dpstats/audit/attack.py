@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 _FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
 _MOST_BINS = 32

@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.tradeoff import Allowed, Claim
+from dpstats.arrays import Floats
 from dpstats.audit.attack import (
     Event,
-    Floats,
     Objective,
     choose_events,
     epsilon_given_away,

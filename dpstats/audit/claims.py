@@ -9,9 +9,11 @@ import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.tradeoff import Allowed
-from dpstats.audit.attack import Floats, Objective, mu_given_away
+from dpstats.arguments import as_int, number, shown
+from dpstats.arrays import Floats
+from dpstats.audit.attack import Objective, mu_given_away
 from dpstats.audit.page import total_of
-from dpstats.errors import ArgumentError, PrivacyError, number, shown, whole
+from dpstats.errors import ArgumentError, PrivacyError
 
 _FEWEST = 40
 _DELTA = 1e-5
@@ -30,7 +32,7 @@ def check_audit(release: Any, statistic: Any, trials: Any, confidence: Any) -> N
         raise ArgumentError("release must be a function of a data set; each call is one run.")
     if statistic is not None and not callable(statistic):
         raise ArgumentError("statistic must be a function of what release returns.")
-    if whole(trials, _FEWEST) is None:
+    if as_int(trials, _FEWEST) is None:
         raise ArgumentError(
             f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each "
             "of the two data sets. Below some hundreds an audit finds gross mistakes alone."

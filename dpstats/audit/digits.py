@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.audit.attack import Bins, Column, Floats, Score, Sum
+from dpstats.arrays import Floats
+from dpstats.audit.attack import Bins, Column, Score, Sum
 
 MOST_NUMBERS = 200
 MODULI = (2, 3, 4, 5, 8, 10)

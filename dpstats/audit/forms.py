@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.audit.attack import Floats
+from dpstats.arrays import Floats
 
 CODED = ("type of ", "types in ", "order of ", "layout of ", "text of ", "labels of ")
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.audit.attack import Floats, distance
+from dpstats.arguments import as_int, items, shown
+from dpstats.arrays import Floats
+from dpstats.audit.attack import distance
 from dpstats.audit.runs import Columns, Run, draw
 from dpstats.budget.charge import require_no_budget
-from dpstats.errors import ArgumentError, items, shown, whole
+from dpstats.errors import ArgumentError
 
 _HUGE = 1e6  # ranges of a column
 _ROWS = 3
@@ -204,7 +206,7 @@ def _by_extremeness(table: _Table) -> list[int]:
 
 
 def _positions(rows: Any, n: int) -> list[int]:
-    found = [whole(i, -n) for i in items(rows, n) or []]
+    found = [as_int(i, -n) for i in items(rows, n) or []]
     inside = [i for i in found if i is not None and i < n]
     if not inside or len(inside) < len(found):
         raise ArgumentError(f"rows must be a list of positions of rows of data, which has {n}.")
@@ -318,7 +320,7 @@ def worst_neighbours(
     require_no_budget()
     if not callable(release):
         raise ArgumentError("release must be a function of a data set; each call is one run.")
-    if whole(trials, 10) is None:
+    if as_int(trials, 10) is None:
         raise ArgumentError(f"trials must be a whole number >= 10, not {shown(trials)}.")
     table = _Table(data)
     again = _Runs(release, statistic)

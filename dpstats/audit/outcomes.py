@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.audit.attack import Floats
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 
 NO_REPLY = "no reply"

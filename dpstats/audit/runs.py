@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.audit.attack import MOST_COLUMNS, Floats, Score, learn_scores
+from dpstats.arrays import Floats
+from dpstats.audit.attack import MOST_COLUMNS, Score, learn_scores
 from dpstats.audit.digits import MOST_NUMBERS, learn_digit_scores
 from dpstats.audit.forms import CODED, Form, form_of, forms_matrix, names_of
 from dpstats.audit.outcomes import NO_REPLY, Numbers, columns_of, matrix_of, numbers_of

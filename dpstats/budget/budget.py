@@ -20,10 +20,11 @@ import pandas as pd
 from dpstats.accounting.composition import Allowance, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import number, shown
 from dpstats.budget.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
 from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.budget.workers import identity, mark, marked, noted, unmark, worked_for
-from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded, number, shown
+from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
 from dpstats.report.table import Page
 
 SLACK = 1e-5

@@ -15,17 +15,10 @@ import pandas as pd
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Total
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import is_path, shown
 from dpstats.budget.budget import Budget, open_budget
 from dpstats.budget.ledger import Asked
-from dpstats.errors import (
-    ArgumentError,
-    BudgetError,
-    DPStatsError,
-    PassError,
-    PlanWarning,
-    shown,
-)
-from dpstats.frame.source import is_path
+from dpstats.errors import ArgumentError, BudgetError, DPStatsError, PassError, PlanWarning
 from dpstats.report.released import Released
 
 _R = TypeVar("_R", bound=Released)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arguments import check_switch, items, number, numbers, shown
 from dpstats.budget.page import together
 from dpstats.compare.page import Entry, Style, check_level, fits_page
-from dpstats.errors import ArgumentError, check_switch, items, number, numbers, shown, unheard
+from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import resolve_family
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.options import check_digits, check_stars, options
@@ -174,7 +175,7 @@ def _entry(name: str, fit: Any) -> Entry:
 
 def _open_entry(name: str, fit: Any) -> Entry:
     """A fit of statsmodels, or of a package that names things alike."""
-    entry = unheard(lambda: _read(name, fit))
+    entry = suppress_private_errors(lambda: _read(name, fit))
     if entry is None:
         raise ArgumentError(
             "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
@@ -201,7 +202,7 @@ def _read(name: str, fit: Any) -> Entry:
         if sigma2 is not None and 0 < sigma2 < math.inf:
             facts["Residual std. error"] = math.sqrt(sigma2)
         facts["R-squared"] = format_c(r_squared, 3)
-    family = unheard(lambda: _family(fit))
+    family = suppress_private_errors(lambda: _family(fit))
     if family is not None and r_squared is None:
         facts["Family"] = family
         if sigma2 is not None and sigma2 != 1:

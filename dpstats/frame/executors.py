@@ -30,7 +30,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from scipy import special
 
-from dpstats.errors import ArgumentError, PassError, SchemaError, called, shown, unheard
+from dpstats.arguments import called, shown
+from dpstats.errors import ArgumentError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.source import (
     Check,
     DaskPartitions,
@@ -194,7 +195,7 @@ class _Job(Generic[T]):
             source: Any = self._part if part is None else part
             return self._work(pickle.loads(source) if isinstance(source, bytes) else source)
 
-        return unheard(work)
+        return suppress_private_errors(work)
 
 
 @dataclass(frozen=True)
@@ -287,12 +288,12 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
     name = f"{dpstats_pass.__name__}-{uuid.uuid4()}"
     job: Any = dask.delayed(_Job(work, None), name=name, traverse=False)
-    found = unheard(lambda: [once(job, part) for part in source.delayed(columns)])
+    found = suppress_private_errors(lambda: [once(job, part) for part in source.delayed(columns)])
     if found is None:
         raise _lost()
     client = _client()
     if client is None:
-        results = unheard(lambda: dask.compute(*found))
+        results = suppress_private_errors(lambda: dask.compute(*found))
         if results is None:
             raise _lost()
         for result in results:
@@ -344,7 +345,7 @@ def _unbroken(read: Callable[[], T | None]) -> T | None:
             broken = True
             return None
 
-    found = unheard(guarded)
+    found = suppress_private_errors(guarded)
     if broken:
         raise PassError(
             "the executor lost its worker processes. A script that uses ProcessPoolExecutor must do its "

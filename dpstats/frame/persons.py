@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import ArgumentError, SchemaError, unheard
+from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.schema import require_column
 from dpstats.frame.source import Check, DaskPartitions, Source, other_rows
 from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, Table
@@ -115,7 +115,7 @@ class _Walk:
 
 def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:
     """Names of persons; None where one cannot be read, whatever a library says of it."""
-    found = unheard(lambda: table.keys(column, start, stop))
+    found = suppress_private_errors(lambda: table.keys(column, start, stop))
     if found is not None:
         return found
     if stop - start == 1:

@@ -11,16 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import (
-    ArgumentError,
-    PublicDataError,
-    listed,
-    number,
-    numbers,
-    require_sizes,
-    shown,
-    whole,
-)
+from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -324,7 +316,7 @@ def _loaded_spent(saved: Any) -> SpentOn | None:
     if saved is None:
         return None
     spent = SpentOn(**saved)
-    mu, rows, person = number(spent.mu), whole(spent.rows, 1), spent.person
+    mu, rows, person = number(spent.mu), as_int(spent.rows, 1), spent.person
     known = mu is not None and 0 <= mu < np.inf and rows is not None
     if not known or not isinstance(person, str | None) or type(spent.seeded) is not bool:
         raise ValueError

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError, SchemaError, unheard
+from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
@@ -198,7 +198,7 @@ class _Piece:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it defies reading, whatever it raises."""
-        return unheard(lambda: encode(self.design, self.table, start, stop)[0])
+        return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)

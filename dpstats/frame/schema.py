@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import LARGEST, SMALLEST, SchemaError, computable, number
+from dpstats.arguments import LARGEST, SMALLEST, computable, number
+from dpstats.errors import SchemaError
 from dpstats.frame.design import ROLES, ColumnSpec, Design
 from dpstats.frame.table import ADVICE, WORDS, Table, check_levels
 

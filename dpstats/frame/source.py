@@ -31,7 +31,8 @@ from urllib.parse import unquote
 
 import pandas as pd
 
-from dpstats.errors import PassError, SchemaError, called, unheard
+from dpstats.arguments import called, is_path
+from dpstats.errors import PassError, SchemaError, suppress_private_errors
 from dpstats.frame.table import FolderTable, Table, as_table, is_arrow, slices
 
 T = TypeVar("T")
@@ -107,11 +108,6 @@ def open_source(data: Any) -> Source | DaskPartitions:
         "block; not "
         f"{called(data)}."
     )
-
-
-def is_path(data: Any) -> bool:
-    """Whether something names a file or a folder."""
-    return isinstance(data, str | os.PathLike)
 
 
 def _is_dask(data: Any) -> bool:
@@ -261,7 +257,7 @@ class Blocks:
                 kind = type(error).__name__
                 raise
 
-        found = unheard(lambda: (_silently(made),))
+        found = suppress_private_errors(lambda: (_silently(made),))
         if found is None and kind:
             raise SchemaError(f"the function given as data failed with {kind} when it was called.")
         if found is None:
@@ -323,7 +319,7 @@ class ParquetFiles:
                         pieces.append(_RowGroups(*where, folders, fragment.filesystem))
             return cls(tuple(pieces), tuple(schemas.values()))
 
-        found = unheard(look)
+        found = suppress_private_errors(look)
         if found is None:
             raise SchemaError(
                 f"'{at}' "
@@ -494,7 +490,7 @@ def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DaskPartitions:
-    """A Dask DataFrame; its partitions are read where Dask computes them (`reading`)."""
+    """A Dask DataFrame; its partitions are read where Dask computes them (`executors`)."""
 
     frame: Any
 
@@ -516,7 +512,7 @@ class DaskPartitions:
 
 def _guarded(read: Callable[[], T]) -> T:
     """What is read, without warnings and errors: they may quote a cell."""
-    found = unheard(lambda: (_silently(read),))
+    found = suppress_private_errors(lambda: (_silently(read),))
     if found is None:
         raise unreadable()
     return found[0]

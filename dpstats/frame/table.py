@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.errors import SchemaError, number
+from dpstats.arguments import number
+from dpstats.errors import SchemaError
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 
-Floats = NDArray[np.floating[Any]]
 Draw = Callable[[float, int], NDArray[Any]]
 
 _TOP = 2**63 - 1

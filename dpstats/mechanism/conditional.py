@@ -15,9 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy, Total
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 
 WIDENED = 1 + 1e-6
 """Factor on a sensitivity that covers the rounding to a lattice made for it."""
@@ -65,9 +66,9 @@ def release_if_safe(
 ) -> Tested:
     """Toss a coin; release ``total`` with noise of the given scale, or nothing.
 
-    The caller's plan (`ptr`) proves ``cost`` from the probabilities and sensitivities by level of
-    safety. Noise is drawn whatever the coin says, so that the time of a call does not depend on it more
-    than the answer does.
+    The caller's plan (`propose_test`) proves ``cost`` from the probabilities and sensitivities by level
+    of safety. Noise is drawn whatever the coin says, so that the time of a call does not depend on it
+    more than the answer does.
     """
     passed = noise.coin(probability)
     drawn = release_vector(what, total, noise_sd / unit, unit, Privacy(1.0), noise)

@@ -16,12 +16,11 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 _SMALL_TABLE = 2**17
 _COARSE_BITS = 16

@@ -37,7 +37,7 @@ the floor, and delta by less than exp(epsilon - 60) and by a factor below 1 + 1.
 
 The discrete Laplace of scale b puts mass proportional to exp(-|k| / b) on every integer k. Added to
 integers whose change is at most D in l1, it is *exactly* (D / b)-DP. Noise whose mass falls with the
-Euclidean length of a vector is epsilon-DP as exactly (see `spherical`). Neither needs a delta, nor a
+Euclidean length of a vector is epsilon-DP as exactly (see `ball`). Neither needs a delta, nor a
 correction for the lattice.
 """
 
@@ -45,18 +45,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import opendp.prelude as opendp
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.ball import Ball, exact_draw, happens, rough_draw, unbounded_laplace
 
 opendp.enable_features("contrib")
 
-Floats = NDArray[np.floating[Any]]
 
 SMALLEST_SD = 2.0**16
 LARGEST_SD = 2.0**57

@@ -2,7 +2,7 @@
 
 `Passes` reads an encoded table and lets a function of one slab run over all of them in parallel;
 `Slabs` applies one public matrix to every row as it is read. What a row becomes, and what is summed
-of it, is decided by their children (`linear_rows`, `family_rows`, `cell_rows`, ...). They are the only
+of it, is decided by their children (`LinearRows`, `FamilyRows`, `CellRows`, ...). They are the only
 objects of the package that hold numbers of private rows, and they give none of them away: their
 methods return exact integer totals to a session, which adds the noise.
 
@@ -25,7 +25,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.errors import PassError, unheard
+from dpstats.arrays import Floats
+from dpstats.errors import PassError, suppress_private_errors
 from dpstats.mechanism.lattice import (
     ExactMatrix,
     ExactSum,
@@ -37,7 +38,6 @@ from dpstats.mechanism.lattice import (
 )
 from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
-Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.object_]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -435,7 +435,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
 
     def silent(*parts: object) -> _T:
         with np.errstate(all="ignore"):
-            done = unheard(lambda: work(*parts))
+            done = suppress_private_errors(lambda: work(*parts))
         if done is None:
             raise PassError(
                 "a pass over the private rows could not be finished; most likely memory ran out. The "

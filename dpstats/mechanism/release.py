@@ -2,8 +2,8 @@
 
 Every release of the package goes through `release_vector`, `release_symmetric` or `release_counts`:
 Gaussian noise for a `Privacy`, noise whose density falls with the length of the vector for a
-`PurePrivacy` (`spherical`), and Laplace noise for its counts. The totals that come in are integers
-(sums on a fixed grid, see `grid`), so that neither the sum nor the addition of the noise rounds: what
+`PurePrivacy` (`ball`), and Laplace noise for its counts. The totals that come in are integers
+(sums on a fixed grid, see `lattice`), so that neither the sum nor the addition of the noise rounds: what
 the proof says of real numbers holds for the floats that leave.
 """
 
@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Cost, Privacy, PurePrivacy, Total
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import SMALLEST_SD, Noise
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """One private call: a total, a table, and the releases that share the total between them.
 
-A session (`linear_session`, `family_session`) is the door of this folder. Each of its methods makes
-its releases at the shares of the total's mu^2 (of a pure total's epsilon) that the caller names; it
-refuses before reading when the shares would exceed 1, and remembers what was released. Shares,
-radii and clips may be chosen from earlier releases: for Gaussian mechanisms the composition is exact
-under fully adaptive choice as long as the sum of mu^2 never exceeds the total (zCDP: the product of
-the privacy-loss terms is a supermartingale; GDP: adaptively scaled Gaussian noise is a Brownian motion
-with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure ones epsilons add.
+A session is the door of this folder: the ``releases.py`` of a model derives its own from `Session`.
+Each of its methods makes its releases at the shares of the total's mu^2 (of a pure total's epsilon)
+that the caller names; it refuses before reading when the shares would exceed 1, and remembers what
+was released. Shares, radii and clips may be chosen from earlier releases: for Gaussian mechanisms the
+composition is exact under fully adaptive choice as long as the sum of mu^2 never exceeds the total
+(zCDP: the product of the privacy-loss terms is a supermartingale; GDP: adaptively scaled Gaussian
+noise is a Brownian motion with drift, stopped at a bounded time; Smith and Thakurta 2022); for pure
+ones epsilons add.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -24,8 +25,6 @@ from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, Passes
 from dpstats.mechanism.release import Release, release_counts, release_symmetric, release_vector
-from dpstats.numerics.histogram import LogHistogram
-from dpstats.propose_test.plan import ReleasePlan
 
 _T = TypeVar("_T")
 _Rows = TypeVar("_Rows", bound=Passes[Any])
@@ -37,6 +36,28 @@ def sane(bound: float) -> float:
     Bounds are public or released numbers; one beyond these sizes is an accident of noise.
     """
     return min(max(bound, 2.0**-200), 2.0**200) if bound == bound else 1.0
+
+
+class PlannedRelease(Protocol):
+    """What is read of the plan of a test: its noise, and the total that it was made for.
+
+    That the total pays for the test and the release is proved where the plan is made.
+    """
+
+    @property
+    def noise_sd(self) -> float: ...
+
+    @property
+    def mu(self) -> float | None: ...
+
+    @property
+    def slack(self) -> float | None: ...
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -121,7 +142,7 @@ class Session(Generic[_Rows]):
         self.left -= share
         return self.total.share(share)
 
-    def _spend_all(self, plan: ReleasePlan) -> Total:
+    def _spend_all(self, plan: PlannedRelease) -> Total:
         """The whole total, for the one release of a session, by a plan made for that total."""
         if self.left < 1:
             raise ValueError("the shares of a call's releases exceed its total")
@@ -140,7 +161,7 @@ class Session(Generic[_Rows]):
         total: Integers,
         unit: float,
         probability: float,
-        plan: ReleasePlan,
+        plan: PlannedRelease,
         sensitivity: float,
     ) -> Tested:
         """The one release of a session, behind the test of its plan."""
@@ -185,13 +206,6 @@ class Session(Generic[_Rows]):
         return self._record(
             release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )
-
-    def _histogram(
-        self, what: str, counts: Integers, lowest: int, octaves: int, cost: Cost
-    ) -> LogHistogram:
-        """Replacing a row lowers one count and raises another."""
-        release = self._counts(what, counts, cost)
-        return LogHistogram(release.value, release.noise_sd, lowest, octaves)
 
     def _summary(
         self,

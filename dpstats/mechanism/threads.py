@@ -2,7 +2,7 @@
 
 Rows are worked on slab by slab in several threads, so that BLAS inside a slab must stay with one: two
 layers of threads on the same processors are slower, whatever the results, which are exact either way
-(figures in `tests/benchmarks/engine_speed`).
+(figures in `tests/benchmarks/engine_speed.py`).
 """
 
 from __future__ import annotations

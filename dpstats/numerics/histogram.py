@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 _SURE, _NEAR = 5.5, 2.5
+
+
+class NoisyCounts(Protocol):
+    """A release of counts, as far as it is read here."""
+
+    @property
+    def value(self) -> Floats: ...
+
+    @property
+    def noise_sd(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,11 @@ class LogHistogram:
     noise_sd: float
     lowest: int
     octaves: int
+
+    @classmethod
+    def of(cls, release: NoisyCounts, lowest: int, octaves: int) -> LogHistogram:
+        """The counts of these octaves as they were released."""
+        return cls(release.value, release.noise_sd, lowest, octaves)
 
     def edges(self) -> Floats:
         """Edges 2^k (1, 1.25, 1.5, 1.75) of the bins, one more than there are counts."""

@@ -12,7 +12,7 @@ from scipy import special
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 _SEED = 20221
 _FEWEST = 12  # points in a shortest interval, if there are enough

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 
 def symmetric_power(matrix: Floats, power: float) -> Floats:

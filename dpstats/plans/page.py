@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
 from dpstats.report.format import format_scalar
 from dpstats.report.model import bounded, gaps, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
-from dpstats.report.result import Floats
 from dpstats.report.table import (
     Column,
     Heading,

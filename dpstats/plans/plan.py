@@ -18,27 +18,21 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, computable, items, number, one_of, shown
+from dpstats.arrays import Floats
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
-from dpstats.errors import (
-    ArgumentError,
-    PublicDataError,
-    computable,
-    items,
-    number,
-    one_of,
-    shown,
-    whole,
-)
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
-from dpstats.models.glm.estimate import PublicRows, unbiased_fit
+from dpstats.models.glm.estimate import unbiased_fit
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.methods import GlmTask
 from dpstats.models.glm.public import public_start
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
-from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.plans.page import Reached
 from dpstats.plans.population import (
     DrawnRows,
@@ -442,7 +436,7 @@ def _short(value: Any) -> str:
 
 def _check_rows(n: Any) -> int:
     size = number(n)
-    rows = whole(int(size) if size is not None and size.is_integer() else n, 1)
+    rows = as_int(int(size) if size is not None and size.is_integer() else n, 1)
     if rows is None or rows > MOST_ROWS:
         raise ArgumentError(
             f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e}, "

@@ -15,8 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dpstats.models.glm.estimate import Family, PublicRows
-from dpstats.numerics.matrices import Floats, equilibrated_inverse, equilibrated_whitening
+from dpstats.arrays import Floats
+from dpstats.models.glm.estimate import Family
+from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import moments_least_squares
 
 _SMEAR = 0.2

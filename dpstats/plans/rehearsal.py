@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.frame import Block
-from dpstats.numerics.matrices import Floats
 from dpstats.plans.population import Population, Simulated
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.errors import ArgumentError, PrivacyError, computable, mapping, shown
-from dpstats.numerics.matrices import Floats
+from dpstats.arguments import computable, mapping, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.plans.rehearsal import Predicted, Rehearsal
 
 _MOST_MU, _LEAST_MU = 100.0, 1e-4

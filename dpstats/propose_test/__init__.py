@@ -1,1 +1,1 @@
-"""Releases behind a private test (propose-test-release): pair, curve, plan and page, for every model."""
+"""Releases behind a private test (propose-test-release): pair, curve and plan, for every model."""

@@ -14,17 +14,8 @@ from typing import Any, Literal
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
 from dpstats.accounting.unit import Unit
-from dpstats.errors import (
-    LARGEST,
-    SMALLEST,
-    ArgumentError,
-    PrivacyError,
-    PublicDataError,
-    mapping,
-    number,
-    one_of,
-    shown,
-)
+from dpstats.arguments import LARGEST, SMALLEST, mapping, number, one_of, shown
+from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
 from dpstats.propose_test.curve import Levels, gdp_split
 from dpstats.propose_test.pair import gaussian_mu
 from dpstats.propose_test.plan import ReleasePlan, plan_release

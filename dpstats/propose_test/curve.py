@@ -1,9 +1,8 @@
 """How likely an answer may be at each level of safety: the highest private curve.
 
 The curve is calibrated for one release, "dp", or to compose like a Gaussian one, "gdp". That it is
-private and that no other is higher is proved in `release_curve`, what it composes to in `gdp_split`;
-`check_curve` tells the exact delta of any curve, by other means. Notation as in
-`dpstats.propose_test.pair`; (1) is the formula of `divergence` there.
+private and that no other is higher is proved in `release_curve`, what it composes to in `gdp_split`.
+Notation as in `dpstats.propose_test.pair`; (1) is the formula of `divergence` there.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from dpstats.accounting.privacy import resolve_privacy
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
-from dpstats.propose_test.pair import Floats, gaussian_mu, log_gaussian_delta, one_way
+from dpstats.propose_test.pair import gaussian_mu, log_gaussian_delta
 
 Calibration = Literal["dp", "gdp"]
 
@@ -420,23 +420,3 @@ def frozen(values: ArrayLike) -> Floats:
     out = np.array(values, dtype=np.float64)
     out.flags.writeable = False
     return out
-
-
-def check_curve(curve: ArrayLike, levels: Levels, noise_sd: float, epsilon: float) -> float:
-    """The exact delta(epsilon) of any curve: the supremum of (1) over all pairs of levels.
-
-    It shares no code with the recursion and accepts every curve, also one that is not monotone.
-    Pairs beyond the end of the curve, whose last entry holds there, are covered: the shift of two
-    data sets there is at most ``same`` at the last level.
-    """
-    p = np.asarray(curve, dtype=np.float64)
-    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
-        raise ArgumentError("curve must be a vector of probabilities.")
-    if not 0 <= epsilon < math.inf:
-        raise PrivacyError(f"epsilon must be a number >= 0, not {epsilon!r}.")
-    sd = check_sd(noise_sd)
-    same = np.array([levels.same_at(k) for k in range(len(p))]) / sd
-    up = np.array([levels.up_at(k) for k in range(len(p) - 1)]) / sd
-    pairs = [one_way(p, p, same, epsilon)]
-    pairs += [one_way(p[1:], p[:-1], up, epsilon), one_way(p[:-1], p[1:], up, epsilon)]
-    return float(np.concatenate(pairs).max())

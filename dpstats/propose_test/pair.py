@@ -15,13 +15,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from dpstats.accounting.privacy import resolve_privacy
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
-
-Floats = NDArray[np.float64]
 
 
 def log_gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import check_budget, frozen
-from dpstats.propose_test.pair import Floats, log_gaussian_delta
+from dpstats.propose_test.pair import log_gaussian_delta
 from dpstats.propose_test.plan import ReleasePlan
 
 

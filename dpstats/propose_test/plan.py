@@ -6,10 +6,10 @@ neighbours, and a statistic t(X) in R^d whose l2 change between neighbours is bo
 
     releases t(X) + s N(0, I) with probability p_k, k = k(X), and says "no answer" otherwise.
 
-What is proved where: the exact privacy of one pair of neighbours in `ptr_pair.divergence`; that the
-curve p_0 <= p_1 <= ... of `ptr_curve.release_curve` is private and that no other curve is higher at
-any level there as well; what the curve composes to in `ptr_curve.gdp_split`; the original
-calibration of Shen, Tong and Wang (2026), and where its proof ends, in `ptr_paper.papers_plan`. Here
+What is proved where: the exact privacy of one pair of neighbours in `pair.divergence`; that the
+curve p_0 <= p_1 <= ... of `curve.release_curve` is private and that no other curve is higher at
+any level there as well; what the curve composes to in `curve.gdp_split`; the original
+calibration of Shen, Tong and Wang (2026), and where its proof ends, in `paper.papers_plan`. Here
 is the plan of a release: the smallest noise, and its curve. "No answer" may be replaced by any fixed
 public answer: post-processing.
 
@@ -29,7 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from dpstats.errors import ArgumentError, PrivacyError, shown, whole
+from dpstats.arguments import as_int, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import (
     SMALLEST_MU,
     Calibration,
@@ -45,7 +47,7 @@ from dpstats.propose_test.curve import (
     level_cap,
     release_curve,
 )
-from dpstats.propose_test.pair import Floats, gaussian_mu
+from dpstats.propose_test.pair import gaussian_mu
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +255,7 @@ def _reach(levels: Levels, sd: float, c: Ceilings, target: int, goal: float) -> 
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    found = whole(value, least)
+    found = as_int(value, least)
     if found is None:
         raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
     return found

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from dpstats.errors import ArgumentError, check_switch, items, listed, one_of, shown
+from dpstats.arguments import check_switch, items, listed, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.report.plot import (
     COLOURS,
     GREY,
@@ -22,7 +24,7 @@ from dpstats.report.plot import (
     line_style,
     size_in_inches,
 )
-from dpstats.report.result import Coefficients, Floats, quantile
+from dpstats.report.result import Coefficients, quantile
 
 _LINE = 26  # letters of a name in one line of the axis
 _LINES = 5  # of a name

@@ -3,7 +3,7 @@
 R prints a vector with the fewest digits that show its most demanding element to the asked number
 of significant digits, gives every element the same number of decimals, and takes scientific
 notation only where that is narrower. The functions here follow `format`, `format.pval`,
-`formatC`, `signif`, `round` and `printCoefmat` of R, so a table of estimates reads exactly as its
+`formatC`, `round` and `printCoefmat` of R, so a table of estimates reads exactly as its
 counterpart in R does.
 
 A missing value is ``None`` (printed ``NA``); ``nan`` is a number that is not one (``NaN``).
@@ -73,40 +73,6 @@ def _floats(values: Iterable[SupportsFloat | None]) -> list[float | None]:
 def _pad(texts: Sequence[str], width: int = 0) -> list[str]:
     width = max([width, *map(len, texts)])
     return [text.rjust(width) for text in texts]
-
-
-def signif(x: float, digits: int = 6) -> float:
-    """Round to a number of significant digits, as R's `signif`.
-
-    The scaled value is rounded half to even, so a tie that exists only after scaling (0.15) falls
-    as it does in R.
-
-    Parameters
-    ----------
-    x : float
-        The number; a non-finite one is returned as it is.
-    digits : int
-        How many significant digits to keep; less than one counts as one.
-
-    Returns
-    -------
-    float
-        The rounded number.
-
-    Examples
-    --------
-    >>> signif(123456, 2), signif(0.0012349, 3)
-    (120000.0, 0.00123)
-    """
-    x = float(x)
-    if not math.isfinite(x) or x == 0 or digits > _MAX_DIGITS:
-        return x
-    places = max(1, digits) - 1 - math.floor(math.log10(abs(x)))
-    if abs(places) > 300:  # the power of ten would overflow: let the decimal conversion round
-        return float(f"{x:.{max(1, digits) - 1}e}")
-    if places > 0:
-        return float(round(x * 10.0**places) / 10.0**places)
-    return float(round(x / 10.0**-places) * 10.0**-places)
 
 
 def _round(x: float, places: int) -> float:
@@ -305,59 +271,6 @@ def format_full(x: object) -> str:
         value = float(x)
         return repr(value) if math.isfinite(value) else _non_finite(value)
     return str(x)
-
-
-def percents(values: Iterable[SupportsFloat], digits: int = 3, sep: str = " ") -> list[str]:
-    """Name fractions as percentages, as R heads the columns of `confint`.
-
-    Parameters
-    ----------
-    values : iterable of numbers
-        The fractions.
-    digits : int
-        The significant digits that the most demanding one is shown to; none is padded.
-    sep : str
-        What stands before the percent sign.
-
-    Returns
-    -------
-    list of str
-        One name per fraction.
-
-    Examples
-    --------
-    >>> percents([0.025, 0.975]), percents([0.0005, 0.9995])
-    (['2.5 %', '97.5 %'], ['0.05 %', '99.95 %'])
-    """
-    _check_digits(digits)
-    scaled = [100 * float(v) for v in values]
-    style = _common_style(scaled, digits, fixed=True)
-    return [style.text(x) + sep + "%" for x in scaled]
-
-
-def percent(x: SupportsFloat, digits: int = 3, sep: str = " ") -> str:
-    """Name one fraction as a percentage; see `percents`.
-
-    Parameters
-    ----------
-    x : number
-        The fraction.
-    digits : int
-        Its significant digits, less those that would be trailing zeros.
-    sep : str
-        What stands before the percent sign.
-
-    Returns
-    -------
-    str
-        The name.
-
-    Examples
-    --------
-    >>> percent(0.95), percent(0.25, sep="")
-    ('95 %', '25%')
-    """
-    return percents([x], digits, sep)[0]
 
 
 def format_pval(

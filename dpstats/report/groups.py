@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arrays import Floats
 from dpstats.report.format import format_numbers, format_scalar
 from dpstats.report.model import or_na
-from dpstats.report.result import Floats
 from dpstats.report.table import Column, Table
 
 

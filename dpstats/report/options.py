@@ -6,7 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from dpstats.errors import ArgumentError, items, number, shown, whole
+from dpstats.arguments import as_int, items, number, shown
+from dpstats.errors import ArgumentError
 
 STARS = (0.05, 0.01, 0.001)
 """What one, two and three stars stand for, in R and here."""
@@ -117,7 +118,7 @@ def check_digits(value: Any) -> int | None:
     """A number of significant digits, or None."""
     if value is None:
         return None
-    digits = whole(value, 1)
+    digits = as_int(value, 1)
     if digits is None or digits > _MOST_DIGITS:
         raise ArgumentError(
             f"digits must be a whole number from 1 to {_MOST_DIGITS}, or None, not {shown(value)}."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpstats.errors import ArgumentError, DPStatsError, shown
+from dpstats.arguments import shown
+from dpstats.errors import ArgumentError, DPStatsError
 
 # Okabe and Ito's colours, which people who do not see all colours can tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
 from dpstats.accounting.unit import Unit
-from dpstats.mechanism.release import Release
 from dpstats.report.format import format_scalar
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
@@ -34,6 +34,25 @@ def total_line(total: Total) -> str:
         return f"{at} at delta = {format_scalar(total.slack, 4)}"
     slack = f" up to delta0 = {format_scalar(total.slack, 3)}" if total.slack else ""
     return f"mu = {format_scalar(total.mu, 4)} (GDP){slack}"
+
+
+class ReleasedNumbers(Protocol):
+    """A release, as far as a statement of privacy tells of it."""
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def value(self) -> NDArray[Any]: ...
+
+    @property
+    def sensitivity(self) -> float: ...
+
+    @property
+    def noise_sd(self) -> float: ...
+
+    @property
+    def cost(self) -> Total: ...
 
 
 @dataclass(frozen=True)
@@ -88,7 +107,7 @@ class PrivacyStatement:
     def of(
         cls,
         total: Total,
-        releases: Iterable[Release],
+        releases: Iterable[ReleasedNumbers],
         seeded: bool,
         delta: float | None,
         unit: Unit,

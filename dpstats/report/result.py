@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
-from dpstats.errors import ArgumentError, number, one_of, shown
+from dpstats.arguments import number, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.report.released import Released
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Total
-from dpstats.accounting.tradeoff import Floats, smallest_type_two
-from dpstats.errors import ArgumentError, items, number, shown
+from dpstats.accounting.tradeoff import smallest_type_two
+from dpstats.arguments import items, number, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, GREY, axes, finish, letter_width, letters, size_in_inches
 

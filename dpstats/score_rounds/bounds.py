@@ -1,17 +1,19 @@
-"""What the bounds of all private regressions share: the call's numbers, rates, ranges, premises."""
+"""What the bounds of all private regressions share: the numbers of a call, rates, ranges, premises.
+
+And the distance of what was solved to the noiseless fit of the same rows, which needs no theorem of a
+model: a system of linear equations, and the law of its noise.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpstats.report.bound import Premise
-
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
+from dpstats.numerics.matrices import Curvature
+from dpstats.report.bound import Bound, Premise
 
 SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)
 
@@ -84,4 +86,123 @@ def noise_below_half(noise: float, gap: float) -> Premise:
     """The theorems' condition for inverting a noisy matrix."""
     return Premise(
         "noise at most half the smallest eigenvalue", bool(gap > 0 and noise / gap <= 0.5)
+    )
+
+
+@dataclass(frozen=True)
+class ReleasedSystem:
+    """The noisy linear system that was solved, in whitened coordinates.
+
+    (U + P) move = s + g - P anchor, where U stands for the noiseless moment A = ``released`` - G.
+
+    Attributes
+    ----------
+    released, used : (d, d) arrays
+        The moment as released and as used.
+    moments_sd : float
+        Noise sd on the diagonal of G.
+    isometric : bool
+        Off-diagonal noise sd/sqrt(2) (True) or sd (False, the papers').
+    penalty : (d, d) array
+    move : (d,) array
+        What the solution moved from its anchor(s).
+    noise_sd : float
+        Noise sd per coordinate of g.
+    back : (d, d) array
+        S^(-1/2): whitened coefficients to the user's.
+    """
+
+    released: Floats
+    used: Floats
+    moments_sd: float
+    isometric: bool
+    penalty: Floats
+    move: Floats
+    noise_sd: float
+    back: Floats
+
+
+def released_system(
+    curvature: Curvature, penalty: Floats, move: Floats, noise_sd: float, back: Floats
+) -> ReleasedSystem:
+    """The noisy system of full Newton steps on a released matrix with svec noise."""
+    return ReleasedSystem(
+        curvature.released,
+        curvature.used,
+        curvature.released_sd,
+        True,
+        penalty,
+        move,
+        noise_sd,
+        back,
+    )
+
+
+NOISELESS_FIT = "distance to the noiseless fit of the same truncated rows"
+
+
+def distance_to_noiseless_fit(
+    system: ReleasedSystem, eta: float, statement: str = NOISELESS_FIT
+) -> Bound:
+    """Exact a-posteriori bound on the distance to the fit that the same cut rows give without noise.
+
+    With H = A + P and any solution of (U + P) move = s + g - P anchor, subtracting H move0 = s - P
+    anchor gives move - move0 = H^-1 (g - (U - A) move), and U - A = (U - M) + G for the released M =
+    A + G. Hence, with probability at least 1 - eta over the noise alone,
+
+        |move - move0| <= (g_eta + |(U - M) move| + G_eta |move|) / (lambda_min(M + P) - G_eta),
+
+    whenever the denominator is positive: no hidden constant, every term released or known. g_eta =
+    sd sqrt(d + 2 sqrt(d log(2/eta)) + 2 log(2/eta)) (Laurent, Massart) and G_eta = sd_G (sqrt(2d) +
+    sqrt(2 log(4/eta))) for svec noise: the largest eigenvalues of G and of -G each have a mean of at
+    most sd_G sqrt(2d) (Gordon) and are 1-Lipschitz in the svec coordinates, eta/4 for each. With sd_G
+    in every entry the matrix is sqrt(2) times svec noise less a diagonal of variance sd_G^2, hence at
+    most sqrt(2) larger in both terms. In the user's coordinates the bound is multiplied by |S^-1/2|.
+    ``statement`` says what the noiseless solution is to the caller.
+    """
+    d = len(system.move)
+    t = math.log(2 / eta)
+    vector = system.noise_sd * math.sqrt(d + 2 * math.sqrt(d * t) + 2 * t)
+    spread = system.moments_sd * (1.0 if system.isometric else math.sqrt(2))
+    matrix = spread * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
+    smallest = float(np.linalg.eigvalsh(system.released + system.penalty)[0])
+    shrunk = float(np.linalg.norm((system.used - system.released) @ system.move))
+    top = vector + shrunk + matrix * float(np.linalg.norm(system.move))
+    room = smallest - matrix
+    value = top / room * spectral(system.back) if room > 0 else math.inf
+    return Bound(
+        statement,
+        "l2",
+        value,
+        1 - eta,
+        "exact, a posteriori",
+        "bound",
+        (Premise("noise below the smallest released eigenvalue", room > 0),),
+    )
+
+
+def simulated_distance(
+    system: ReleasedSystem, eta: float, draws: int = 2000, statement: str = NOISELESS_FIT
+) -> Bound:
+    """The (1 - eta) quantile of the same distance under the known noise law, by simulation.
+
+    Post-processing with a fixed public seed; H is taken at the matrix that was used.
+    """
+    rng = np.random.default_rng(20240501)
+    d = len(system.move)
+    inverse = np.linalg.inv(system.used + system.penalty)
+    off = system.moments_sd / (math.sqrt(2) if system.isometric else 1.0)
+    upper = np.triu(rng.normal(size=(draws, d, d)), 1) * off
+    noise = upper + upper.transpose(0, 2, 1)
+    noise[:, np.arange(d), np.arange(d)] = rng.normal(size=(draws, d)) * system.moments_sd
+    score = rng.normal(size=(draws, d)) * system.noise_sd
+    error = (score - noise @ system.move) @ inverse @ system.back.T
+    value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
+    return Bound(
+        statement,
+        "l2",
+        value,
+        1 - eta,
+        "noise law through the released moments",
+        "simulated",
     )

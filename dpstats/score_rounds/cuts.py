@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 _LARGE_TABLE = 10**7
 _BODY = 2.0  # multiples below which counts say nothing of tails

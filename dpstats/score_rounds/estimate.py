@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstats.numerics.matrices import Curvature, Floats, Whitening, equilibrated_whitening
+from dpstats.arrays import Floats
+from dpstats.numerics.matrices import Curvature, Whitening, equilibrated_whitening
 
 
 @dataclass(frozen=True)

@@ -1,59 +1,10 @@
-"""What linear and generalised linear fits say of themselves alike: systems, diagnostics, notes."""
+"""Notes that linear and generalised linear fits have in common."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from dpstats.accounting.unit import Unit
-from dpstats.models.linear.bounds import ReleasedSystem
-from dpstats.numerics.matrices import Curvature, Floats
-from dpstats.report.released import Diagnostic
-
-EMPTY = "empty rows"
-MISSING = "share that is missing or has an unknown level"
-
-
-def of_persons(lines: tuple[Diagnostic, ...], unit: Unit) -> tuple[Diagnostic, ...]:
-    """Where only the first rows of a person count, later ones are empty as well."""
-    if unit.person is None:
-        return lines
-    later = f"; and rows after the first {unit.rows} of each `{unit.person}`"
-    return tuple(
-        replace(line, note=line.note + later) if line.name == EMPTY else line for line in lines
-    )
-
-
-def released_system(
-    curvature: Curvature, penalty: Floats, move: Floats, noise_sd: float, back: Floats
-) -> ReleasedSystem:
-    """The noisy system of full Newton steps on a released matrix with svec noise."""
-    return ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        move,
-        noise_sd,
-        back,
-    )
-
-
-def as_share(value: float) -> float:
-    """A noisy share within [0, 1]."""
-    return min(max(value, 0.0), 1.0)
-
-
-def row_lines(
-    cut: tuple[float, float], empty: tuple[float, float], where: str, what: str = MISSING
-) -> tuple[Diagnostic, Diagnostic]:
-    """Diagnostics of truncated and of empty rows, from their shares and the noise of these."""
-    return (
-        Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
-        Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),
-    )
+from dpstats.arrays import Floats
 
 
 def average_condition(matrix: Floats) -> float | None:

@@ -16,19 +16,20 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.unit import Unit
-from dpstats.errors import ArgumentError, NotReleasedError, naming
+from dpstats.arguments import naming
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_matrix, subset_design
 from dpstats.mechanism.session import Session
-from dpstats.models.linear.bounds import ReleasedSystem
-from dpstats.numerics.matrices import Floats
 from dpstats.report.coefficients import plot_coefficients, plot_path
+from dpstats.report.diagnostics import with_person_note
 from dpstats.report.model import ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
-from dpstats.score_rounds.notes import of_persons
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 
@@ -77,7 +78,7 @@ def model_items(
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
-        "details": of_persons(fit.diagnostics, unit),
+        "details": with_person_note(fit.diagnostics, unit),
     }
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, number, numbers, one_of, shown
-from dpstats.numerics.matrices import Floats
+from dpstats.arguments import number, numbers, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
 
 _PENALTIES = ("ridge", "lasso", "elasticnet")

@@ -1047,7 +1047,7 @@ _FORMULAS = (
     _formula(
         "a cell that cannot be read raises",
         "dpstats/frame/rows.py",
-        "return unheard(lambda: encode(self.design, self.table, start, stop)[0])",
+        "return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])",
         "return encode(self.design, self.table, start, stop)[0]",
         f"{_ROWS_OF}::test_a_cell_that_defies_reading_empties_its_row_and_says_nothing",
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
@@ -1055,13 +1055,13 @@ _FORMULAS = (
     _formula(
         "errors of a reader quote cells",
         "dpstats/frame/source.py",
-        "        found = unheard(lambda: (_silently(made),))\n",
+        "        found = suppress_private_errors(lambda: (_silently(made),))\n",
         "        found = (_silently(made),)\n",
         "tests/frame/test_source.py::test_errors_of_a_function_are_not_heard",
     ),
     _formula(
         "an error shows what was given, be it a table",
-        "dpstats/errors.py",
+        "dpstats/arguments.py",
         "    if not isinstance(value, plain):\n        return called(value)\n",
         "",
         "tests/test_errors.py",
@@ -1083,7 +1083,7 @@ _FORMULAS = (
     _formula(
         "an error in a pass says its cause",
         "dpstats/mechanism/passes.py",
-        "done = unheard(lambda: work(*parts))",
+        "done = suppress_private_errors(lambda: work(*parts))",
         "done = work(*parts)",
         "tests/mechanism/test_passes.py::test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why",
     ),

@@ -10,10 +10,11 @@ from scipy import integrate, optimize, special
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.errors import ArgumentError, PrivacyError
-from dpstats.propose_test.curve import Levels, check_curve, gdp_split, release_curve
+from dpstats.propose_test.curve import Levels, gdp_split, release_curve
 from dpstats.propose_test.pair import divergence, gaussian_mu, log_gaussian_delta
 from dpstats.propose_test.paper import papers_delta, papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from tests.propose_test.exact_delta import exact_delta
 
 _BUDGETS = [(0.5, 1e-2), (1.0, 1e-5), (4.0, 1e-2), (8.0, 1e-6), (20.0, 1e-12), (0.1, 1e-8)]
 
@@ -197,9 +198,9 @@ def test_curves_of_random_profiles_keep_delta_and_do_not_fall(seed: int, calibra
     assert (np.diff(curve) >= 0).all()
     assert curve[0] > 0
     assert curve[-1] <= 1
-    assert check_curve(curve, levels, sd, epsilon) <= delta
+    assert exact_delta(curve, levels, sd, epsilon) <= delta
     if calibration == "dp" and curve[-1] > delta * (1 + 1e-6) and not math.isfinite(levels.same[0]):
-        assert check_curve(curve, levels, sd, epsilon) == pytest.approx(delta, rel=1e-6)
+        assert exact_delta(curve, levels, sd, epsilon) == pytest.approx(delta, rel=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), _BUDGETS)
@@ -277,7 +278,7 @@ def test_very_small_shifts_neither_break_nor_lower_the_curve(
         less = release_curve(levels, sd / 2, epsilon, delta, calibration)[: len(curve)]
         assert curve[-1] == 1.0
         assert (curve[: len(less)] >= less * (1 - 1e-6)).all()
-        assert check_curve(curve, levels, sd, epsilon) <= delta
+        assert exact_delta(curve, levels, sd, epsilon) <= delta
 
 
 def test_noise_that_is_too_small_stops_the_curve_below_one() -> None:
@@ -286,18 +287,18 @@ def test_noise_that_is_too_small_stops_the_curve_below_one() -> None:
         curve = release_curve(levels, 1.0, 1.0, 1e-5, calibration)
         assert curve[-1] < 0.5
         assert len(curve) < 500
-        assert check_curve(curve, levels, 1.0, 1.0) <= 1e-5
+        assert exact_delta(curve, levels, 1.0, 1.0) <= 1e-5
 
 
-def test_check_curve_finds_what_is_wrong_with_a_curve() -> None:
+def test_the_exact_delta_finds_what_is_wrong_with_a_curve() -> None:
     levels = Levels.flat(0.24124601)
     curve = release_curve(levels, 1.0, 1.0, 1e-5, "dp")
-    assert check_curve(curve[::-1], levels, 1.0, 1.0) > 0.5
-    assert check_curve(curve[1:], levels, 1.0, 1.0) == pytest.approx(curve[1])
-    assert check_curve(curve, levels, 0.5, 1.0) > 1e-4
+    assert exact_delta(curve[::-1], levels, 1.0, 1.0) > 0.5
+    assert exact_delta(curve[1:], levels, 1.0, 1.0) == pytest.approx(curve[1])
+    assert exact_delta(curve, levels, 0.5, 1.0) > 1e-4
     wrong = np.array(curve)
     wrong[20] *= 1.001
-    assert check_curve(wrong, levels, 1.0, 1.0) > 1e-5
+    assert exact_delta(wrong, levels, 1.0, 1.0) > 1e-5
 
 
 # --- composition -----------------------------------------------------------------------------
@@ -375,7 +376,7 @@ def test_sixteen_gdp_releases_compose_by_an_independent_accountant() -> None:
 def test_a_dp_curve_composes_badly_which_is_why_gdp_is_the_default() -> None:
     mu = 0.9 * gaussian_mu(1.0, 1e-5)
     curve = release_curve(Levels.flat(1.0), 1 / mu, 1.0, 1e-5, "dp")
-    assert check_curve(curve, Levels.flat(1.0), 1 / mu, 0.75) == pytest.approx(0.026, abs=5e-4)
+    assert exact_delta(curve, Levels.flat(1.0), 1 / mu, 0.75) == pytest.approx(0.026, abs=5e-4)
     assert Privacy(mu).delta(0.75) == pytest.approx(9e-5, abs=5e-7)
 
 
@@ -404,7 +405,7 @@ def test_the_planned_noise_is_enough_and_less_is_not(
     assert plan.probability(target) >= 0.999
     assert plan.probability(target) == pytest.approx(0.999, abs=1e-4)
     assert plan.level_for(0.999) == target
-    assert check_curve(plan.curve, levels, plan.noise_sd, epsilon) <= delta
+    assert exact_delta(plan.curve, levels, plan.noise_sd, epsilon) <= delta
     less = plan_release(
         levels, epsilon, delta, calibration=calibration, noise_sd=plan.noise_sd * (1 - 1e-5)
     )
@@ -422,7 +423,7 @@ def test_merging_the_bottom_levels_is_private_and_costs_almost_no_noise(calibrat
     mu = gaussian_mu(1.0, 1e-5) if plan.mu is None else plan.mu
     assert plan.probability(target) >= 0.999
     assert plan.probability(0) == plan.probability(1000) <= 1e-5 * 1.1
-    assert check_curve(plan.curve, levels, plan.noise_sd, 1.0) <= 1e-5
+    assert exact_delta(plan.curve, levels, plan.noise_sd, 1.0) <= 1e-5
     assert plan.noise_sd == pytest.approx(levels.same_at(target) / mu, rel=0.02)
 
 

@@ -2,7 +2,8 @@
 
 formulaic parses the operators, decides which columns a set of terms needs, names them, codes the
 contrasts and computes the polynomial and spline bases. It never evaluates a factor here: factors
-are put into its cache already evaluated, so no Python text and no private row reaches it.
+are put into its cache already evaluated, so no Python text reaches it. Private numbers reach its
+`poly` and splines alone (`apply_basis`), with what was learnt from public rows, row by row.
 """
 
 from __future__ import annotations

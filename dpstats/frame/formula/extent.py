@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import SchemaError, computable
+from dpstats.arguments import computable
+from dpstats.errors import SchemaError
 from dpstats.frame.design import Design
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES, Expr

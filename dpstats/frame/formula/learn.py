@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import FormulaError, PublicDataError, SchemaError, computable, mapping
+from dpstats.arguments import computable, mapping
+from dpstats.errors import FormulaError, PublicDataError, SchemaError
 from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.bind import bind, response_of

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import PublicDataError, shown
+from dpstats.arguments import shown
+from dpstats.errors import PublicDataError
 from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula.engine import Column, Fields
 from dpstats.frame.formula.evaluate import resolve

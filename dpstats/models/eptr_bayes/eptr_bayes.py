@@ -12,13 +12,14 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
     check_limits,
     check_numbers,
 )
-from dpstats.errors import ArgumentError, PublicDataError, naming, one_of, shown, whole
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
 from dpstats.models.eptr_bayes.page import BAYES_METHODS
@@ -193,7 +194,7 @@ def _check_target(target: int | None, method: str) -> None:
         return
     if method == "sums":
         raise ArgumentError("target belongs to method='ptr' and 'paper'; 'sums' makes no test.")
-    if whole(target, 1) is None:
+    if as_int(target, 1) is None:
         raise ArgumentError(
             f"target must be the number of rows of the smallest class, 1 or more, not {shown(target)}."
         )

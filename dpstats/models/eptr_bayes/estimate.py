@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from dpstats.numerics.matrices import Floats, symmetric_power
+from dpstats.arrays import Floats
+from dpstats.numerics.matrices import symmetric_power
 
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 

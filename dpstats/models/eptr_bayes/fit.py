@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, design_extent, features_design
@@ -22,7 +23,6 @@ from dpstats.models.eptr_bayes.estimate import (
     smallest_class,
 )
 from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels, means_move
-from dpstats.numerics.matrices import Floats
 from dpstats.propose_test.bounds import (
     clipping_bias,
     no_reply_error,
@@ -31,9 +31,9 @@ from dpstats.propose_test.bounds import (
     unanswered,
 )
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_test, positive
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import PapersPlan, papers_plan
 from dpstats.propose_test.plan import ReleasePlan
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 

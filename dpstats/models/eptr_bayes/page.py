@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpstats.propose_test.page import Answers, answers_table
+from dpstats.arrays import Floats
+from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
 from dpstats.report.groups import Groups
 from dpstats.report.model import closing_blocks, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.result import Floats
 from dpstats.report.table import (
     Heading,
     KeyValues,

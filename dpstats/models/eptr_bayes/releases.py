@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -20,7 +21,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, release_vector
+from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, sane
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.propose_test.curve import Levels
@@ -142,7 +143,7 @@ class ClassSession(Session[ClassRows]):
     def tested_means(
         self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
     ) -> tuple[Tested, Floats, Floats]:
-        """Priors and means if a test on the smallest class passes; proved by `CountLevels` and `ptr`."""
+        """Priors and means if a test on the smallest class passes: see `CountLevels` and the plan."""
         smallest = int(min(self._totals[1]))
         probability = float(plan.probability(levels.at(smallest)))
         sensitivity = float(levels.levels.same[levels.target])

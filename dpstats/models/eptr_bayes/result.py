@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, SchemaError, naming, one_of, shown
+from dpstats.arguments import naming, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, design_matrix, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
-from dpstats.numerics.matrices import Floats
-from dpstats.propose_test.page import Answers
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.passes import (
     Block,
-    Floats,
     Integers,
     RowSource,
     Slabs,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.public import Geometry, plain_estimate
@@ -22,7 +23,7 @@ from dpstats.models.eptr_linear.releases import (
     diameter_with_floats,
     lower_eigenvalue,
 )
-from dpstats.numerics.matrices import Floats, floored
+from dpstats.numerics.matrices import floored
 from dpstats.propose_test.bounds import (
     clipping_bias,
     no_reply_error,
@@ -32,9 +33,9 @@ from dpstats.propose_test.bounds import (
     unanswered,
 )
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_test
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import PapersPlan, papers_plan
 from dpstats.propose_test.plan import ReleasePlan
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 _LENGTHS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
 _RESPONSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.call import (
     declared,
     public_rows,
@@ -25,7 +26,7 @@ from dpstats.models.eptr_linear.releases import (
     diameter_with_floats,
 )
 from dpstats.models.linear.dp_lm import check_response
-from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.propose_test.call import (
     positive,
 )

@@ -1,6 +1,6 @@
 """Least squares released with noise that belongs to the data set: tested, or bounded privately.
 
-Rows are cut as in `linear_rows`: |z| <= R after rounding to the grid, |y| <= B. A = sum z z' and b =
+Rows are cut as in `linear.rows`: |z| <= R after rounding to the grid, |y| <= B. A = sum z z' and b =
 sum z y are exact sums of integers; t = A^-1 b is projected to |t| <= C. Neighbours differ in one row.
 
 How far t moves
@@ -37,6 +37,7 @@ import numpy as np
 from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -45,7 +46,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, sane
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
@@ -252,7 +253,7 @@ class LeastSquaresSession(Session[LinearRows]):
         )
 
     def tested_solution(self, plan: ReleasePlan, levels: EigenvalueLevels) -> Tested:
-        """The solution if a test on lambda_min passes: `EigenvalueLevels` and `ptr` prove the plan."""
+        """The solution if a test on lambda_min passes; see `EigenvalueLevels`, and the plan."""
         coef, smallest = self._solved()
         sensitivity = float(levels.levels.same[levels.target])
         probability = float(plan.probability(levels.at(smallest)))

@@ -11,7 +11,7 @@ import pandas as pd
 from dpstats.errors import NotReleasedError
 from dpstats.models.linear.page import LinearPage
 from dpstats.models.linear.result import LinearModel
-from dpstats.propose_test.page import Answers, answers_table
+from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
 from dpstats.report.table import Page
 from dpstats.score_rounds.result import Path

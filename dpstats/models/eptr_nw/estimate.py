@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 from scipy.interpolate import RegularGridInterpolator
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 _HIGHEST_DEGREE = 5
 _MOST_ROWS = 400

@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy
-from dpstats.errors import ArgumentError, PlanWarning, PrivacyError, numbers, shown
+from dpstats.arguments import numbers, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
 from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession, NodeValues
 from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve
 from dpstats.models.eptr_nw.rows import kernel
-from dpstats.numerics.matrices import Floats
 from dpstats.propose_test.bounds import no_reply_error, noise_error, sampling_error, unanswered
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_test
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import PapersPlan, papers_plan
 from dpstats.propose_test.plan import ReleasePlan
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.errors import ArgumentError
-from dpstats.propose_test.page import Answers, answers_table
+from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_numbers, format_scalar
 from dpstats.report.model import closing_blocks, printed

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arguments import naming, numbers
+from dpstats.arrays import Floats
 from dpstats.call import public_rows
-from dpstats.errors import ArgumentError, PublicDataError, naming, numbers
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     Design,
     PublicMoments,
@@ -36,7 +38,6 @@ from dpstats.models.eptr_nw.estimate import (
     scattered_nodes,
 )
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
-from dpstats.numerics.matrices import Floats
 from dpstats.propose_test.call import (
     positive,
 )

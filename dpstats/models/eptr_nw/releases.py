@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -23,7 +24,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, Release, release_vector
+from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
 from dpstats.propose_test.curve import Levels
@@ -276,7 +277,7 @@ class KernelSession(Session[KernelRows]):
         return NodeValues(value, sd, degrees.value, degrees.noise_sd)
 
     def tested_values(self, plan: ReleasePlan, levels: DegreeLevels) -> tuple[Tested, NodeValues]:
-        """f at all nodes if a test on the smallest d_q / D_q passes; see `weighted_move` and `ptr`."""
+        """f at all nodes if a test on the smallest d_q / D_q passes: see `weighted_move`, the plan."""
         below = self._totals[1]
         fine = float(self._rows.grid.fine)
         # each degree is one rounded float: far inside the widening of the step

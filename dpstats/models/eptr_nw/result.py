@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
+from dpstats.arguments import naming, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
 from dpstats.models.eptr_nw.estimate import (
     PolynomialCentre,
@@ -20,8 +22,7 @@ from dpstats.models.eptr_nw.estimate import (
 from dpstats.models.eptr_nw.page import KernelPage, plot_curve, print_kernel, summary_kernel
 from dpstats.models.eptr_nw.releases import Features
 from dpstats.models.eptr_nw.rows import kernel
-from dpstats.numerics.matrices import Floats
-from dpstats.propose_test.page import Answers
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released

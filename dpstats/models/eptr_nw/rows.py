@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.passes import Block, Floats, Integers, RowSource, Slabs, one_pass
+from dpstats.arrays import Floats
+from dpstats.mechanism.passes import Block, Integers, RowSource, Slabs, one_pass
 
 _CHUNK_NUMBERS = 2**17
 _SHORTEST = 8

@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers
-from dpstats.errors import ArgumentError, shown, unheard
+from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
+from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
 from dpstats.propose_test.bounds import (
     no_reply_error,
@@ -28,10 +30,9 @@ from dpstats.propose_test.bounds import (
 )
 from dpstats.propose_test.call import Kind, plan_test, positive, resolve_spend
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.page import Answers
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan
-from dpstats.propose_test.result import EptrResult
+from dpstats.report.answers import Answers
 from dpstats.report.released import Diagnostic
 
 _MOST_NUMBERS = 10**6
@@ -272,7 +273,7 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 
 def _given(name: str, value: Any) -> int:
     """How many numbers were given; they are private, so only their type is looked at."""
-    array = unheard(lambda: np.asarray(value))
+    array = suppress_private_errors(lambda: np.asarray(value))
     if array is None or array.dtype.kind not in "biuf" or array.size == 0:
         raise ArgumentError(
             f"{name} must be a number, an array of numbers, or a function of the data."

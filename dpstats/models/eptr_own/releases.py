@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
-from dpstats.errors import unheard, without_trace
+from dpstats.arrays import Floats
+from dpstats.errors import suppress_private_errors, without_trace
 from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.release import Floats
 from dpstats.propose_test.paper import PapersPlan
 from dpstats.propose_test.plan import ReleasePlan
 
@@ -46,7 +46,7 @@ def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
             value = quantity(_copied(data)) if callable(quantity) else quantity
             return np.array(value, dtype=np.float64).ravel()
 
-    numbers = unheard(numbers_of)
+    numbers = suppress_private_errors(numbers_of)
     if numbers is None:
         return None
     return numbers if numbers.size == size and np.isfinite(numbers).all() else None

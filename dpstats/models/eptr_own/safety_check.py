@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, check_switch, numbers, shown, unheard, whole
+from dpstats.arguments import as_int, check_switch, numbers, shown
+from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.models.eptr_own.releases import level_of
 from dpstats.propose_test.call import positive
@@ -179,7 +180,9 @@ def check_safety(
 
 
 def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
-    rows = None if isinstance(public, pd.DataFrame) else unheard(lambda: np.asarray(public))
+    rows = None
+    if not isinstance(public, pd.DataFrame):
+        rows = suppress_private_errors(lambda: np.asarray(public))
     table = isinstance(public, pd.DataFrame | np.ndarray | list | tuple | pd.Series)
     if not table or (rows is not None and rows.ndim == 0):
         raise ArgumentError(
@@ -189,7 +192,7 @@ def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
         raise ArgumentError("the rows of public must be of one length.")
     check_switch("hostile", hostile)
     for name, value, least in (("trials", trials, 1), ("seed", seed, 0)):
-        if whole(value, least) is None:
+        if as_int(value, least) is None:
             raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
 
 
@@ -250,8 +253,8 @@ def _joined(pool: Any, more: Any) -> Any:
     """One under the other, or None where they do not fit."""
     if isinstance(pool, pd.DataFrame):
         fits = isinstance(more, pd.DataFrame) and list(more.columns) == list(pool.columns)
-        return unheard(lambda: pd.concat([pool, more])) if fits else None
-    return unheard(lambda: np.concatenate([pool, np.asarray(more)]))
+        return suppress_private_errors(lambda: pd.concat([pool, more])) if fits else None
+    return suppress_private_errors(lambda: np.concatenate([pool, np.asarray(more)]))
 
 
 def _odd_rows(whole: Any, hostile: bool) -> Any:

@@ -16,15 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from dpstats.arrays import Floats
 from dpstats.report.bound import Bound, Premise
-
-Floats = NDArray[np.floating[Any]]
 
 ROWS_GAUSSIAN = Premise("rows Gaussian", None)
 _COVARIANCE = "relative error of the covariance"
@@ -277,7 +274,11 @@ def distance_bound(found: ReleasedMoments, eta: float, pure: bool = False) -> fl
 
 
 def _curvature(r: float) -> float:
-    """c of `total_variation`."""
+    """c = 2(-r - ln(1-r))/r^2 for eigenvalues of a relative covariance that are off by r at most.
+
+    x - ln(1+x) <= x^2 (-r - ln(1-r))/r^2 for x >= -r, so the Kullback-Leibler divergence of two
+    Gaussians at eF and eM is at most (c eF^2/2 + eM^2)/2.
+    """
     return 2 * (-r - math.log1p(-r)) / r**2 if r > 1e-4 else 1.0 + r
 
 
@@ -287,22 +288,6 @@ def _from_divergence(divergence: float) -> float:
         return 1.0
     divergence = max(divergence, 0.0)
     return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)), 1.0)
-
-
-def total_variation(covariance: float, mean: float) -> float:
-    """Bound for the total variation distance of two Gaussians at eF and eM; 1 says nothing.
-
-    x - ln(1+x) <= x^2 (-r - ln(1-r))/r^2 for x >= -r, so the Kullback-Leibler divergence is at most
-    (c eF^2/2 + eM^2)/2 with c = 2(-r - ln(1-r))/r^2, r = eF; then Pinsker, or Bretagnolle and Huber.
-
-    Examples
-    --------
-    >>> round(total_variation(0.1, 0.05), 4), total_variation(1.5, 0.0)
-    (0.0443, 1.0)
-    """
-    if not covariance < 1:
-        return 1.0
-    return _from_divergence((_curvature(covariance) * covariance**2 / 2 + mean**2) / 2)
 
 
 def resolved(found: ReleasedMoments) -> Premise:

@@ -13,9 +13,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.arguments import check_switch, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, Charged, check_numbers
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, check_switch, shown
+from dpstats.call import (
+    Call,
+    Charged,
+    check_numbers,
+)
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
     fit_mean,
@@ -28,7 +33,7 @@ from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_point
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
-from dpstats.score_rounds.notes import of_persons
+from dpstats.report.diagnostics import with_person_note
 
 
 def dp_mean(
@@ -347,7 +352,7 @@ def _model(
         m=points.m,
         dropped=points.dropped,
         error=fit.bounds,
-        details=of_persons(fit.diagnostics, charged.call.unit),
+        details=with_person_note(fit.diagnostics, charged.call.unit),
         notes=notes,
         public_points=points.shown,
     )

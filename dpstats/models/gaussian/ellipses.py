@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.arguments import one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.report.plot import axes, finish, line_style, public_rows
-from dpstats.report.result import Floats, quantile
+from dpstats.report.result import quantile
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import linalg, stats
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 
 def log_densities(x: Floats, weights: Floats, means: Floats, covariances: Floats) -> Floats:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
-from dpstats.models.gaussian.bounds_facts import bounds_of_gaussian
+from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     NoiseLevel,
@@ -34,11 +35,11 @@ from dpstats.models.gaussian.rounds import (
     refine,
     symmetric,
 )
-from dpstats.numerics.matrices import Floats, Whitening
+from dpstats.numerics.matrices import Whitening
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import row_lines
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -294,7 +295,7 @@ def _fit(
     empty = max(1 - n / session.n, 0.0)
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        *row_lines(
+        *row_diagnostics(
             rounds.cut,
             (empty, found.count_sd / session.n),
             "share that was cut in the last release",
@@ -340,9 +341,28 @@ def _fit(
         source="released",
         noise=noise,
         relative_error=found.relative_error,
-        bounds=bounds_of_gaussian(
-            call.plan, call.planned, call.noise, call.range, call.gamma, call.eta, points.m, found
-        ),
+        bounds=gaussian_bounds(_facts(call, points.m, found)),
         diagnostics=diagnostics,
         notes=notes,
+    )
+
+
+def _facts(call: GaussianCall, m: int, found: Moments) -> GaussianFacts:
+    plan, limits = call.plan, call.range
+    return GaussianFacts(
+        n=plan.n,
+        d=plan.d,
+        m=m,
+        eta=call.eta,
+        rho=call.noise.rho,
+        epsilon=call.noise.epsilon,
+        gamma=call.gamma,
+        lower=limits.lower,
+        upper=limits.upper,
+        centre=limits.centre,
+        range_source=limits.source,
+        planned_noise=call.planned[0],
+        planned_mean_noise=call.planned[1],
+        planned_bias=plan.bias,
+        released=found.for_bounds,
     )

@@ -12,9 +12,11 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.privacy import Cost
-from dpstats.errors import LARGEST, SMALLEST, ArgumentError, PublicDataError, numbers, shown
-from dpstats.models.gaussian.bounds_facts import bounds_of_mean
+from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
+from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
     papers_mean_cut,
@@ -26,10 +28,10 @@ from dpstats.models.gaussian.planning import (
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
-from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import as_share, row_lines
 
 _CUT_SHARE = 0.005
 _SEARCH, _PURE_SEARCH = 0.03, 0.07
@@ -297,12 +299,21 @@ def _result(
             )
     bounds: tuple[Bound, ...] = ()
     if known.stated:
-        bounds = bounds_of_mean(
-            session.n, len(units), points.m, call.noise, call.gamma, call.eta, found.sd
+        bounds = mean_bounds(
+            MeanFacts(
+                n=session.n,
+                d=len(units),
+                m=points.m,
+                eta=call.eta,
+                rho=call.noise.rho,
+                epsilon=call.noise.epsilon,
+                gamma=call.gamma,
+                sd=found.sd,
+            )
         )
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
-        *row_lines(
+        *row_diagnostics(
             found.cut,
             (1 - found.n / session.n, found.count_sd / session.n),
             "share that was cut in the last round",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_scalar
 from dpstats.report.model import closing_blocks, gaps, or_na, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.result import Coefficients, Floats
+from dpstats.report.result import Coefficients
 from dpstats.report.table import (
     Column,
     Heading,

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.call import check_limits, public_rows
-from dpstats.errors import (
+from dpstats.arguments import (
     LARGEST,
     SMALLEST,
-    ArgumentError,
-    PublicDataError,
     listed,
     mapping,
     naming,
@@ -22,14 +19,12 @@ from dpstats.errors import (
     require_sizes,
     shown,
 )
+from dpstats.arrays import Floats
+from dpstats.call import check_limits, public_rows
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_columns, learn_design, points_formula
 from dpstats.frame.source import public_table
-from dpstats.numerics.matrices import (
-    Floats,
-    Whitening,
-    equivariant_whitening,
-    symmetric_power,
-)
+from dpstats.numerics.matrices import Whitening, equivariant_whitening, symmetric_power
 
 _SHOWN = 2000
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special, stats
 from scipy.linalg import eigh_tridiagonal
 
-Floats = NDArray[np.floating[Any]]
+from dpstats.arrays import Floats
 
 _SEED = 20221
 _DEFAULT_CONDITION = 1e4  # where public rows are too few to say anything

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.ball import Ball
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Floats, release_symmetric, release_vector
+from dpstats.mechanism.release import release_symmetric, release_vector
 from dpstats.mechanism.session import Session, sane
 from dpstats.models.gaussian.rows import CellRows, Frame, Partition, Zones
 from dpstats.numerics.histogram import LogHistogram

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, FormulaError, SchemaError
 from dpstats.frame import Design, PublicMoments, SpentOn, declare_design
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.fit import CovarianceNoise
 from dpstats.models.gaussian.page import GaussianPage, print_gaussian, summary_gaussian
 from dpstats.models.gaussian.synthetic import check_size, draw_normal
-from dpstats.numerics.matrices import Floats
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result

@@ -1,7 +1,7 @@
 """Means and covariances of one or several cells of rows, by private re-whitening.
 
 Takes an open `CellSession`, makes its releases there, and turns them into estimates by the pure
-functions of `dpstats.estimate`. Radii, coordinates, shares and stopping depend on public and on
+functions of arrays. Radii, coordinates, shares and stopping depend on public and on
 released numbers only.
 """
 
@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from dpstats.arrays import Floats
+from dpstats.models.gaussian.bounds import ReleasedMoments
 from dpstats.models.gaussian.planning import (
     COARSE_RATIO,
     KEEP_FOR_LAST,
@@ -29,7 +31,7 @@ from dpstats.models.gaussian.planning import (
 from dpstats.models.gaussian.releases import CellSession, Lifted
 from dpstats.models.gaussian.rows import Frame, Partition
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Floats, Whitening, floored, floored_root, positive_covariance
+from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
@@ -188,6 +190,13 @@ class Moments:
         """The covariance of the rows as measured."""
         half = floored_root(self.spread, self._floor) @ self.cell.root
         return positive_covariance(half.T @ half)
+
+    @property
+    def for_bounds(self) -> ReleasedMoments:
+        """What bounds ask of them."""
+        values = tuple(float(v) for v in self.values)
+        rows = min(self.mean_rows, self.spread_rows)
+        return ReleasedMoments(rows, values, self.spread_sd, self.mean_sd, self.bias + self.lost)
 
 
 @dataclass(frozen=True)

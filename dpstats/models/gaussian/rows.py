@@ -23,10 +23,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
 from dpstats.mechanism.passes import (
     Block,
-    Floats,
     Integers,
     Passes,
     RowSource,

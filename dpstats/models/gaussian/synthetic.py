@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arguments import as_int, shown
+from dpstats.arrays import Floats
 from dpstats.call import check_seed
-from dpstats.errors import ArgumentError, shown, whole
-from dpstats.numerics.matrices import Floats, symmetric_power
+from dpstats.errors import ArgumentError
+from dpstats.numerics.matrices import symmetric_power
 
 
 def check_size(n: object) -> int:
-    size = whole(n, 1)
+    size = as_int(n, 1)
     if size is None:
         raise ArgumentError(f"n must be the number of rows to draw, 1 or more, not {shown(n)}.")
     return size

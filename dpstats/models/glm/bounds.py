@@ -15,20 +15,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstats.models.linear.bounds import (
-    ReleasedSystem,
-    distance_to_noiseless_fit,
-    simulated_distance,
-    truncation_radius,
-    whitened_second_moment,
-)
+from dpstats.arrays import Floats
+from dpstats.models.linear.bounds import truncation_radius, whitened_second_moment
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,
     CallFacts,
-    Floats,
+    ReleasedSystem,
+    distance_to_noiseless_fit,
     enough_public,
     noise_below_half,
+    simulated_distance,
     spectral,
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.unit import Unit
+from dpstats.arguments import as_int, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
@@ -25,15 +26,15 @@ from dpstats.call import (
     public_rows,
     resolve_public,
 )
-from dpstats.errors import ArgumentError, PublicDataError, shown, whole
+from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
-from dpstats.models.glm.estimate import PublicRows
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, Prepared
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.releases import FamilySession
 from dpstats.models.glm.result import GlmModel
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.result import model_items
 
 _MOST_STEPS = 50
@@ -214,7 +215,7 @@ def family_shown(family: Family) -> str:
 def check_iterations(iterations: int | None) -> None:
     if iterations is None:
         return
-    if whole(iterations, 1) is None or iterations > _MOST_STEPS:
+    if as_int(iterations, 1) is None or iterations > _MOST_STEPS:
         raise ArgumentError(
             f"iterations must be a number of Newton steps from 1 to {_MOST_STEPS}, or None, not "
             f"{shown(iterations)}. Steps share the budget: 2 to 8 are usual."

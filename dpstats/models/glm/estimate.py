@@ -14,13 +14,14 @@ from typing import Protocol
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
     Curvature,
-    Floats,
     Whitening,
     equilibrated_whitening,
     shrink_second_moment,
 )
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Step
 
 _ENOUGH_ROWS = 2000
@@ -46,43 +47,6 @@ class Family(Protocol):
     def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float: ...
 
     def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
-
-
-@dataclass(frozen=True)
-class PublicRows:
-    """Public rows as numbers: design (m, d), response, offset and prior weight (m,)."""
-
-    x: Floats
-    y: Floats
-    offset: Floats
-    weight: Floats
-
-    def working(self, family: Family, coef: Floats) -> tuple[Floats, Floats, Floats]:
-        """Weighted score, curvature and Pearson residual of every row at ``coef``."""
-        r, h, e = family.working(self.x @ coef + self.offset, self.y)
-        return r * self.weight, h * self.weight, e * np.sqrt(self.weight)
-
-    def information(self, family: Family, coef: Floats) -> Floats:
-        """(1/m) sum w h x x' at ``coef``."""
-        h = self.working(family, coef)[1]
-        matrix: Floats = (self.x * h[:, None]).T @ self.x / len(self.y)
-        return matrix
-
-    def unseen(self) -> Floats:
-        """Second moment of three more rows of every level that few public rows have.
-
-        It may be several times as frequent among the private ones: without these, its rows would be far
-        longer than all others once whitened, and be cut. Columns that are zero in four rows of five
-        are taken for such levels.
-        """
-        largest = (self.x**2 * self.weight[:, None]).max(axis=0)
-        sparse = (self.x != 0).mean(axis=0) < 0.2
-        return np.diag(np.where(sparse, 3 * largest / len(self.y), 0.0))
-
-    def spread(self) -> Floats:
-        """How far each column reaches from its mean, at most ten standard deviations; 0 if constant."""
-        centred = np.abs(self.x - self.x.mean(axis=0))
-        return np.asarray(np.minimum(centred.max(axis=0), 10 * self.x.std(axis=0)))
 
 
 def expected_loss(

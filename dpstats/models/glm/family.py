@@ -18,9 +18,9 @@ from scipy import stats
 from statsmodels.genmod import families as sm_families
 from statsmodels.genmod.families import links as sm_links
 
-from dpstats.errors import ArgumentError, number, shown
-
-Floats = NDArray[np.floating[Any]]
+from dpstats.arguments import number, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 
 _LINKS = {
     "logit": sm_links.Logit,

@@ -1,7 +1,7 @@
 """Private Newton steps from a public anchor: how a generalised linear fit spends its total.
 
 `anchored` takes an open `FamilySession` over the private rows, makes its releases there, and turns them
-into a `GlmFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares, steps and stopping
+into a `GlmFit` by pure functions of arrays. Radii, clips, shares, steps and stopping
 depend on public and on released numbers only.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.session import RowSummary, sane
 from dpstats.models.glm.estimate import (
     GlmStep,
@@ -33,13 +34,11 @@ from dpstats.models.glm.planning import (
 )
 from dpstats.models.glm.public import Start, released_null
 from dpstats.models.glm.releases import FamilySession, Window
-from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import (
-    Curvature,
-    Floats,
-)
+from dpstats.numerics.matrices import Curvature
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
     BOUNDED,
     ERRORS,
@@ -57,14 +56,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     without_errors,
 )
-from dpstats.score_rounds.notes import (
-    as_share,
-    average_condition,
-    matrix_notes,
-    released_system,
-    ridge_note,
-    row_lines,
-)
+from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
 
 _WIDE: Window = (-64, 160)
 
@@ -327,7 +319,7 @@ def _finished(
     if not made[-1].damped:  # the bounds are of full Newton steps
         system = released_system(curvature, penalty, last.move, last.noise_sd, back)
     diagnostics = (
-        *row_lines(
+        *row_diagnostics(
             (rest.cut_share, rest.share_sd),
             (rest.empty_share, rest.share_sd),
             "share whose score or information was cut in the last round",

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
-from dpstats.models.glm.estimate import PublicRows
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
 from dpstats.models.glm.papers import Constrained, Limits, papers_limits, pmt
 from dpstats.models.glm.public import Start, declared_start, public_start
 from dpstats.models.glm.releases import FamilySession
-from dpstats.numerics.matrices import Floats, equilibrated_inverse, symmetric_whitening
+from dpstats.numerics.matrices import equilibrated_inverse, symmetric_whitening
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Estimate, not_private
 
 _PAPERS_STEPS = 5

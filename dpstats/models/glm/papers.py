@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
-from dpstats.models.glm.estimate import PublicRows, public_fit
+from dpstats.models.glm.estimate import public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, condition_line
 from dpstats.models.glm.releases import FamilySession
-from dpstats.models.linear.bounds import ReleasedSystem
-from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening, floored
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
+from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import in_user_units, matrix_noise_covariance, without_errors
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstats.numerics.matrices import Floats
+from dpstats.arrays import Floats
 
 
 @dataclass(frozen=True)

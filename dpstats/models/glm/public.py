@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
-from dpstats.models.glm.estimate import (
-    PublicRows,
-    Reach,
-    information_whitening,
-    moments_fit,
-    public_fit,
-)
+from dpstats.models.glm.estimate import Reach, information_whitening, moments_fit, public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.releases import FamilySession
-from dpstats.numerics.matrices import Floats, Whitening, equilibrated_whitening, floored
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
+from dpstats.numerics.public_rows import PublicRows
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Floats, RowSource
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.models.glm.rows import Family, FamilyRows, FamilySums
@@ -63,16 +64,17 @@ class FamilySession(Session[FamilyRows]):
         counts = self._rows.length_counts(anchor, windows)
         names = "histogram of information lengths", "histogram of score lengths"
         first, second = (
-            self._histogram(name, count, *window, cost)
+            LogHistogram.of(self._counts(name, count, cost), *window)
             for name, count, window, cost in zip(names, counts, windows, costs, strict=True)
         )
         return first, second
 
     def response_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
-        """Where the absolute responses lie."""
+        """Where the absolute responses lie. A replaced row moves two counts by one."""
         cost = self._spend(share)
         counts = self._rows.response_counts(lowest, octaves)
-        return self._histogram("histogram of responses", counts, lowest, octaves, cost)
+        release = self._counts("histogram of responses", counts, cost)
+        return LogHistogram.of(release, lowest, octaves)
 
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""

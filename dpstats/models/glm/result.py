@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, one_of, shown
+from dpstats.arguments import one_of, shown
+from dpstats.errors import ArgumentError
 from dpstats.models.glm.bounds import GlmFacts, glm_bounds, last_step_distance, last_step_simulated
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page

@@ -4,7 +4,7 @@ A row (x, y, offset, w) passes through the following maps, each of which depends
 public or released numbers only, so that replacing a row changes one term of every sum:
 
 1. whitening: z = W'x with a public matrix W, and eta0 = offset + x'b with public coefficients b
-   (`grid.exact_product`, in full precision before anything is rounded). With a truncation radius, as
+   (`lattice.exact_product`, in full precision before anything is rounded). With a truncation radius, as
    in the papers, z <- min(1, R/|z|) z;
 2. at an anchor t: eta = eta0 + z't; the family gives the derivative r of the log-likelihood by eta (at
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
@@ -29,15 +29,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
-    Block,
-    Floats,
-    Integers,
-    RowSource,
-    Slabs,
-    one_pass,
-)
+from dpstats.arrays import Floats
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, Slabs, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 _SHORTEST = 1e-100

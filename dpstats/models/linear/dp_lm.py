@@ -2,7 +2,7 @@
 
 The way of a call, top to bottom: `dp_lm` turns privacy, public data and formula into public numbers
 (`dpstats.frame`), charges the budget, lets one of three methods spend the total on the private rows
-(`linear_fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
+(`fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
 row again.
 """
 

@@ -1,7 +1,7 @@
 """Three ways of spending a total on a linear fit: `anchored`, `pmt` and `ssp`.
 
 `fit_rows` opens a `LinearSession` over the rows and hands it to one of them, which makes its releases
-there and turns them into a `LinearFit` by the pure functions of `dpstats.estimate`. Radii, clips, shares
+there and turns them into a `LinearFit` by pure functions of arrays. Radii, clips, shares
 and stopping depend on public and on released numbers only.
 """
 
@@ -13,24 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource, coarse_map
 from dpstats.mechanism.session import RowSummary
-from dpstats.models.linear.bounds import ReleasedSystem
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rows import WithResponse
 from dpstats.numerics.matrices import (
-    Floats,
     Whitening,
     equilibrated_whitening,
     floored,
     shrink_second_moment,
     symmetric_whitening,
 )
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     Clip,
@@ -51,14 +52,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     without_errors,
 )
-from dpstats.score_rounds.notes import (
-    as_share,
-    average_condition,
-    matrix_notes,
-    released_system,
-    ridge_note,
-    row_lines,
-)
+from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
 
 _LONG = 1.4  # residual variance over that of its body, beyond which a tail is said to be long
 _SHORT_STEP = 0.25
@@ -259,7 +253,7 @@ def anchored(
     system = released_system(curvature, penalty, pooled.move, pooled.noise_sd, back)
     conditions = _condition_lines(moments.gram, curvature.released, back)
     diagnostics = (
-        *row_lines(
+        *row_diagnostics(
             (rest.cut_share, rest.share_sd),
             (rest.empty_share, rest.share_sd),
             "share whose row or score was cut in the last round",

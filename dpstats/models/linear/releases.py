@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Floats, Integers, RowSource
+from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, sane
 from dpstats.models.linear.rows import LinearRows
@@ -51,7 +52,7 @@ class LinearSession(Session[LinearRows]):
     noise : Noise
         Secure or seeded.
     prepared : ExactMatrix, optional
-        Whitening and shift as `slabs.coarse_map` has rounded them.
+        Whitening and shift as `passes.coarse_map` has rounded them.
     """
 
     def __init__(
@@ -66,10 +67,11 @@ class LinearSession(Session[LinearRows]):
         super().__init__(LinearRows(source, whitening, shift, prepared), total, noise)
 
     def length_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
-        """Where the lengths of the whitened rows lie."""
+        """Where the lengths of the whitened rows lie. A replaced row moves two counts by one."""
         cost = self._spend(share)
         counts = self._rows.norm_counts(lowest, octaves)
-        return self._histogram("histogram of row lengths", counts, lowest, octaves, cost)
+        release = self._counts("histogram of row lengths", counts, cost)
+        return LogHistogram.of(release, lowest, octaves)
 
     def gram(
         self,
@@ -118,11 +120,15 @@ class LinearSession(Session[LinearRows]):
     def score_histogram(
         self, share: float, anchor: Floats, lowest: int, octaves: int
     ) -> LogHistogram:
-        """Where the lengths of the scores z e lie, e the residual at ``anchor``."""
+        """Where the lengths of the scores z e lie, e the residual at ``anchor``.
+
+        A replaced row moves two counts by one.
+        """
         cost = self._spend(share)
         window = anchor, lowest, octaves
         counts = self._once(_Scores.of(*window), lambda: self._rows.score_counts(*window))
-        return self._histogram("histogram of score lengths", counts, lowest, octaves, cost)
+        release = self._counts("histogram of score lengths", counts, cost)
+        return LogHistogram.of(release, lowest, octaves)
 
     def score(self, share: float, anchor: Floats, clip: float, residual_clip: float) -> Score:
         """Mean of the scores at ``anchor``, each cut to length ``clip``.

@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, one_of, shown
-from dpstats.models.linear.bounds import (
-    LinearFacts,
-    distance_to_noiseless_fit,
-    linear_bounds,
-    simulated_distance,
-)
+from dpstats.arguments import one_of, shown
+from dpstats.errors import ArgumentError
+from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_c
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
+from dpstats.score_rounds.bounds import distance_to_noiseless_fit, simulated_distance
 from dpstats.score_rounds.estimate import r_squared
 from dpstats.score_rounds.result import Model
 

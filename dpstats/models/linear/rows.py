@@ -5,7 +5,7 @@ released numbers only, so that replacing a row changes one term of every sum:
 
 1. weights and offset: (x, y) <- sqrt(w) (x, y - offset);
 2. whitening: z = W'x with a public matrix W, and y <- y - x'b with public coefficients b
-   (`grid.exact_product`, in full precision before anything is rounded);
+   (`lattice.exact_product`, in full precision before anything is rounded);
 3. cut: f = min(1, R / |z|), (z, y) <- f (z, y). Scaling the response along with the row keeps
    y = z't exact for a cut row (a weighted least-squares row), so that cutting leverage does not
    bias a correctly specified model;
@@ -26,16 +26,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
-    Block,
-    Floats,
-    RowSource,
-    Slabs,
-    octave_bins,
-    one_pass,
-)
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, RowSource, Slabs, octave_bins, one_pass
 
 _T = TypeVar("_T")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.planning import (
     NoiseLevel,
     plan_gaussian,
@@ -16,7 +17,6 @@ from dpstats.models.gaussian.rows import Codes
 from dpstats.models.mixture.clustering import Partition, number_of_cells
 from dpstats.models.mixture.public_mixture import public_mixture
 from dpstats.models.mixture.tree import LEVELS, private_tree
-from dpstats.numerics.matrices import Floats
 
 _TREE_SHARE = 0.3
 """Of the total, at most, for finding the components in the regime "private"."""

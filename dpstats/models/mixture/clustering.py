@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from dpstats.arrays import Floats
 from dpstats.numerics.k_means import k_means, sample
-from dpstats.numerics.matrices import Floats
 
 Labels = NDArray[np.integer[Any]]
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstats.models.gaussian.bounds_facts import bounds_of_mixture
 from dpstats.models.gaussian.estimate import overlap
 from dpstats.models.gaussian.fit import LONG_TAILS
 from dpstats.models.gaussian.planning import (
     NoiseLevel,
 )
 from dpstats.models.gaussian.public import PublicPoints
+from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.cells import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.report.bound import Bound
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import row_lines
 
 _MUCH_OVERLAP = 0.05
 
@@ -53,22 +53,27 @@ def describe(
     worst = _overlap(components)
     gap = separation(components)
     notes = _notes(components, k, worst, fit.borders, w_min)
-    return Description(
-        numbers,
-        bounds_of_mixture(
-            n,
-            points.m,
-            [(c.moments, c.rows, c.rows_sd, c.weight, c.m) for c in components],
-            regime == "public",
-            w_min,
-            noise,
-            eta,
-            worst,
-            gap,
-        ),
-        _diagnostics(fit, cells, worst, gap),
-        notes,
+    facts = MixtureFacts(
+        n=n,
+        d=len(points.units),
+        m=points.m,
+        k=len(components),
+        eta=eta,
+        rho=noise.rho,
+        epsilon=noise.epsilon,
+        delta=None,
+        public_clusters=regime == "public",
+        least_weight=w_min,
+        components=tuple(c.moments.for_bounds for c in components),
+        counts=tuple(c.rows for c in components),
+        counts_sd=tuple(c.rows_sd for c in components),
+        weights=tuple(c.weight for c in components),
+        fewest_public=min(c.m for c in components),
+        separation=gap,
+        overlap=worst,
     )
+    diagnostics = _diagnostics(fit, cells, worst, gap)
+    return Description(numbers, mixture_bounds(facts), diagnostics, notes)
 
 
 def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumbers:
@@ -113,7 +118,7 @@ def _diagnostics(
     rounds = fit.rounds
     out = [
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
-        *row_lines(
+        *row_diagnostics(
             rounds.cut, (1 - fit.filled, fit.filled_sd), "share that was cut in the last release"
         ),
         Diagnostic(

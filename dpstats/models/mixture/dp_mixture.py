@@ -14,18 +14,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.arguments import as_int, check_switch, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers
-from dpstats.errors import (
-    ArgumentError,
-    PlanWarning,
-    PublicDataError,
-    check_switch,
-    number,
-    one_of,
-    shown,
-    whole,
-)
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
 from dpstats.models.gaussian.releases import CellSession, require_room
@@ -34,7 +26,7 @@ from dpstats.models.mixture.describe import describe
 from dpstats.models.mixture.fit import fit_cells
 from dpstats.models.mixture.result import MixtureModel
 from dpstats.numerics.k_means import column_units
-from dpstats.score_rounds.notes import of_persons
+from dpstats.report.diagnostics import with_person_note
 
 _MOST = 10
 """Components at most where the partition decides."""
@@ -184,7 +176,7 @@ def dp_mixture(
         m=points.m,
         dropped=points.dropped,
         error=told.bounds,
-        details=of_persons(told.diagnostics, call.unit),
+        details=with_person_note(told.diagnostics, call.unit),
         notes=said + told.notes + charged.notes(rows.n, public),
         public_points=points.shown,
     )
@@ -194,7 +186,7 @@ def dp_mixture(
 def _check(
     points: PublicPoints, k: int | None, w_min: float | None, regime: str, pool: bool
 ) -> tuple[int | None, float]:
-    if k is not None and whole(k, 1) is None:
+    if k is not None and as_int(k, 1) is None:
         raise ArgumentError(
             f"k must be the number of components, 1 or more, or None, not {shown(k)}."
         )

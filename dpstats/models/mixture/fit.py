@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.planning import (
     NoiseLevel,
     plan_cells,
@@ -27,7 +28,7 @@ from dpstats.models.gaussian.rounds import (
 from dpstats.models.gaussian.rows import Codes
 from dpstats.models.mixture.clustering import Partition, number_of_cells
 from dpstats.models.mixture.overlap import overlap_matters, without_overlap
-from dpstats.numerics.matrices import Floats, Whitening, equivariant_whitening
+from dpstats.numerics.matrices import Whitening, equivariant_whitening
 
 Borders = Literal["clear", "undone", "kept"]
 

@@ -13,8 +13,9 @@ import math
 import numpy as np
 from scipy import stats
 
+from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import Partition, assign
-from dpstats.numerics.matrices import Floats, floored, symmetric_power
+from dpstats.numerics.matrices import floored, symmetric_power
 
 _SEED = 20241
 _ROWS = 200_000

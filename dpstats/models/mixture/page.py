@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.page import matrix_parts
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_scalar
@@ -12,7 +13,6 @@ from dpstats.report.groups import Groups
 from dpstats.report.model import closing_blocks, or_na, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.result import Floats
 from dpstats.report.table import (
     Column,
     Heading,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import (
     Labels,
     Partition,
@@ -21,7 +22,6 @@ from dpstats.models.mixture.clustering import (
 )
 from dpstats.models.mixture.public_tree import MOST_LEAVES, public_tree
 from dpstats.numerics.k_means import first_centroids, principal_axes, sample
-from dpstats.numerics.matrices import Floats
 
 _SEED = 20223
 _RUNS = 16

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import (
     Labels,
     Partition,
@@ -27,7 +28,6 @@ from dpstats.models.mixture.clustering import (
     zone_counts,
 )
 from dpstats.numerics.k_means import k_means, principal_axes, sample
-from dpstats.numerics.matrices import Floats
 
 _SEED = 20222
 MOST_LEAVES = 10

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError, NotReleasedError, naming, one_of, shown
+from dpstats.arguments import naming, one_of, shown
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.estimate import log_densities
 from dpstats.models.gaussian.synthetic import check_size, draw_mixture
 from dpstats.models.mixture.page import MixturePage, print_mixture, summary_mixture
-from dpstats.numerics.matrices import Floats
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
 from dpstats.report.table import Page

@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.releases import CellSession, Lifted
 from dpstats.models.gaussian.rounds import COARSE_LIFT
 from dpstats.models.gaussian.rows import Codes, Frame, Zones
@@ -36,7 +37,6 @@ from dpstats.models.mixture.clustering import (
     zone_of,
 )
 from dpstats.numerics.k_means import column_units
-from dpstats.numerics.matrices import Floats
 
 LEVELS = 3
 _MOMENTS = 0.8  # of a level's share; the rest pays for the valley test

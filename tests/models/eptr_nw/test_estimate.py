@@ -170,3 +170,12 @@ def test_sums_become_a_local_mean_where_there_are_rows_and_nothing_where_not() -
         np.array([1e9]), np.array([1.0]), np.ones(1), np.zeros(1), smoothing, 1.0, 0.5, 0.3
     )
     assert wild.value == pytest.approx([2.0])
+
+
+def test_a_row_meets_the_centre_by_itself() -> None:
+    rng = np.random.default_rng(4)
+    powers = ((0, 0), (1, 0), (0, 1), (2, 1), (0, 3))
+    centre = PolynomialCentre(powers, rng.normal(size=5), rng.normal(size=2), np.ones(2), -9.0, 9.0)
+    z = rng.normal(0, 3, (2, 1001))
+    for part in (slice(0, 1), slice(3, 10), slice(17, 400)):
+        assert (centre(z[:, part]) == centre(z)[part]).all()

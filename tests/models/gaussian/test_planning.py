@@ -276,7 +276,7 @@ def test_plans_at_the_extremes(noise: NoiseLevel, gamma: float) -> None:
             assert total == pytest.approx(1.0, abs=1e-12)
             assert (plan.share > 0) == (plan.rounds > 0)
             assert math.isfinite(plan.error)
-            assert plan.error_over_sampling >= 1
+            assert plan.error >= math.sqrt(d * (d + 1) / n)
             assert plan.mean_noise > 0
             mean = plan_mean(n, d, m, noise, gamma=gamma)
             assert math.isfinite(mean.sd)

@@ -24,8 +24,8 @@ from dpstats.models.glm.bounds import (
     recovered,
     strong_convexity,
 )
-from dpstats.models.linear.bounds import NOISELESS_FIT, ReleasedSystem, distance_to_noiseless_fit
 from dpstats.report.bound import Bound
+from dpstats.score_rounds.bounds import NOISELESS_FIT, ReleasedSystem, distance_to_noiseless_fit
 
 Floats = NDArray[np.float64]
 

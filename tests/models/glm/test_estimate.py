@@ -5,7 +5,6 @@ import pytest
 import statsmodels.api as sm
 
 from dpstats.models.glm.estimate import (
-    PublicRows,
     Reach,
     Seen,
     expected_loss,
@@ -24,6 +23,7 @@ from dpstats.models.glm.planning import (
     plan_glm_rounds,
 )
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
+from dpstats.numerics.public_rows import PublicRows
 
 _RNG = np.random.default_rng(0)
 _X = np.column_stack([np.ones(300), _RNG.normal(size=(300, 2))])

@@ -1,72 +1,26 @@
-"""The exact bound holds over the noise, and the rates are the papers' formulas."""
+"""The rates are the papers' formulas, and their premises switch."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpstats.models.linear.bounds import (
     LinearFacts,
-    ReleasedSystem,
-    distance_to_noiseless_fit,
     estimator_error,
     estimator_error_private_only,
     inverse_moment,
     linear_bounds,
     moment_noise,
-    simulated_distance,
     whitened_second_moment,
 )
+from tests.score_rounds.systems import noisy_system
 
 
 def _facts(**changes: float) -> LinearFacts:
     d = 4
     base = {"n": 10_000, "d": d, "m": 100, "mu": 1.0, "eta": 0.05, "ridge": 0.0}
     return LinearFacts(**base | changes, public=np.eye(d), released=2 * np.eye(d), coef=np.ones(d))  # type: ignore[arg-type]
-
-
-def _system(rng: np.random.Generator, d: int, isometric: bool) -> tuple[ReleasedSystem, float]:
-    """A noisy system, and the true distance of its solution to the noiseless one."""
-    sd, noise_sd = 0.02, 0.01
-    root = rng.normal(size=(d, d))
-    gram = np.eye(d) + 0.1 * root @ root.T / d
-    score, back = rng.normal(size=d), np.linalg.inv(np.eye(d) + 0.2 * root)
-    noise = np.triu(rng.normal(size=(d, d)), 1) * (sd / math.sqrt(2) if isometric else sd)
-    noise = noise + noise.T + np.diag(rng.normal(size=d) * sd)
-    g = rng.normal(size=d) * noise_sd
-    penalty = 0.05 * np.eye(d)
-    used = 0.9 * (gram + noise) + 0.1 * np.eye(d)
-    move = np.linalg.solve(used + penalty, score + g)
-    exact = np.linalg.solve(gram + penalty, score)
-    system = ReleasedSystem(gram + noise, used, sd, isometric, penalty, move, noise_sd, back)
-    return system, float(np.linalg.norm(back @ (move - exact)))
-
-
-@pytest.mark.parametrize("isometric", [True, False])
-@pytest.mark.parametrize("d", [1, 3, 12])
-def test_the_exact_bound_covers_the_distance(d: int, isometric: bool) -> None:
-    # P(fail) <= 0.05 each; more than 40 failures of 300 have probability below 1e-6
-    assert stats.binom.sf(40, 300, 0.05) < 1e-6
-    rng, missed = np.random.default_rng(d), 0
-    for _ in range(300):
-        system, distance = _system(rng, d, isometric)
-        missed += distance > distance_to_noiseless_fit(system, 0.05).value
-    assert missed <= 40
-
-
-def test_without_room_the_exact_bound_says_nothing() -> None:
-    system, _ = _system(np.random.default_rng(0), 3, True)
-    loud = ReleasedSystem(**{**system.__dict__, "moments_sd": 10.0})
-    bound = distance_to_noiseless_fit(loud, 0.05)
-    assert bound.value == math.inf
-    assert bound.premises[0].met is False
-
-
-def test_the_simulated_quantile_is_sharper_and_repeats() -> None:
-    system, _ = _system(np.random.default_rng(0), 6, True)
-    assert simulated_distance(system, 0.05).value < distance_to_noiseless_fit(system, 0.05).value
-    assert simulated_distance(system, 0.05) == simulated_distance(system, 0.05)
 
 
 def test_rates_are_the_formulas_of_the_papers() -> None:
@@ -94,7 +48,7 @@ def test_premises_are_said_to_fail_when_they_do() -> None:
 
 
 def test_every_bound_names_its_source_and_kind() -> None:
-    system, _ = _system(np.random.default_rng(0), 4, True)
+    system, _ = noisy_system(np.random.default_rng(0), 4, True)
     bounds = linear_bounds(_facts(), system)
     assert {b.kind for b in bounds} == {"bound", "rate", "simulated", "identity"}
     sources = " ".join(b.source for b in bounds)

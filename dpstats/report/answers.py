@@ -1,19 +1,27 @@
-"""What the pages of tested releases show: with which probability there is an answer, and when."""
+"""The table of a tested release: with which probability there is an answer, and when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
-from dpstats.propose_test.plan import ReleasePlan
-from dpstats.report.bound import Bound
-from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import closing_blocks, privacy_line
-from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Diagnostic
-from dpstats.report.table import Column, Heading, Page, Paragraph, Part, Preformatted, Table
+from dpstats.report.format import format_scalar
+from dpstats.report.table import Column, Heading, Part, Table
 
 _SHOWN = (0.01, 0.05, 0.5, 0.95, 0.999)
+
+
+class Plan(Protocol):
+    """The plan of a tested release, as far as its table shows it."""
+
+    @property
+    def calibration(self) -> str: ...
+
+    @property
+    def noise_sd(self) -> float: ...
+
+    def level_for(self, probability: float) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Answers:
     noise_sd: float
 
     @classmethod
-    def of(cls, plan: ReleasePlan, statistic: str, value: Callable[[float], float]) -> Answers:
+    def of(cls, plan: Plan, statistic: str, value: Callable[[float], float]) -> Answers:
         """From a plan; ``value`` is the statistic at a level (gamma for the paper's)."""
         levels = [(p, plan.level_for(p)) for p in _SHOWN]
         rows = tuple((p, None if k is None else max(value(k), 0.0)) for p, k in levels)
@@ -74,43 +82,3 @@ def answers_table(answers: Answers, passed: bool) -> list[Part]:
             notes=tuple(notes),
         ),
     ]
-
-
-def eptr_page(
-    call: str,
-    numbers: Sequence[float],
-    released: bool,
-    privacy: PrivacyStatement,
-    bounds: tuple[Bound, ...],
-    diagnostics: tuple[Diagnostic, ...],
-    notes: Sequence[str],
-    answers: Answers,
-    whole: bool,
-) -> Page:
-    """The page of a tested estimate of the user's own; ``whole``: with privacy, errors and test."""
-    shown = format_numbers(list(numbers), digits=5)
-    parts: list[Part] = [Heading("Call"), Preformatted(call), Heading("Answer")]
-    if numbers:
-        sd = format_scalar(answers.noise_sd, 3) if released else ""
-        parts.append(
-            Table.from_columns(
-                [
-                    Column(
-                        "",
-                        [f"[{k + 1}]" for k in range(len(shown))],
-                        align="l",
-                        csv_name="number",
-                    ),
-                    Column("estimate" if released else "public answer", shown, list(numbers)),
-                    Column("noise sd", [sd] * len(shown)),
-                ],
-                main=True,
-            )
-        )
-    else:
-        parts.append(Preformatted("no reply"))
-    parts += [Paragraph(f"Note: {note}") for note in notes]
-    if not whole:
-        return Page((*parts, Preformatted(privacy_line(privacy))))
-    parts += closing_blocks(privacy, bounds, diagnostics)
-    return Page((*parts, *answers_table(answers, released)))

@@ -9,6 +9,7 @@ import pytest
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
 from dpstats.models.eptr_nw.page import KernelPage, print_kernel, summary_kernel
+from dpstats.models.eptr_own.page import eptr_page
 from dpstats.propose_test.bounds import (
     clipping_bias,
     no_reply_error,
@@ -17,9 +18,9 @@ from dpstats.propose_test.bounds import (
     sampling_error,
 )
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.page import Answers, answers_table, eptr_page
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import plan_release
+from dpstats.report.answers import Answers, answers_table
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.released import Diagnostic
 from dpstats.report.table import Page
@@ -124,7 +125,7 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("form", FORMS)
 def test_pages_are_as_they_were_last_looked_at(name: str, form: str) -> None:
-    """To renew: python -m tests.propose_test.test_page, then read the difference."""
+    """To renew: python -m tests.report.test_answers, then read the difference."""
     as_last_looked_at(name, PAGES[name], form)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.mechanism.release import Floats
-from dpstats.propose_test.page import Answers, eptr_page
+from dpstats.arrays import Floats
+from dpstats.models.eptr_own.page import eptr_page
+from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released

@@ -1,0 +1,144 @@
+"""Checks of arguments, for every function, and what their messages share.
+
+A check answers with the argument in the form that is computed with, or with None where it is none;
+what it says of an argument never shows a table, a list, or an object of the user's.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError, suppress_private_errors
+
+_LONGEST = 120
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, the first eight of them."""
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def shown(value: Any) -> str:
+    """An argument for a message: itself if it is a text or a number, and else what it is.
+
+    What was given by mistake may be a table of private rows, or a list of them.
+    """
+    # no np.generic: a row of a structured array is one
+    plain = str | bytes | int | float | complex | np.number | np.bool_ | None
+    if not isinstance(value, plain):
+        return called(value)
+    text = suppress_private_errors(lambda: repr(value))
+    if text is None:  # of a class of the user's, or an integer of thousands of digits
+        return called(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def called(value: Any) -> str:
+    """What a value is: "a list", "an int"."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def one_of(value: Any, names: Collection[str]) -> bool:
+    """Whether an argument, of whatever kind, is one of these names."""
+    return isinstance(value, str) and value in names
+
+
+def number(value: Any) -> float | None:
+    """A plain number as a float, infinite where it is too large for one; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Sizes between which squares, and those of ratios to ordinary numbers, are numbers."""
+
+
+def computable(value: Any) -> float | None:
+    """A number above 0 of a size that can be computed with; None for all else."""
+    size = number(value)
+    return size if size is not None and SMALLEST < size < LARGEST else None
+
+
+def as_int(value: Any, least: int) -> int | None:
+    """A whole number that is not below ``least``; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        return None
+    return int(value)
+
+
+def numbers(values: Any) -> npt.NDArray[np.float64] | None:
+    """An array of real numbers, of any shape; None for what is none."""
+
+    def read() -> npt.NDArray[np.float64]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # complex numbers lose a part
+            return np.array(values, dtype=np.float64)
+
+    return suppress_private_errors(read)
+
+
+def items(values: Any, most: int) -> list[Any] | None:
+    """What a list, an array or the like holds; None for texts, mappings, and more than ``most`` items.
+
+    No more than these are looked at, however long or wild the argument is.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        return None
+    found = suppress_private_errors(lambda: list(islice(values, most + 1)))
+    return None if found is None or len(found) > most else found
+
+
+def is_path(data: Any) -> bool:
+    """Whether something names a file or a folder."""
+    return isinstance(data, str | os.PathLike)
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Raise for an argument that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} must be True or False, not {shown(value)}.")
+
+
+def mapping(name: str, value: Any, such_as: str = "{'x1': (0, 1)}") -> Mapping[str, Any]:
+    """An argument that is a mapping from names, or nothing."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{name} must be a dict such as {such_as}, not {shown(value)}.")
+    return value
+
+
+def require_sizes(names: Sequence[str], fine: Iterable[Any]) -> None:
+    """Raise where public columns hold values that floats cannot compute with."""
+    odd = [name for name, ok in zip(names, fine, strict=True) if not ok]
+    if odd:
+        raise PublicDataError(
+            f"the column(s) {listed(odd)} are of a size that cannot be computed with: change the unit."
+        )
+
+
+@contextmanager
+def naming(table: str) -> Iterator[None]:
+    """Say in which of the tables of a call a column is missing or of the wrong kind."""
+    try:
+        yield
+    except SchemaError as error:
+        said = str(error)
+    else:
+        return
+    raise SchemaError(f"in {table}: {said}")

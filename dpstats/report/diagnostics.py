@@ -1,0 +1,36 @@
+"""Diagnostics that every fit has: which rows were cut, which were empty, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpstats.accounting.unit import Unit
+from dpstats.report.released import Diagnostic
+
+EMPTY = "empty rows"
+MISSING = "share that is missing or has an unknown level"
+
+
+def as_share(value: float) -> float:
+    """A noisy share within [0, 1]."""
+    return min(max(value, 0.0), 1.0)
+
+
+def row_diagnostics(
+    cut: tuple[float, float], empty: tuple[float, float], where: str, what: str = MISSING
+) -> tuple[Diagnostic, Diagnostic]:
+    """Truncated and empty rows, from their shares and the noise of these."""
+    return (
+        Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
+        Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),
+    )
+
+
+def with_person_note(lines: tuple[Diagnostic, ...], unit: Unit) -> tuple[Diagnostic, ...]:
+    """Where only the first rows of a person count, later ones are empty as well."""
+    if unit.person is None:
+        return lines
+    later = f"; and rows after the first {unit.rows} of each `{unit.person}`"
+    return tuple(
+        replace(line, note=line.note + later) if line.name == EMPTY else line for line in lines
+    )
