@@ -51,7 +51,7 @@ def _named(value: Any, name: str) -> Iterator[tuple[str, float]]:
     if value is None or value is pd.NA or value is pd.NaT:
         yield name or "value", math.nan
     elif isinstance(value, str | bytes | complex | np.complexfloating):
-        raise _unreadable(value)
+        raise _unreadable(value, name)
     elif isinstance(value, float | int | np.floating | np.integer | np.bool_):
         yield name or "value", _float(value)
     elif isinstance(value, Mapping):
@@ -89,15 +89,19 @@ def _of_object(value: Any, name: str) -> Iterator[tuple[str, float]]:
         elif hasattr(value, "__float__"):
             yield name or "value", _float(value)
         else:
-            raise _unreadable(value)
+            raise _unreadable(value, name)
     if isinstance(getattr(value, "released", None), bool):
         yield f"{name}.{NO_REPLY}" if name else NO_REPLY, float(not value.released)
 
 
-def _unreadable(value: Any) -> ArgumentError:
+def _unreadable(value: Any, name: str) -> ArgumentError:
+    place = f" at {name}" if name else ""
+    parts = ", ".join(f".{part}" for part in ("mean", *_PARTS))
     return ArgumentError(
-        f"release returned something of type {type(value).__name__}, which holds no numbers; "
-        "statistic= says what to look at: a function of what release returns that gives numbers."
+        f"release returned something of type {type(value).__name__}{place}, which holds no numbers. "
+        "Numbers are read from the value itself, from the items of a list, tuple, dict, array or table, "
+        f"and of any other object from {parts} or .coef(). statistic= says what else to look at: a "
+        "function of what release returns that gives numbers."
     )
 
 

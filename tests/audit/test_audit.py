@@ -245,6 +245,20 @@ def test_what_holds_no_numbers_asks_for_a_statistic(value: Any) -> None:
     assert audit(lambda data: value, (0, 1), statistic=lambda _: 1.0, trials=40).mu == 0
 
 
+def test_what_is_looked_for_is_said_and_where_the_odd_item_stands() -> None:
+    class Own:
+        x = 1.0
+
+    with pytest.raises(
+        ArgumentError, match=r"of type Own, .* the value itself, .*\.mean, \.value, "
+    ):
+        audit(lambda data: Own(), (0, 1))
+    with pytest.raises(ArgumentError, match=r"of type str at \[1\], which"):
+        audit(lambda data: (1.0, "a"), (0, 1))
+    with pytest.raises(ArgumentError, match=r"of type Own at a\[0\], which holds no numbers"):
+        audit(lambda data: {"a": [Own()]}, (0, 1))
+
+
 def test_errors_of_a_release_are_passed_on() -> None:
     class OwnError(Exception):
         pass
