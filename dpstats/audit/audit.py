@@ -38,6 +38,7 @@ from dpstats.audit.attack import (
 from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
 from dpstats.audit.page import AuditPage, audit_page, plot_audit
 from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, turns
+from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError
 from dpstats.report.table import Page
@@ -205,7 +206,8 @@ def audit(
         private or not. Its errors are passed on.
     neighbours : (data, other)
         Two data sets that differ in one row (or person, or whatever the claim protects). That is not
-        checked: an audit of data sets that differ in more refutes nothing. See `worst_neighbours`.
+        checked: an audit of data sets that differ in more refutes nothing. Not twice the same object:
+        change a copy, ``other = data.copy()``. See `worst_neighbours`.
     claim : object with ``delta(epsilon)``, optional
         Such as ``fit.privacy``.
     mu, rho, epsilon : float, optional
@@ -308,7 +310,12 @@ def audit(
         statistic is not None,
         rarest,
     )
-    return replace(found, _unseen=unseen)
+    equal = (
+        ("the two data sets are equal; nothing could be found.",)
+        if same_data(first, second)
+        else ()
+    )
+    return replace(found, notes=(*equal, *found.notes), _unseen=unseen)
 
 
 def _audit_of(

@@ -24,6 +24,10 @@ def pair_of(neighbours: Any) -> tuple[Any, Any]:
         raise ArgumentError(
             "neighbours must be a pair (data, other): two data sets that differ in one row."
         )
+    if neighbours[0] is neighbours[1]:
+        raise ArgumentError(
+            "both data sets are the same object: change a copy, other = data.copy()."
+        )
     return neighbours[0], neighbours[1]
 
 

@@ -14,6 +14,7 @@ from dpstats.arguments import as_int, items, shown
 from dpstats.arrays import Floats
 from dpstats.audit.attack import distance
 from dpstats.audit.runs import Columns, Run, draw
+from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError
 
@@ -89,6 +90,12 @@ class _Table:
         array = self.wide.copy()
         array[i] = [self._fitting(j, value, i) for j, value in enumerate(row)]
         return array[:, 0] if self.flat else array
+
+    def changed(self, other: Any, i: int) -> bool:
+        """Whether a row of other data is not what it is here."""
+        if self.frame:
+            return not same_data(self.data.iloc[[i]], other.iloc[[i]])
+        return not same_data(self.data[[i]], other[[i]])
 
     def _fitting(self, j: int, value: Any, i: int) -> Any:
         """A value that a column can hold."""
@@ -325,13 +332,21 @@ def worst_neighbours(
     table = _Table(data)
     again = _Runs(release, statistic)
     tried = list(_replacements(table, candidates, rows))
-    before = again.on(data, trials)
+    before: list[Run] = []
     found: list[_Tried] = []
     for name, i, row in tried:
         words, other = f"{name} in the place of row {i}", table.replaced(i, row)
+        if not table.changed(other, i):
+            continue
+        before = before or again.on(data, trials)
         after = again.on(other, trials, words)
         found.append(_Tried(_distance(before, after), words, other))
         found = sorted(found, key=lambda one: -one.distance)[:_FINALISTS]
+    if not found:
+        raise ArgumentError(
+            "no row to put in was other than the row in its place: give candidates=, a list of rows "
+            "that data could have and that differ from those they replace."
+        )
     # among so many some look clear by chance: fresh runs, and more of them, decide
     before = again.on(data, 2 * trials)
     clearest = max(

@@ -7,6 +7,7 @@ All in all a right implementation would fail with probability below 1e-6.
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 import pickle
@@ -38,6 +39,7 @@ from dpstats.audit.digits import learn_digit_scores
 from dpstats.audit.forms import form_of
 from dpstats.audit.outcomes import columns_of, matrix_of, numbers_of
 from dpstats.audit.runs import Columns, turns
+from dpstats.audit.same import same_data
 from dpstats.errors import ArgumentError, DPStatsError, PlanWarning, PrivacyError
 from dpstats.report.privacy import PrivacyStatement
 
@@ -612,6 +614,44 @@ def test_naive_noise_of_floats_is_refuted_by_its_spacing(law: str) -> None:
     assert "whatever statistic= leaves out" in " ".join(repr(rounded).split())
 
 
+def test_equal_data_sets_are_noticed() -> None:
+    data = pd.DataFrame({"a": [1.0, math.nan], "b": ["x", None]})
+    with pytest.raises(ArgumentError, match=r"same object: change a copy, other = data.copy\(\)"):
+        audit(lambda rows: 1.0, (data, data))
+    noise = _gaussian()
+    found = audit(lambda rows: noise(0.0), (data, data.copy()), mu=1, trials=40)
+    assert found.notes[0] == "the two data sets are equal; nothing could be found."
+    other = data.assign(b=["x", "y"])
+    assert not audit(lambda rows: noise(0.0), (data, other), mu=1, trials=40).notes
+
+
+def test_what_is_the_same_to_the_bit() -> None:
+    when = datetime.date(2020, 1, 1)
+    kinds: list[Callable[[], Any]] = [
+        lambda: [1, 2.0, "a", None, math.nan, when],
+        lambda: {"a": np.array([1.0, math.nan]), "b": (pd.NA, pd.NaT)},
+        lambda: pd.DataFrame({"a": [when, None], "b": pd.to_datetime(["2020", None])}),
+        lambda: pd.Series([1, None], dtype="Int64"),
+        lambda: np.array([1, "a"], dtype=object),
+    ]
+    for kind in kinds:
+        assert same_data(kind(), kind())
+    assert not any(same_data(a(), b()) for a, b in itertools.permutations(kinds, 2))
+    for one, other in (
+        (1, 1.0),
+        (0.0, -0.0),
+        (np.zeros(1), -np.zeros(1)),
+        (pd.Series([0.0]), pd.Series([-0.0])),
+        (np.zeros(2), np.zeros((2, 1))),
+        (pd.Series([1], index=["a"]), pd.Series([1], index=["b"])),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]})),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ([1], [1, 1]),
+        (object(), object()),
+    ):
+        assert not same_data(one, other)
+
+
 def _either(noise: _Noise, bit: int) -> int:
     """Says the truth with probability e / (1 + e), but for what a grid of integers loses."""
     return bit if noise() > -616.2 else 1 - bit  # Phi(0.6162) = 0.7311 = e / (1 + e)
@@ -885,6 +925,18 @@ def test_a_release_of_the_package_survives_the_search() -> None:
 
     _, other = worst_neighbours(release, data, rows=[0], trials=10)
     assert other.shape == data.shape
+
+
+def test_a_pair_is_a_pair() -> None:
+    when = pd.DataFrame({"when": pd.date_range("2020", periods=6)})
+    day = pd.DataFrame({"day": [datetime.date(2020, 1, 1 + k) for k in range(6)]})
+    for data in (when, day, np.ones(4), np.zeros((3, 2))):
+        given, other = worst_neighbours(lambda rows: 0.0, data, trials=10)
+        assert given is data
+        assert not same_data(data, other)
+    for rows in ([[1.0]], np.ones((2, 1))):
+        with pytest.raises(ArgumentError, match="no row to put in was other"):
+            worst_neighbours(lambda rows: 0.0, np.ones(4), rows, trials=10)
 
 
 def test_errors_of_the_search() -> None:
