@@ -37,7 +37,7 @@ from dpstats.audit.attack import (
 )
 from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
 from dpstats.audit.page import AuditPage, audit_page, plot_audit
-from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, turns
+from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, shown_once, turns
 from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError
@@ -203,7 +203,7 @@ def audit(
         `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are looked at, as far as it has
         them, and whether there was a reply. Besides numbers, what they are counts: last digits, the
         sign of zero, types, the order of keys and labels, and all that an instance of a class holds,
-        private or not. Its errors are passed on.
+        private or not. Its errors are passed on, and warnings that come again and again are shown once.
     neighbours : (data, other)
         Two data sets that differ in one row (or person, or whatever the claim protects). That is not
         checked: an audit of data sets that differ in more refutes nothing. Not twice the same object:
@@ -286,12 +286,21 @@ def audit(
     claim = claim_of(claim, mu, rho, epsilon, delta)
     outcome: Any = None
     runs: tuple[list[Run], list[Run]] = ([], [])
-    for order in turns(trials // 2):  # pair by pair: a release that drifts drifts on both
-        for side in order:
-            outcome, run = draw(release, (first, second)[side], statistic)
-            runs[side].append(run)
-            if claim is None:
-                claim = own_claim(outcome)
+    with shown_once():
+        for order in turns(trials // 2):  # pair by pair: a release that drifts drifts on both
+            for side in order:
+                try:
+                    outcome, run = draw(release, (first, second)[side], statistic)
+                except Exception as error:
+                    which, run_number = ("first", "second")[side], len(runs[side]) + 1
+                    error.add_note(
+                        f"raised on the {which} data set (run {run_number}). "
+                        "If only one of them raises, the error itself tells on the row."
+                    )
+                    raise
+                runs[side].append(run)
+                if claim is None:
+                    claim = own_claim(outcome)
     learn, choose = (round(part * (trials // 2)) for part in (_LEARN, _LEARN + _CHOOSE))
     columns = Columns.of([one for side in runs for one in side[:choose]])
     tables = [columns.table(side) for side in runs]

@@ -12,8 +12,8 @@ import pandas as pd
 
 from dpstats.arguments import as_int, items, shown
 from dpstats.arrays import Floats
-from dpstats.audit.attack import distance
-from dpstats.audit.runs import Columns, Run, draw
+from dpstats.audit.attack import Floats, distance
+from dpstats.audit.runs import Columns, Run, draw, shown_once
 from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError
@@ -264,6 +264,7 @@ def _replacements(
         yield from () if rows is not None else _inner_rows(table, ordered)
 
 
+@shown_once()
 def worst_neighbours(
     release: Callable[[Any], Any],
     data: Any,

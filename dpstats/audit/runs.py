@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +43,31 @@ def draw(
     outcome = release(data)
     seen = outcome if statistic is None else statistic(outcome)
     return outcome, Run(numbers_of(seen), form_of(seen))
+
+
+@contextmanager
+def shown_once() -> Iterator[None]:
+    """Warnings that come in run after run, but for their figures, are shown once, at the end."""
+    met: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    def keep(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        key = (category, filename, lineno, re.sub(r"[\d.e+-]+", "0", str(message)))
+        met.setdefault(key, (message, category, filename, lineno))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = keep  # put back at the end
+            yield
+    finally:
+        for message, category, filename, lineno in met.values():
+            warnings.warn_explicit(message, category, filename, lineno)
 
 
 def turns(pairs: int) -> list[tuple[int, int]]:

@@ -652,6 +652,40 @@ def test_what_is_the_same_to_the_bit() -> None:
         assert not same_data(one, other)
 
 
+def test_a_release_that_raises_on_one_data_set_is_told_so() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        audit(lambda data: 1 / (1 - data), (0, 1))
+    assert caught.value.__notes__ == [
+        "raised on the second data set (run 1). If only one of them raises, the error itself tells on "
+        "the row."
+    ]
+
+
+def test_a_warning_of_every_run_is_shown_once() -> None:
+    runs = itertools.count()
+
+    def release(data: Any) -> float:
+        warnings.warn(f"run {next(runs)} is odd", stacklevel=1)
+        warnings.warn(
+            f"data are {'small' if np.size(data) else 'empty'}", PlanWarning, stacklevel=1
+        )
+        return 0.0
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        audit(release, (0, 1), trials=40)
+        audit(lambda data: release([]), (0, 1), trials=40)
+        worst_neighbours(release, np.arange(3.0), trials=10)
+    texts = ["is odd", "are small", "is odd", "are empty", "is odd", "are small"]
+    assert len(shown) == len(texts)
+    assert all(text in str(one.message) for text, one in zip(texts, shown, strict=True))
+    assert all(one.filename == __file__ for one in shown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="is odd"):
+            audit(release, (0, 1), trials=40)
+
+
 def _either(noise: _Noise, bit: int) -> int:
     """Says the truth with probability e / (1 + e), but for what a grid of integers loses."""
     return bit if noise() > -616.2 else 1 - bit  # Phi(0.6162) = 0.7311 = e / (1 + e)
