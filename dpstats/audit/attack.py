@@ -1,7 +1,7 @@
-"""Telling two laws apart from samples of either: scores, events, and limits that hold.
+"""Telling two laws apart from samples of either: scores, and limits that hold.
 
-Everything is a pure function of arrays, one row per run. Scores and events are learnt on some runs;
-limits of an event's two probabilities come from others, and hold whatever was learnt.
+Everything is a pure function of arrays, one row per run. Scores are learnt on some runs; limits of an
+event's two probabilities come from others, and hold whatever was learnt.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,13 @@ from scipy import special
 
 from dpstats.arrays import Floats
 
+Looks = Literal["size", "digits", "exact", "else"]
+
 _FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
 _MOST_BINS = 32
 MOST_COLUMNS = 40  # with scores of their own
 _MOST_JOINT = 300  # with a full covariance
+_FEW_VALUES = 10  # with bins of their own, that leave a score one of size
 _TINY = 1e-6  # of a robust standard deviation: what does not vary within either law
 
 
@@ -93,13 +96,17 @@ class Score:
     """A function of a run that tends to be larger under one of the laws; ``of`` takes rows of runs.
 
     Of an ``ordinal`` one the order of the values counts, and how far apart they are says nothing.
-    One of ``digits`` looks at the last digits of numbers alone.
+    It looks at the size of numbers, at their last digits (with the ``step`` of the grid on which the
+    numbers lie, if they do), at exact values, which have size and digits, or at something else.
+    ``words`` says what it is like for a run to be above a threshold, or not; "" if there are no words.
     """
 
     name: str
     of: Callable[[Floats], Floats]
     ordinal: bool = False
-    digits: bool = False
+    looks: Looks = "size"
+    step: float | None = None
+    words: Callable[[float, bool], str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +152,22 @@ class Bins:
     read: Callable[[Floats], Floats]
     edges: Floats
     ratio: Floats
+    exact: bool = False  # many values have bins of their own
 
     @classmethod
     def learn(cls, read: Callable[[Floats], Floats], first: Floats, second: Floats) -> Bins:
         """From what was read of runs of either law."""
-        edges = _edges(np.concatenate([first, second]))
+        both = np.concatenate([first, second])
+        edges = _edges(both)
         counts = [
             np.bincount(_codes(x, edges), minlength=len(edges) + 2) + 1.0 for x in (first, second)
         ]
         total = [c.sum() for c in counts]
         ratio = np.log(counts[0] / total[0]) - np.log(counts[1] / total[1])
-        return cls(read, edges, ratio)
+        values, repeats = np.unique(both[~np.isnan(both)], return_counts=True)
+        held = np.bincount(_codes(values, edges), minlength=ratio.size)
+        alone = (held[_codes(values, edges)] == 1) & (repeats > 1)
+        return cls(read, edges, ratio, int(alone.sum()) > _FEW_VALUES)
 
     def __call__(self, runs: Floats) -> Floats:
         return np.asarray(self.ratio[self.codes(self.read(runs))])
@@ -238,6 +250,10 @@ class Sum:
         return np.asarray(sum((part(runs) for part in self.parts), np.zeros(len(runs))))
 
 
+def _looks_of(parts: Sequence[Bins]) -> Looks:
+    return "exact" if any(part.exact for part in parts) else "size"
+
+
 def _features(runs: Floats, scaling: _Scaling, sides: bool) -> Floats:
     z = scaling.clipped(runs)
     missing = np.isnan(runs).astype(float)
@@ -299,12 +315,14 @@ def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[S
         out.append(Score(name, _Coordinate(j)))
         if not np.isin(both[:, j], (0.0, 1.0)).all():  # else nothing new
             out.append(Score(f"|{name} - {centre:.4g}|", _Distance(j, centre)))
-            out.append(Score(f"likelihood ratio of {name}", bins[j], ordinal=True))
+            looks = _looks_of([bins[j]])
+            out.append(Score(f"likelihood ratio of {name}", bins[j], ordinal=True, looks=looks))
     if len(varying) == 1:
         return tuple(out)
     for few in sorted({min(5, len(some)), len(some)}):
         parts = tuple(bins[j] for j in some[:few])
-        out.append(Score(f"likelihood ratios of {few} numbers", Sum(parts), ordinal=True))
+        name = f"likelihood ratios of {few} numbers"
+        out.append(Score(name, Sum(parts), ordinal=True, looks=_looks_of(parts)))
     for diagonal, most in ((False, _MOST_JOINT), (True, len(varying))):
         columns = np.sort(ordered[:most])
         scaling = _Scaling.learn(both[:, columns])
@@ -322,108 +340,7 @@ def _varies(column: Floats) -> bool:
     return bool(missing.any() and known.size) or bool(known.size and (known != known[0]).any())
 
 
-# --- events ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """Runs whose score is above a threshold, or is not; ``of_first``: likelier under the first law."""
-
-    score: Score
-    threshold: float
-    above: bool
-    of_first: bool
-
-    def __str__(self) -> str:
-        if self.threshold == -math.inf:
-            return f"{self.score.name} is {'there' if self.above else 'missing'}"
-        sign = ">" if self.above else "<="
-        return f"{self.score.name} {sign} {self.threshold:.4g}"
-
-    def holds(self, runs: Floats) -> NDArray[np.bool_]:
-        """For every run."""
-        return np.asarray((self.score.of(runs) > self.threshold) == self.above)
-
-    def same(self, other: Event) -> bool:
-        """Whether the event, or what it is not, is the other one."""
-        return self.score is other.score and self.threshold == other.threshold
-
-
-def thresholds(scores: Floats) -> Floats:
-    """Values to cut a score at: evenly spread in its ranks, and closer together in the tails."""
-    n = scores.size
-    even = np.linspace(0, n - 1, 200)
-    tails = np.concatenate([np.arange(8), np.geomspace(8, max(n / 100, 9), 24)])
-    ranks = np.concatenate([even, tails, n - 1 - tails]).astype(int)
-    ordered = np.sort(scores)
-    return np.unique(ordered[np.clip(ranks, 0, n - 1)])
-
-
-Objective = Callable[[Floats, Floats], Floats]
-
-
-def choose_events(
-    scores: Sequence[Score],
-    learnt: Floats,
-    first: Floats,
-    second: Floats,
-    objectives: Sequence[Objective],
-    failure: float,
-) -> list[Event]:
-    """For every objective the event with the best limits on these runs.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-    learnt : ndarray
-        Runs that the scores were learnt from; they help to place thresholds, and count nowhere.
-    first, second : ndarray
-        Runs that the scores were not learnt from.
-    objectives : sequence of function
-        Of arrays of lower limits of P(S) and upper limits of Q(S); the larger the better.
-    failure : float
-        Of each limit.
-
-    Examples
-    --------
-    >>> runs = np.linspace(-1, 1, 50)[:, None]
-    >>> scores = learn_scores(runs, runs + 1, ["value"])
-    >>> event, = choose_events(scores, runs, runs, runs + 1, [mu_given_away], 0.01)
-    >>> event.of_first == (not event.above)
-    True
-    """
-    which: list[NDArray[np.intp]] = []
-    cuts: list[Floats] = []
-    hits: list[list[NDArray[np.intp]]] = []
-    for position, score in enumerate(scores):
-        parts = [np.sort(score.of(x)) for x in (first, second)]
-        at = thresholds(np.concatenate([*parts, score.of(learnt)]))
-        which.append(np.full(at.size, position))
-        cuts.append(at)
-        hits.append([x.size - np.searchsorted(x, at, side="right") for x in parts])
-    counts = [np.concatenate(side) for side in zip(*hits, strict=True)]
-    low, high = (
-        [limit(c, len(x), failure) for c, x in zip(counts, (first, second), strict=True)]
-        for limit in (lower_limit, upper_limit)
-    )
-    # (above, of_first): lower limits of P(S), upper limits of Q(S)
-    readings = {
-        (True, True): (low[0], high[1]),
-        (True, False): (low[1], high[0]),
-        (False, True): (1 - high[0], 1 - low[1]),
-        (False, False): (1 - high[1], 1 - low[0]),
-    }
-    number, cut = np.concatenate(which), np.concatenate(cuts)
-    out = []
-    for objective in objectives:
-        values = np.column_stack([objective(power, alpha) for power, alpha in readings.values()])
-        best = float(values.max())
-        # of equals the first score, whatever the last digits say
-        least = best - 1e-9 * abs(best) if math.isfinite(best) else best
-        at_best, reading = divmod(int(np.argmax(values >= least)), len(readings))
-        above, of_first = list(readings)[reading]
-        out.append(Event(scores[number[at_best]], float(cut[at_best]), above, of_first))
-    return out
+# --- how far apart ---------------------------------------------------------------------------------
 
 
 def distance(scores: Sequence[Score], first: Floats, second: Floats) -> float:

@@ -26,17 +26,16 @@ import pandas as pd
 from dpstats.accounting.tradeoff import Allowed, Claim
 from dpstats.arrays import Floats
 from dpstats.audit.attack import (
-    Event,
-    Objective,
-    choose_events,
+    Score,
     epsilon_given_away,
     lower_limit,
     mu_given_away,
-    thresholds,
     upper_limit,
 )
 from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
-from dpstats.audit.page import AuditPage, audit_page, plot_audit
+from dpstats.audit.events import Event, Objective, choose_events, thresholds
+from dpstats.audit.notes import CONSTANT, EQUAL, digits_note
+from dpstats.audit.page import AuditPage, audit_page, in_epsilon, plot_audit
 from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, shown_once, turns
 from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
@@ -58,7 +57,8 @@ class AuditPoint:
     event : str
         In words.
     serves : tuple of str
-        What it was chosen for: "mu", "epsilon", "claim".
+        What it was chosen for: "mu", "epsilon", "claim"; or "size", to compare what the values give
+        away without their last digits.
     likely_under : {"data", "other"}
         The data set under which it is the more probable one, P; the other one is Q.
     hits, false_hits : int
@@ -235,8 +235,8 @@ def audit(
     Raises
     ------
     DPStatsError
-        If an argument makes no sense, an outcome holds no numbers, or a budget is open, which should
-        not pay for test data.
+        If an argument makes no sense, both data sets are the same object, an outcome holds no numbers,
+        or a budget is open, which should not pay for test data.
 
     Notes
     -----
@@ -255,7 +255,9 @@ def audit(
     *Last digits.* Real numbers can be private where floats are not. ``0.0 + noise`` has bits that
     ``1.0 + noise`` cannot have, and an audit of noise that is added to floats is right to refute it:
     noise should be added to integers, or the sum be rounded to a grid that does not depend on the data.
-    ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits.
+    ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits. Where
+    an event on digits decides, the best event on the size of the values is counted beside it, and if
+    the digits tell more, a note says so, and why that may be.
 
     *What an audit cannot do.* Not refuted is not proved. Another pair of data sets, another statistic,
     or more runs may give away more; rare events (a delta of 1e-9) are out of reach of any number of
@@ -319,11 +321,7 @@ def audit(
         statistic is not None,
         rarest,
     )
-    equal = (
-        ("the two data sets are equal; nothing could be found.",)
-        if same_data(first, second)
-        else ()
-    )
+    equal = (EQUAL,) if same_data(first, second) else ()
     return replace(found, notes=(*equal, *found.notes), _unseen=unseen)
 
 
@@ -344,35 +342,46 @@ def _audit_of(
     objectives: dict[str, Objective] = {} if allowed is None else {"claim": evidence(allowed)}
     objectives["mu"] = mu_given_away
     objectives["epsilon"] = lambda power, alpha: epsilon_given_away(power, alpha, delta)
-    failure = (1 - confidence) / (2 * len(objectives))
-    events = choose_events(
-        scores,
-        np.vstack(learnt),
-        tables[0][learn:choose],
-        tables[1][learn:choose],
-        list(objectives.values()),
-        failure,
-    )
+
+    def chosen(scores: Sequence[Score], objectives: Sequence[Objective]) -> list[Event]:
+        one, two = (x[learn:choose] for x in tables)
+        failure = (1 - confidence) / (2 * len(objectives))
+        return choose_events(scores, np.vstack(learnt), one, two, objectives, failure)
+
+    units, aims = list(objectives), list(objectives.values())
+    events = chosen(scores, aims)
+    deciding = events[0].score
+    if deciding.looks == "digits":  # to be compared with the size of numbers
+        units.append("size")
+        events += chosen([score for score in scores if score.looks == "size"], aims[:1])
     served: list[tuple[Event, list[str]]] = []
-    for unit, event in zip(objectives, events, strict=True):
-        known = next((units for one, units in served if one.same(event)), None)
+    for unit, event in zip(units, events, strict=True):
+        known = next((its for one, its in served if one.same(event)), None)
         if known is None:
             served.append((event, [unit]))
         else:
             known.append(unit)
     # how many events there are is known before anything is counted
     failure = (1 - confidence) / (2 * len(served))
-    points = tuple(_point(event, units, counted, failure) for event, units in served)
+    points = tuple(_point(event, its, counted, failure) for event, its in served)
+    refuted = allowed is not None and any(point.refutes(allowed) for point in points)
+    notes = [CONSTANT] if all(map(same_to_the_bit, tables)) else []
+    size = next((point for point in points if "size" in point.serves), None)
+    if size is not None and not notes:
+        at = delta if in_epsilon(claim) else None
+        stands = allowed is not None and not refuted
+        said = digits_note(deciding, points[0], size, aims[0], at, stands)
+        notes += [] if said is None else [said]
     return Audit(
         mu=max(point.mu for point in points),
         epsilon=max(point.epsilon(delta) for point in points),
         delta=delta,
         claim=claim,
-        refuted=allowed is not None and any(point.refutes(allowed) for point in points),
+        refuted=refuted,
         trials=2 * len(tables[0]),
         confidence=confidence,
         points=points,
-        notes=_notes(tables, served[0][0]),
+        notes=tuple(notes),
         _table=_along(served[0][0], [x[:choose] for x in tables], counted, delta, confidence),
         _allowed=allowed,
     )
@@ -426,19 +435,3 @@ def _along(
             "epsilon": np.maximum(epsilon_given_away(power, alpha, delta), 0.0),
         }
     )
-
-
-def _notes(tables: Sequence[Floats], deciding: Event) -> tuple[str, ...]:
-    if all(map(same_to_the_bit, tables)):
-        return (
-            "on either data set every run returned the same. If that is because of a fixed seed, the "
-            "runs are not independent and nothing here holds, the verdict above least of all: let the "
-            "seed change from call to call. (If there is no noise at all, it holds.)",
-        )
-    if deciding.score.digits:
-        return (
-            "it is the last digits that tell the data sets apart. Noise that is added to floats leaves "
-            "such traces; noise that is added to integers does not. To see what the values give away "
-            "without their last digits, round them: statistic=lambda value: round(value, 6).",
-        )
-    return ()

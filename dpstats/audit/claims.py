@@ -11,7 +11,8 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.tradeoff import Allowed
 from dpstats.arguments import as_int, number, shown
 from dpstats.arrays import Floats
-from dpstats.audit.attack import Objective, mu_given_away
+from dpstats.audit.attack import mu_given_away
+from dpstats.audit.events import Objective
 from dpstats.audit.page import total_of
 from dpstats.errors import ArgumentError, PrivacyError
 

@@ -2,7 +2,7 @@
 
 Two laws that are alike to any tolerance may differ in the last digits of what is released. Everything
 here reads single columns of runs bit by bit, turns what it reads into a few classes, and scores these by
-their likelihood ratios.
+their likelihood ratios. Of codes (kinds, texts, orders) it asks only which one it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.audit.attack import Bins, Column, Score, Sum
+from dpstats.audit.attack import Bins, Column, Looks, Score, Sum
+from dpstats.audit.forms import said_of
+from dpstats.audit.lattice import Lattice, bits_of, last_bits, lattice_of
 
 MOST_NUMBERS = 200
 MODULI = (2, 3, 4, 5, 8, 10)
@@ -25,26 +27,10 @@ _KEPT = 12  # scores
 _BITS = 3  # of a number, those that differ most
 _SIZES = 8
 _ATOMS = 30
-_EPS = float(np.finfo(float).eps)
+_PAYLOAD = np.uint64(2**51 - 1)
 
 
 # --- what is read of a column ------------------------------------------------------------------------
-
-
-def _bits(values: Floats) -> NDArray[np.uint64]:
-    return np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-
-
-def _zeros(values: Floats) -> tuple[Floats, Floats]:
-    """Zeros at the end of the mantissa, and the exponent of its last one; NaN where there is none."""
-    bits = _bits(values)
-    exponent = ((bits >> np.uint64(52)) & np.uint64(0x7FF)).astype(float)
-    mantissa = bits & np.uint64(2**52 - 1)
-    mantissa = np.where(exponent > 0, mantissa | np.uint64(2**52), mantissa)
-    known = (mantissa > 0) & (exponent < 0x7FF)
-    lowest = (mantissa & (~mantissa + np.uint64(1))).astype(float)
-    trailing = np.where(known, np.log2(np.where(known, lowest, 1.0)), math.nan)
-    return trailing, np.maximum(exponent, 1) - 1075 + trailing
 
 
 @dataclass(frozen=True)
@@ -53,7 +39,7 @@ class _Bit:
     position: int
 
     def __call__(self, runs: Floats) -> Floats:
-        bits = _bits(runs[:, self.column]) >> np.uint64(self.position)
+        bits = bits_of(runs[:, self.column]) >> np.uint64(self.position)
         return (bits & np.uint64(1)).astype(float)
 
 
@@ -65,7 +51,7 @@ class _Spacing:
     within: bool
 
     def __call__(self, runs: Floats) -> Floats:
-        return _zeros(runs[:, self.column])[0 if self.within else 1]
+        return last_bits(runs[:, self.column])[0 if self.within else 1]
 
 
 @dataclass(frozen=True)
@@ -81,26 +67,20 @@ class _Sign:
 
 
 @dataclass(frozen=True)
-class _Lattice:
-    """Numbers that are multiples of a step from an origin on."""
+class _Payload:
+    """The bits of a NaN that say nothing but which NaN it is; missing for numbers."""
 
-    origin: float
-    step: float
+    column: int
 
-    def steps(self, values: Floats) -> Floats:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.rint((values - self.origin) / self.step))
-
-    def whole(self, values: Floats) -> NDArray[np.uint64]:
-        """Steps as whole numbers; negative ones in two's complement."""
-        finite = np.where(np.isfinite(values), values, self.origin)
-        return np.asarray(self.steps(finite).astype(np.int64).view(np.uint64))
+    def __call__(self, runs: Floats) -> Floats:
+        values = runs[:, self.column]
+        return np.where(np.isnan(values), (bits_of(values) & _PAYLOAD).astype(float), math.nan)
 
 
 @dataclass(frozen=True)
 class _Remainder:
     column: int
-    lattice: _Lattice
+    lattice: Lattice
     modulus: int
 
     def __call__(self, runs: Floats) -> Floats:
@@ -113,7 +93,7 @@ class _Digit:
     """One binary digit of the number of steps."""
 
     column: int
-    lattice: _Lattice
+    lattice: Lattice
     position: int
 
     def __call__(self, runs: Floats) -> Floats:
@@ -160,6 +140,11 @@ class _Atoms:
 
 
 @dataclass(frozen=True, eq=False)
+class _Coded(_Atoms):
+    """Which of some codes it is: of kinds, texts or orders."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Known:
     """What is read, where it is known; below all else where not."""
 
@@ -177,42 +162,7 @@ Read = Callable[[Floats], Floats]
 # --- what there is to read -----------------------------------------------------------------------------
 
 
-def _lattice_of(values: Floats) -> _Lattice | None:
-    """The widest lattice on which all of some numbers lie, or None."""
-    finite = np.unique(values[np.isfinite(values)])
-    span = float(np.abs(finite).max()) if finite.size else 0.0
-    if finite.size < 3 or span > 1e290:
-        return None
-    for unit in _units(finite, span):
-        steps = np.rint(finite / unit)
-        # what dividing by the unit loses
-        off = np.abs(finite / unit - steps)
-        if span / unit < 2**53 and (off <= 4 * _EPS * np.abs(steps)).all():
-            whole = steps.astype(np.int64)
-            step = int(np.gcd.reduce(np.diff(whole)))
-            return _Lattice(float(whole[0] % step) * unit, step * unit)
-    closest = float(np.diff(finite).min())
-    if 16 * _EPS * span > 0.01 * closest:  # which holds for numbers that lie on no lattice
-        return None
-    steps = (finite - finite[0]) / closest
-    if (np.abs(steps - np.rint(steps)) <= 0.01).all():
-        # the range is known more exactly than its smallest part
-        widest = float(np.rint(steps[-1]))
-        return _Lattice(float(finite[0]), float(finite[-1] - finite[0]) / widest)
-    return None
-
-
-def _units(finite: Floats, span: float) -> Iterator[float]:
-    """Units of which numbers may be multiples: a power of two, powers of ten."""
-    least = float(np.nanmin(_zeros(finite[finite != 0])[1]))
-    if least > -1000 and span * 2.0 ** min(-least, 1000) < 2**53:
-        yield 2.0**least
-    for places in range(1, 13):
-        if span * 10**places < 1e14:
-            yield 1 / 10**places
-
-
-def _atoms_of(column: int, first: Floats, second: Floats) -> _Atoms | None:
+def _atoms_of(column: int, first: Floats, second: Floats, coded: bool) -> _Atoms | None:
     """The repeated values of a column that differ most in how often they occur."""
     values, where = np.unique(np.concatenate([first, second]), return_inverse=True)
     counts = [
@@ -224,7 +174,8 @@ def _atoms_of(column: int, first: Floats, second: Floats) -> _Atoms | None:
         return None
     gap, total = counts[0] - counts[1], counts[0] + counts[1]
     order = np.argsort(-(gap[repeated] ** 2 / total[repeated]), kind="stable")
-    return _Atoms(column, values[np.sort(repeated[order[:_ATOMS]])])
+    kind = _Coded if coded else _Atoms
+    return kind(column, values[np.sort(repeated[order[:_ATOMS]])])
 
 
 def _clearest(first: NDArray[np.uint64], second: NDArray[np.uint64], places: int) -> list[int]:
@@ -241,27 +192,33 @@ def _place(position: int) -> str:
     return f"bit {position + 1} from the last" if position else "last bit"
 
 
-def _reads_of(column: int, name: str, first: Floats, second: Floats) -> Iterator[tuple[str, Read]]:
+def _reads_of(
+    column: int, name: str, first: Floats, second: Floats, lattice: Lattice | None
+) -> Iterator[tuple[str, Read]]:
     """All that is read of one column of numbers."""
     both = np.concatenate([first, second])
-    trailing = _zeros(both)[0]
+    trailing = last_bits(both)[0]
     ordered = np.sort(both[np.isfinite(both)])
     parts = np.arange(1, _SIZES) * ordered.size // _SIZES
     edges = np.unique(ordered[parts[: ordered.size]])
     yield f"sign of zero in {name}", _Sign(column)
-    if np.isfinite(trailing).any():
-        start = int(np.nanmin(trailing))
+    silent = bool(np.isnan(both).any())
+    if silent:
+        yield f"payload of the NaN in {name}", _Payload(column)
+    if silent or np.isfinite(trailing).any():
+        start = int(np.nanmin(trailing)) if np.isfinite(trailing).any() else 0
         last = _Bit(column, start)
         yield f"{_place(0)} of {name}", last
         yield f"{_place(0)} of {name} by its size", _BySize(column, edges, last)
-        for place in _clearest(_bits(first), _bits(second), 52):
+        for place in _clearest(bits_of(first), bits_of(second), 52):
             if place > start:
                 yield f"{_place(place - start)} of {name}", _Bit(column, place)
+            elif place < start:
+                yield f"bit {place + 1} of the NaN in {name}", _Bit(column, place)
         yield f"length of {name} in bits", _Spacing(column, True)
         yield f"spacing of {name}", _Spacing(column, False)
-    lattice = _lattice_of(both)
     if lattice is not None:
-        steps = "" if lattice == _Lattice(0.0, 1.0) else f" in steps of {lattice.step:.4g}"
+        steps = "" if lattice == Lattice(0.0, 1.0) else f" in steps of {lattice.step:.4g}"
         parity = _Remainder(column, lattice, 2)
         yield f"parity of {name}{steps}", parity
         yield f"parity of {name} by its size{steps}", _BySize(column, edges, parity)
@@ -274,11 +231,53 @@ def _reads_of(column: int, name: str, first: Floats, second: Floats) -> Iterator
 
 def _same(values: Floats) -> bool:
     """Whether all are the same to the bit."""
-    bits = _bits(values)
+    bits = bits_of(values)
     return bool((bits == bits[0]).all())
 
 
 # --- scores ------------------------------------------------------------------------------------------
+
+
+def _shown(value: float) -> str:
+    """A number, with the sign of a zero or of a NaN."""
+    if math.isnan(value) and math.copysign(1.0, value) < 0:
+        return "-nan"
+    return repr(int(value)) if math.isfinite(value) and abs(value) >= 1e16 else repr(value)
+
+
+def _class_of(read: Read, value: float) -> str | None:
+    """What was read, in words, if it is one thing."""
+    if isinstance(read, _Coded):
+        return None if value == 0 else said_of(float(read.values[int(value) - 1]))
+    if isinstance(read, _Sign):
+        return {-2.0: "-nan", -1.0: "-0.0", 1.0: "0.0", 2.0: "nan"}.get(value)
+    if isinstance(read, _Atoms):
+        return None if value == 0 else _shown(float(read.values[int(value) - 1]))
+    if isinstance(read, _Payload):
+        return None if math.isnan(value) else f"{value:.0f}"
+    parity = isinstance(read, _Parity) or (isinstance(read, _Remainder) and read.modulus == 2)
+    if parity and value in (0.0, 1.0):
+        return "odd" if value else "even"
+    return f"{value:.0f}" if isinstance(read, _DIGITS) and math.isfinite(value) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Says which classes a threshold leaves: the one of them, or all but one."""
+
+    name: str
+    coded: bool
+    classes: tuple[tuple[float, str | None], ...]  # their scores, and what they are
+
+    def __call__(self, threshold: float, above: bool) -> str:
+        sides: tuple[list[str | None], list[str | None]] = ([], [])
+        for score, said in self.classes:
+            sides[(score > threshold) != above].append(said)
+        inside, outside = (side[0] if len(side) == 1 else None for side in sides)
+        verb = ":" if self.coded else " is"
+        if inside is not None:
+            return f"{self.name}{verb} {inside}" + (f" (other: {outside})" if outside else "")
+        return "" if outside is None else f"{self.name}{verb} not {outside}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,10 +289,13 @@ class _Found:
     bins: Bins
     strength: float
     column: int
-    two: bool
+    step: float | None
+    seen: Floats
 
     @classmethod
-    def of(cls, name: str, read: Read, column: int, runs: Sequence[Floats]) -> _Found | None:
+    def of(
+        cls, name: str, read: Read, column: int, runs: Sequence[Floats], step: float | None
+    ) -> _Found | None:
         seen = [read(x) for x in runs]
         both = np.concatenate(seen)
         if _same(both):
@@ -308,14 +310,39 @@ class _Found:
         pooled = total / total.sum()
         square = float(((shares[0] - shares[1]) ** 2 / (pooled * lengths.sum())).sum())
         free = max(total.size - 1, 1)
-        two = bool(np.isin(both, (0.0, 1.0)).all())
-        return cls(name, read, bins, (square - free) / math.sqrt(2 * free), column, two)
+        strength = (square - free) / math.sqrt(2 * free)
+        return cls(name, read, bins, strength, column, step, np.unique(both))
+
+    @property
+    def looks(self) -> Looks:
+        if isinstance(self.read, _DIGITS):
+            return "digits"
+        if isinstance(self.read, Column):
+            return "exact" if self.bins.exact else "size"
+        atoms = isinstance(self.read, _Atoms) and not isinstance(self.read, _Coded)
+        return "exact" if atoms else "else"
 
     def score(self) -> Score:
-        digits = isinstance(self.read, _DIGITS)
-        if self.two:
-            return Score(self.name, _Known(self.read), True, digits)
-        return Score(f"likelihood ratio of {self.name}", self.bins, True, digits)
+        two = bool(np.isin(self.seen, (0.0, 1.0)).all())
+        words = self._words(two)
+        if two and not isinstance(self.read, _Coded):
+            return Score(self.name, _Known(self.read), True, self.looks, self.step, words)
+        name = f"likelihood ratio of {self.name}"
+        return Score(name, self.bins, True, self.looks, self.step, words)
+
+    def _words(self, two: bool) -> _Classes | None:
+        if (
+            isinstance(self.read, Column | _Spacing | _BySize)
+            or self.seen.size > self.bins.ratio.size
+        ):
+            return None
+        coded = isinstance(self.read, _Coded)
+        scores = self.seen if two and not coded else self.bins.ratio[self.bins.codes(self.seen)]
+        classes = zip(scores.tolist(), self.seen.tolist(), strict=True)
+        name = self.name.removeprefix("sign of zero in ").removeprefix("the exact value of ")
+        return _Classes(
+            name, coded, tuple((score, _class_of(self.read, value)) for score, value in classes)
+        )
 
 
 def learn_digit_scores(
@@ -347,29 +374,41 @@ def learn_digit_scores(
     """
     runs = (first, second)
     found: list[_Found] = []
-    reads: dict[str, list[Any]] = {"last bits": [], "parities": []}
+    reads: dict[str, list[tuple[Any, float | None]]] = {"last bits": [], "parities": []}
     varying = [
         j for j in range(first.shape[1]) if not _same(np.concatenate([x[:, j] for x in runs]))
     ]
     for j in sorted(varying, key=lambda j: not coded[j])[: MOST_NUMBERS + int(coded.sum())]:
         parts: list[tuple[str, Read]] = []
-        atoms = _atoms_of(j, first[:, j], second[:, j])
+        step = None
+        atoms = _atoms_of(j, first[:, j], second[:, j], bool(coded[j]))
         if atoms is not None:
             parts.append((f"{names[j]}" if coded[j] else f"the exact value of {names[j]}", atoms))
         if not coded[j]:
-            parts += _reads_of(j, names[j], first[:, j], second[:, j])
+            both = np.concatenate([first[:, j], second[:, j]])
+            lattice = lattice_of(both)
+            step = None if lattice is None else lattice.grid(both)
+            parts += _reads_of(j, names[j], first[:, j], second[:, j], lattice)
             parts.append((names[j], Column(j)))
         for name, read in parts:
-            one = _Found.of(name, read, j, runs)
+            one = _Found.of(name, read, j, runs, step)
             if one is not None:
                 found.append(one)
         for kind, which in (("last bits", _Bit), ("parities", _Remainder)):
-            reads[kind] += [read for _, read in parts if isinstance(read, which)][:1]
+            reads[kind] += [(read, step) for _, read in parts if isinstance(read, which)][:1]
     for kind, several in reads.items():
         if len(several) > 1:
-            one = _Found.of(f"parity of all {kind}", _Parity(tuple(several)), -1, runs)
+            parity = _Parity(tuple(read for read, _ in several))
+            step = _step_of([step for _, step in several])
+            one = _Found.of(f"parity of all {kind}", parity, -1, runs, step)
             found += [] if one is None else [one]
     return tuple(_scores(sorted(found, key=lambda one: -one.strength)))
+
+
+def _step_of(steps: Sequence[float | None]) -> float | None:
+    """The step of several columns: None if one of them lies on no grid."""
+    known = [step for step in steps if step is not None]
+    return known[0] if known and len(known) == len(steps) else None
 
 
 def _scores(found: Sequence[_Found]) -> Iterator[Score]:
@@ -378,7 +417,14 @@ def _scores(found: Sequence[_Found]) -> Iterator[Score]:
         alike = [one for one in found if isinstance(one.read, Column) == plain]
         for one in alike[:_KEPT]:
             yield one.score()
-    clearest = {one.column: one for one in reversed(found)}
+    clearest = {one.column: one for one in reversed(found)}.values()
     if len(clearest) > 1:
-        parts = tuple(one.bins for one in clearest.values())
-        yield Score(f"likelihood ratios of {len(parts)} exact numbers", Sum(parts), True)
+        looks: set[str] = {one.looks for one in clearest}
+        order: tuple[Looks, ...] = ("digits", "exact", "else", "size")
+        yield Score(
+            f"likelihood ratios of {len(clearest)} exact numbers",
+            Sum(tuple(one.bins for one in clearest)),
+            True,
+            next(kind for kind in order if kind in looks),
+            _step_of([one.step for one in clearest if one.looks == "digits"]),
+        )

@@ -24,11 +24,13 @@ import pandas as pd
 
 from dpstats.arrays import Floats
 
+LAST_DIGITS = "last digits of "
 CODED = ("type of ", "types in ", "order of ", "layout of ", "text of ", "labels of ")
 
 _MOST_PARTS = 1000
 _MOST_ITEMS = 100
 _DEEPEST = 6
+_LAST = 6  # digits of a Decimal
 _EXACT = 2**53  # beyond it a float loses digits of an integer
 _NAMED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 _WRITTEN = (
@@ -73,7 +75,7 @@ def form_of(outcome: Any) -> Form:
     ):
         return _plain(_name_of(kind))
     if kind is np.ndarray and (outcome.dtype.kind in "bf" and outcome.dtype.itemsize <= 8):
-        return _of_array(outcome.dtype.str, outcome.shape, outcome.flags.c_contiguous)
+        return _of_array(_layout(outcome))
     walk = _Walk()
     walk.through(outcome)
     return Form(
@@ -89,8 +91,8 @@ def _plain(kind: str) -> Form:
 
 
 @functools.lru_cache(maxsize=256)
-def _of_array(dtype: str, shape: tuple[int, ...], in_rows: bool) -> Form:
-    codes = [_code(_name_of(np.ndarray)), _code(f"{dtype} {shape} {in_rows}")]
+def _of_array(layout: str) -> Form:
+    codes = [_code(_name_of(np.ndarray)), _code(layout)]
     return Form(("type of value", "layout of value"), np.array(codes))
 
 
@@ -99,12 +101,40 @@ def _interned(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+_BETWEEN = "\x1f"
+_LONGEST_SAID = 60
+_MOST_SAID = 10_000
+_said: dict[float, str] = {}
+
+
 def _code(text: str) -> float:
-    return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+    code = float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+    if len(text) <= _LONGEST_SAID and len(_said) < _MOST_SAID:
+        _said[code] = text.replace(_BETWEEN, ", ")
+    return code
+
+
+def said_of(code: float) -> str | None:
+    """What a code stands for; None if that was not kept: it is long, or there are many.
+
+    Examples
+    --------
+    >>> form = form_of(np.float64(1))
+    >>> said_of(form.values[0]), said_of(-1.0), said_of(np.nan)
+    ('numpy.float64', None, 'nothing there')
+    """
+    return "nothing there" if np.isnan(code) else _said.get(float(code))
 
 
 def _name_of(kind: type) -> str:
+    if kind.__module__ == "builtins":
+        return kind.__qualname__.replace("NoneType", "None")
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _layout(array: Any) -> str:
+    rows = "" if array.flags.c_contiguous else ", not contiguous"
+    return f"{array.dtype} of shape {array.shape}{rows}"
 
 
 def _label(key: Any) -> str:
@@ -114,7 +144,7 @@ def _label(key: Any) -> str:
 
 
 def _order(labels: Sequence[Any]) -> float:
-    return _code("\x1f".join(map(_label, labels)))
+    return _code(_BETWEEN.join(map(_label, labels)))
 
 
 @dataclass
@@ -151,6 +181,11 @@ class _Walk:
             self._note("text of ", name, float(zlib.crc32(value)))
         elif isinstance(value, (np.generic, *_WRITTEN)):
             self._note("text of ", name, _code(str(value)))
+            if isinstance(value, Decimal) and value.is_finite():
+                _, digits, exponent = value.as_tuple()
+                last = int("".join(map(str, digits[-_LAST:])))
+                self._note(LAST_DIGITS, name, float(last))
+                self._note("exponent of ", name, float(int(exponent)))
         elif isinstance(value, _NAMED):
             self._note("text of ", name, _code(getattr(value, "__qualname__", value.__name__)))
         if isinstance(value, _ENDS):
@@ -164,9 +199,9 @@ class _Walk:
         if "." in name:  # an attribute's: what is outside is read elsewhere
             self._note("", name, _float(value))
         if isinstance(value, int | np.integer) and not -_EXACT <= value <= _EXACT:
-            self._note("last digits of ", name, float(int(value) % 2**20))
+            self._note(LAST_DIGITS, name, float(int(value) % 2**20))
         elif isinstance(value, np.longdouble) and np.isfinite(value):
-            self._note("last digits of ", name, float(value - np.longdouble(float(value))))
+            self._note(LAST_DIGITS, name, float(value - np.longdouble(float(value))))
 
     def _parts(self, name: str, value: Any, depth: int) -> None:
         """What a value holds joins the queue."""
@@ -197,8 +232,7 @@ class _Walk:
             self._queue.append((str(label) if bare else f"{name}[{label}]", part, depth))
 
     def _array(self, name: str, value: Any, depth: int) -> None:
-        layout = f"{value.dtype.str} {value.shape} {value.flags.c_contiguous}"
-        self._note("layout of ", name, _code(layout))
+        self._note("layout of ", name, _code(_layout(value)))
         flat = value.ravel()
         if value.dtype.kind not in "biuf":
             self._items(name, enumerate(flat.tolist()), flat.size, depth)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpstats.arguments import as_int, items, shown
 from dpstats.arrays import Floats
-from dpstats.audit.attack import Floats, distance
+from dpstats.audit.attack import distance
 from dpstats.audit.runs import Columns, Run, draw, shown_once
 from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget

@@ -18,7 +18,7 @@ from dpstats.report.privacy import PrivacyStatement, total_line
 from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
 from dpstats.report.tradeoff import draw_ignorance, draw_limit, finish_errors, type_one_errors
 
-_SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim"}
+_SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim", "size": "values alone"}
 
 
 class AuditedEvent(Protocol):
@@ -75,6 +75,11 @@ def _claimed(claim: Any, delta: float) -> tuple[str, float] | None:
     if isinstance(mu, float | int) and hasattr(total, "slack"):
         return "mu", float(mu)
     return None
+
+
+def in_epsilon(claim: Any) -> bool:
+    """Whether a claim is made in epsilon."""
+    return isinstance(total_of(claim), PurePrivacy | ApproximatePrivacy)
 
 
 def claim_line(claim: Any) -> str:

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -24,9 +24,19 @@ _ALWAYS = (
     "what several runs show only together",
     "low digits of several numbers together, but for their parity",
     "remainders other than of powers of 2, of 3, 5 and 10",
+    "which floats far from zero the noise cannot reach",
+    "digits of a Decimal between those of a float and the last six, and of a Fraction beyond a float",
     "what properties and methods of a returned object would say, what its functions hold, and "
     "where it lies in memory",
 )
+
+
+_MISSING = "missing (None or NaN)"
+
+
+def _missing(threshold: float, above: bool) -> str:
+    """In words, of a number that is 0 or 1."""
+    return (_MISSING if above else f"not {_MISSING}") if 0 <= threshold < 1 else ""
 
 
 class Run(NamedTuple):
@@ -113,9 +123,10 @@ class Columns:
     def scores(self, first: Floats, second: Floats) -> tuple[Score, ...]:
         """What may tell two laws apart, learnt from rows of either table."""
         size = len(self.numbers)
-        shown = ["missing (None or NaN)" if name == NO_REPLY else name for name in self.numbers]
+        shown = [_MISSING if name == NO_REPLY else name for name in self.numbers]
+        plain = learn_scores(first[:, :size], second[:, :size], shown)
         return (
-            *learn_scores(first[:, :size], second[:, :size], shown),
+            *(replace(one, words=_missing) if one.name == _MISSING else one for one in plain),
             *learn_digit_scores(first, second, [*shown, *self.forms], self.coded()),
         )
 

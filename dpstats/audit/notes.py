@@ -1,0 +1,93 @@
+"""What the page of an audit says besides its figures: why digits tell, what was wrong with the runs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dpstats.audit.attack import Score
+from dpstats.audit.events import Objective
+from dpstats.report.format import format_scalar
+
+EQUAL = "the two data sets are equal; nothing could be found."
+CONSTANT = (
+    "on either data set every run returned the same. If that is because of a fixed seed, the runs are "
+    "not independent and nothing here holds, the verdict above least of all: let the seed change from "
+    "call to call. (If there is no noise at all, it holds.)"
+)
+_FLOATS = (
+    "Noise that is added to floats leaves such traces; noise that is added to integers does not. To see "
+    "what the values give away without their last digits, round them: "
+    "statistic=lambda value: round(value, 6)."
+)
+_WHOLE = (
+    "Which remainder the value has tells the data sets apart: the noise may take only some whole "
+    "numbers. Rounding does not help; draw noise that can be any whole number."
+)
+_GRID = (
+    "The values lie on a grid in steps of {}, and which remainder their number of steps has tells the "
+    "data sets apart: the noise may take only some of the steps. Rounding to these steps does not help; "
+    "draw noise that can be any number of them."
+)
+
+
+class Counted(Protocol):
+    """An event, and what was counted of it."""
+
+    @property
+    def hits(self) -> int: ...
+    @property
+    def false_hits(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def power(self) -> float: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def mu(self) -> float: ...
+    def epsilon(self, delta: float, /) -> float: ...
+
+
+def digits_note(
+    score: Score,
+    digits: Counted,
+    size: Counted,
+    objective: Objective,
+    delta: float | None,
+    stands: bool,
+) -> str | None:
+    """That digits tell the data sets apart, why, and what to do; None if sizes may tell as much.
+
+    Parameters
+    ----------
+    score : Score
+        Of the event on digits.
+    digits, size : Counted
+        That event, and the one that was chosen among those on the size of numbers.
+    objective : function
+        For which both were chosen.
+    delta : float or None
+        At which to compare them in epsilon; None for mu.
+    stands : bool
+        Whether there is a claim that was not refuted: then there is nothing to mend.
+    """
+    # rates, not limits: what sizes give away is not to be made too little
+    rates = ((k + 0.5) / (size.runs + 1) for k in (size.hits, size.false_hits))
+    power, alpha = (np.array(rate) for rate in rates)
+    if not objective(np.array(digits.power), np.array(digits.alpha)) > objective(power, alpha):
+        return None
+    unit = "mu" if delta is None else "epsilon"
+    more, less = (one.mu if delta is None else one.epsilon(delta) for one in (digits, size))
+    if not more > less:
+        return None
+    all_of_it, sizes = (f"{unit} >= {format_scalar(bound, 3)}" for bound in (more, less))
+    said = f"an event on the last digits gives away {all_of_it}, the values without them only {sizes}. "
+    if stands:
+        return said.rstrip()
+    if score.step is None:
+        return said + _FLOATS
+    if score.step == 1:
+        return said + _WHOLE
+    return said + _GRID.format(format_scalar(score.step, 4))
