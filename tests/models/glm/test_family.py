@@ -1,11 +1,13 @@
 """Families are statsmodels' own, and nothing else gets in."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 
+from dpstats import dp_glm
 from dpstats.errors import ArgumentError
-from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.family import _KINDS, Family, _Kind, resolve_family
 
 _F, _L = sm.families, sm.families.links
 _SAME = [
@@ -44,6 +46,21 @@ def test_scores_and_weights_are_the_derivatives_of_statsmodels_likelihood(
     weights = model.link.inverse_deriv(eta) ** 2 / model.variance(mean)
     assert curvature == pytest.approx(weights, rel=1e-9)
     assert pearson == pytest.approx((y - mean) / np.sqrt(model.variance(mean)), rel=1e-9)
+
+
+def test_a_family_that_statsmodels_has_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of CONTRIBUTING.md: nothing else has to know of a new family."""
+    new = _Kind(_F.InverseGaussian, ("log",), True, True, 0.0, np.inf, open_below=True)
+    monkeypatch.setitem(_KINDS, "inverse gaussian", new)
+    rng = np.random.default_rng(0)
+    public, private = (pd.DataFrame({"x": rng.normal(size=n)}) for n in (200, 5000))
+    for rows in (public, private):
+        rows["y"] = rng.wald(np.exp(0.5 + 0.3 * rows["x"]), 4.0)
+    fit = dp_glm("y ~ x", private, public, family="inverse gaussian", mu=2, seed=1)
+    model = sm.GLM(private["y"], sm.add_constant(private["x"]), family=_F.InverseGaussian(_L.Log()))
+    error = (fit.coef() - model.fit().params.to_numpy()) / fit.se()
+    assert np.abs(error).max() < 5.3  # two normal errors: beyond with probability 2e-7
+    assert "Family: inverse gaussian, link: log" in str(fit.summary())
 
 
 @pytest.mark.parametrize("given", [g for g, _ in _SAME], ids=_named)
