@@ -8,17 +8,21 @@ claim is larger than the truth, as those of the papers are, its constant is comp
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import dpstats
 from dpstats.accounting.privacy import Privacy, PurePrivacy
+from dpstats.audit.registry import CLAIMS, claims_of, claims_text
 from dpstats.propose_test.pair import divergence
 from tests.audits import adversaries
 from tests.audits.adversaries import cases
@@ -109,15 +113,35 @@ def _required(function: str, method: str, what: str) -> float:
 @pytest.mark.parametrize("of", _methods(), ids=", ".join)
 def test_no_total_moves_farther_than_is_claimed(of: Method) -> None:
     most: dict[str, float] = defaultdict(float)
+    claimed = {claim.release for claim in claims_of(of[0])}
     for pair, make in _methods()[of].items():
         found = changes(make())
         for change in found:
             assert change.moved <= change.claim * (1 + 1e-9), (pair, change)
+            assert change.what in claimed, "a release is missing in the registry of claims"
             most[change.what] = max(most[change.what], change.part)
         _require_noise(found)
         _require_no_more_than_the_total(found)
     too_little = {what: part for what, part in most.items() if part < _required(*of, what)}
     assert not too_little, "no pair here would show that this claim is too small"
+
+
+def test_the_registry_claims_nothing_that_is_not_released_or_proved() -> None:
+    """That every release is in it, the test above sees."""
+    claimed, said, defined = set(), set(), set()
+    for path in Path(dpstats.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim":
+                claimed.add(id(node.args[0]))
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+                defined.add(node.name)
+            elif isinstance(node, ast.Constant) and id(node) not in claimed:
+                said.add(node.value)
+    for claims in CLAIMS.values():
+        for claim in claims:
+            assert claim.release in said, claim
+            assert claim.proof.rpartition(".")[2] in defined, claim
+    assert all(lemma in claims_text() for lemma in ("Gram of a ball", "clipped vector"))
 
 
 def _require_noise(found: list[Change]) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
+from dpstats.mechanism.claims import COUNTS, SQUARE, Claim
 from dpstats.mechanism.conditional import Tested, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, Passes
@@ -262,3 +263,10 @@ class Session(Generic[_Rows]):
                 isometric=not papers,
             )
         )
+
+
+CLAIMS = (
+    Claim("mean squared residual", SQUARE, "c^2", "Session._summary"),
+    Claim("shares of truncated and of empty rows", COUNTS, "sqrt(2)", "Session._summary"),
+)
+"""Of the releases that models make by this module alone."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
+from dpstats.mechanism.claims import MEANS, TESTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -192,3 +193,14 @@ class ClassSession(Session[ClassRows]):
         )
         value = tested.release.value
         return tested, value[:k] / prior_scale, value[k:].reshape(sums.shape)
+
+
+CLAIMS = (
+    Claim("sums of features and counts, by class", MEANS, "2 R", "ClassSession.sums"),
+    Claim(
+        "priors and means by class, if the test passes",
+        TESTED,
+        "2 R sqrt(1/N^2 + 1/(N+1)^2) and the priors, by level (paper: 2/n sqrt(2 (R/c0)^2 + 2))",
+        "means_move",
+    ),
+)

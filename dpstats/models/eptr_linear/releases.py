@@ -38,6 +38,7 @@ from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
+from dpstats.mechanism.claims import EIGENVALUE, JOINT, TESTED, WEIGHTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -336,3 +337,31 @@ def lower_eigenvalue(
     z = -float(special.ndtri(slack)) * (1 + 1e-6)
     influence = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
     return value - z * release.noise_sd - release.step - influence
+
+
+CLAIMS = (
+    Claim(
+        "smallest eigenvalue of the design",
+        EIGENVALUE,
+        "R^2",
+        "LeastSquaresSession.smallest_eigenvalue",
+    ),
+    Claim(
+        "least-squares coefficients",
+        WEIGHTED,
+        "min(D / L, 2 C)",
+        "LeastSquaresSession.bounded_solution",
+    ),
+    Claim(
+        "least-squares coefficients, if the test passes",
+        TESTED,
+        "min(D / lambda, 2 C) by level (paper: 4 R^2 C / target)",
+        "EigenvalueLevels",
+    ),
+    Claim(
+        "second moments of the design and moments with the response, jointly",
+        JOINT,
+        "2",
+        "LeastSquaresSession.joint_moments",
+    ),
+)

@@ -16,6 +16,7 @@ from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
+from dpstats.mechanism.claims import CURVE, TESTED, WEIGHTED, WEIGHTS, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     Tested,
@@ -333,3 +334,21 @@ class KernelSession(Session[KernelRows]):
         )
         value = tested.release.value / degree
         return tested, NodeValues(value, plan.noise_sd / degree, degree, 0.0)
+
+
+CLAIMS = (
+    Claim("kernel sums for a whole curve", CURVE, "2 length", "KernelSession.curve"),
+    Claim("degrees of the nodes", WEIGHTS, "sqrt(2) B (one node: 1)", "KernelSession.degrees"),
+    Claim(
+        "curve at the nodes, times bounds on their degrees",
+        WEIGHTED,
+        "2 sqrt(2) B (one node: 2)",
+        "KernelSession.bounded_values",
+    ),
+    Claim(
+        "curve at the nodes, if the test passes",
+        TESTED,
+        "2 sqrt(2) B / r by level (paper: 4 / t)",
+        "weighted_move",
+    ),
+)

@@ -18,6 +18,7 @@ import numpy as np
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.errors import suppress_private_errors, without_trace
+from dpstats.mechanism.claims import PROMISED, Claim
 from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.propose_test.paper import PapersPlan
@@ -108,3 +109,8 @@ def _tested(
         cost=cost,
         noise=noise,
     )
+
+
+CLAIMS = (
+    Claim("the user's estimate, if the test passes", PROMISED, "alpha(k)", "tested_estimate"),
+)

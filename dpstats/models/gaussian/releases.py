@@ -12,6 +12,7 @@ import numpy as np
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
@@ -217,3 +218,23 @@ class CellSession(Session[CellRows]):
     def _cut_share(self, cut: Integers, cost: Cost) -> tuple[float, float]:
         release = self._counts("share of truncated rows", cut, cost, per=self.n)
         return float(release.value[0]), release.noise_sd
+
+
+CLAIMS = (
+    Claim("rows of each cell", COUNTS, "sqrt(2) (l1: 2)", "CellSession.counts"),
+    Claim("histogram of row lengths", COUNTS, "sqrt(2) (l1: 2)", "CellSession.lengths"),
+    Claim(
+        "counts at the centres of clusters and between them",
+        COUNTS,
+        "sqrt(2 t), t tests of a cell",
+        "CellSession.zones",
+    ),
+    Claim("numbers, means and second moments", GRAM, "sqrt(2) (g^2 + b^2)", "CellRows.lifted"),
+    Claim(
+        "sum and number of rows",
+        VECTOR,
+        "2 g, with sqrt(3) g times the number",
+        "CellSession.vector_sum",
+    ),
+    Claim("share of truncated rows", COUNTS, "sqrt(2) (l1: 2)", "CellSession.lifted"),
+)

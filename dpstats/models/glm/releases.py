@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
+from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
@@ -147,3 +148,14 @@ class FamilySession(Session[FamilyRows]):
             )
         )
         return information, score
+
+
+CLAIMS = (
+    Claim("histogram of information lengths", COUNTS, "sqrt(2)", "FamilyRows.length_counts"),
+    Claim("histogram of score lengths", COUNTS, "sqrt(2)", "FamilyRows.length_counts"),
+    Claim("histogram of responses", COUNTS, "sqrt(2)", "FamilyRows.response_counts"),
+    Claim("second moments of the design", GRAM, "sqrt(2) R^2", "Session._moments"),
+    Claim("information at the anchor", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "FamilySession.round"),
+    Claim("mean score", VECTOR, "2 C", "FamilySession.round"),
+    Claim("mean squared Pearson residual", SQUARE, "c^2", "Session._summary"),
+)

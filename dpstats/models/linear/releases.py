@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
+from dpstats.mechanism.claims import COUNTS, GRAM, PRODUCT, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
@@ -170,3 +171,13 @@ class LinearSession(Session[LinearRows]):
             release_vector("mean score", total, 2 * clip / unit, unit / self.n, cost, self._noise)
         )
         return Score(release.value, release.noise_sd)
+
+
+CLAIMS = (
+    Claim("histogram of row lengths", COUNTS, "sqrt(2)", "LinearRows.norm_counts"),
+    Claim("second moments of the design", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "Session._moments"),
+    Claim("joint moments of design and response", GRAM, "sqrt(2) R^2", "Session._moments"),
+    Claim("histogram of score lengths", COUNTS, "sqrt(2)", "LinearRows.score_counts"),
+    Claim("mean score", VECTOR, "2 C", "LinearSession.score"),
+    Claim("moments of design and response", PRODUCT, "2 R B", "LinearSession.cross"),
+)

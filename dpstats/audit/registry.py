@@ -1,0 +1,70 @@
+"""Every release of the package with what it claims, in one table."""
+
+from __future__ import annotations
+
+import pandas as pd
+from tabulate import tabulate
+
+from dpstats.mechanism import session
+from dpstats.mechanism.claims import Claim
+from dpstats.models.eptr_bayes import releases as eptr_bayes
+from dpstats.models.eptr_linear import releases as eptr_linear
+from dpstats.models.eptr_nw import releases as eptr_nw
+from dpstats.models.eptr_own import releases as eptr_own
+from dpstats.models.gaussian import releases as gaussian
+from dpstats.models.glm import releases as glm
+from dpstats.models.linear import releases as linear
+
+CLAIMS: dict[str, tuple[Claim, ...]] = {
+    "dp_lm": (*linear.CLAIMS, *session.CLAIMS),
+    "dp_glm": (*glm.CLAIMS, session.CLAIMS[1]),
+    "dp_mean, dp_mvnorm, dp_mixture": gaussian.CLAIMS,
+    "eptr_lm": eptr_linear.CLAIMS,
+    "eptr_bayes": eptr_bayes.CLAIMS,
+    "eptr_nw": eptr_nw.CLAIMS,
+    "eptr": eptr_own.CLAIMS,
+}
+"""By the functions that make the releases."""
+_TEST = "tests/test_sensitivities.py"
+
+
+def claims_of(function: str) -> tuple[Claim, ...]:
+    """What the releases of a function claim.
+
+    Examples
+    --------
+    >>> [claim.lemma.name for claim in claims_of("eptr_bayes")]
+    ['sums and sizes of classes', 'behind a private test']
+    """
+    return next(claims for names, claims in CLAIMS.items() if function in names.split(", "))
+
+
+def claims_table() -> pd.DataFrame:
+    """The registry, a row for each release.
+
+    Examples
+    --------
+    >>> list(claims_table().columns)
+    ['function', 'release', 'lemma', 'sensitivity', 'proof', 'test']
+    """
+    rows = [
+        (function, claim.release, claim.lemma.name, claim.sensitivity, claim.proof, _TEST)
+        for function, claims in CLAIMS.items()
+        for claim in claims
+    ]
+    return pd.DataFrame(
+        rows, columns=["function", "release", "lemma", "sensitivity", "proof", "test"]
+    )
+
+
+def claims_text() -> str:
+    """The lemmas and the releases that rest on each, for a terminal."""
+    lemmas = {claim.lemma.name: claim.lemma for claims in CLAIMS.values() for claim in claims}
+    lines = ["A row is replaced by another. Each release claims one of these lemmas:", ""]
+    for lemma in lemmas.values():
+        lines += [f"{lemma.name}", f"  of {lemma.total}", f"  {lemma.moves}", ""]
+    for function, claims in CLAIMS.items():
+        rows = [(c.release, c.lemma.name, c.sensitivity, c.proof) for c in claims]
+        heads = [function, "lemma", "sensitivity", "proof"]
+        lines += [tabulate(rows, heads, maxcolwidths=[34, 18, 26, 44]), ""]
+    return "\n".join([*lines, f"Tested: {_TEST}, every one of them."])
