@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote
 
@@ -85,9 +85,7 @@ def open_source(data: Any) -> Source | DaskPartitions:
     if _is_dask(data):
         return DaskPartitions(data)
     if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):  # a pyarrow Dataset
-        _refuse_same_groups(
-            _guarded(lambda: [g for f in data.get_fragments() for g in _groups_of(f)])
-        )
+        _refuse_same_rows(_guarded(lambda: list(data.get_fragments())))
         return Blocks(data.to_batches)
     if isinstance(data, Iterator):
         raise SchemaError(f"{called(data)} {ONE_SHOT}")
@@ -299,7 +297,7 @@ class ParquetFiles:
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
         names = [name for path in paths for name in _named(os.fspath(path))]
-        at, groups = names[0], list[_Group]()
+        at, parts = names[0], list[Any]()
 
         def look() -> ParquetFiles:
             nonlocal at
@@ -311,7 +309,7 @@ class ParquetFiles:
                 parquet = [f for f in fragments if f.path.endswith((".parquet", ".parq", ".pq"))]
                 for fragment in parquet or fragments:
                     at, folders = fragment.path, _folders(fragment.path)
-                    groups.extend(_groups_of(fragment))
+                    parts.append(fragment)
                     schema = fragment.physical_schema.remove_metadata()
                     schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders
                     for group in fragment.row_groups:
@@ -332,7 +330,7 @@ class ParquetFiles:
             )
         if not found.schemas:
             raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
-        _refuse_same_groups(groups)
+        _refuse_same_rows(parts)
         return found
 
     def size(self, check: Check, seen: Callable[[int], None]) -> int:
@@ -435,20 +433,6 @@ def _named(path: str) -> list[str]:
 _TWICE = ": its rows would count twice, and be protected half as well as is said. Name it once."
 
 
-_Group = tuple[str, Any, int]
-"""The path of a file, what tells files apart, and a group of its rows (-1: all)."""
-
-
-def _groups_of(fragment: Any) -> list[_Group]:
-    """The groups of rows of a part of a dataset; none of one in memory."""
-    path = getattr(fragment, "path", None)
-    if not path:
-        return []
-    same = _same_file(path, fragment.filesystem)
-    ids = [group.id for group in getattr(fragment, "row_groups", None) or ()]
-    return [(path, same, k) for k in ids or [-1]]
-
-
 def _same_file(path: str, files: Any) -> Any:
     """What is equal for two names of one file: a file has one number, whatever leads to it."""
     while hasattr(files, "base_fs"):
@@ -461,15 +445,29 @@ def _same_file(path: str, files: Any) -> Any:
     return kind, posixpath.normpath(path)
 
 
-def _refuse_same_groups(groups: Iterable[_Group]) -> None:
-    """Raise where rows of a file are named twice: by equal paths, through folders or links."""
-    seen: dict[Any, str] = {}
-    for path, same, group in groups:
-        if (same, group) in seen:
-            first = seen[same, group]
-            other = "" if first == path else f" (once as '{first}')"
-            raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
-        seen[same, group] = path
+def _groups_of(fragment: Any) -> list[int]:
+    """The groups of rows of a part of a file; -1 where it has none by itself."""
+    return [group.id for group in getattr(fragment, "row_groups", None) or ()] or [-1]
+
+
+def _refuse_same_rows(fragments: Iterable[Any]) -> None:
+    """Raise where parts of a dataset name rows of a file twice: by equal paths, folders or links.
+
+    Which groups of rows a part has is looked at only where a file has several parts.
+    """
+    parts: dict[Any, list[Any]] = {}
+    for fragment in fragments:
+        if path := getattr(fragment, "path", None):  # None of a table in memory
+            parts.setdefault(_same_file(path, fragment.filesystem), []).append(fragment)
+    for several in parts.values():
+        seen: dict[int, str] = {}
+        for fragment in several if len(several) > 1 else ():
+            path = fragment.path
+            for group in _guarded(partial(_groups_of, fragment)):
+                if group in seen:
+                    other = "" if seen[group] == path else f" (once as '{seen[group]}')"
+                    raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
+                seen[group] = path
 
 
 def _folders(path: str) -> tuple[tuple[str, str], ...]:
