@@ -362,7 +362,7 @@ _PAGES = ("*.md", "vignettes/*.py", "dpstats/**/*.py", "tests/**/*.py")
 
 
 def test_files_that_are_named_are_there() -> None:
-    project = _ROOT.parent
+    project = Path(__file__).parents[1]
     for path in (path for pages in _PAGES for path in project.glob(pages)):
         if path.name == "CHANGELOG.md":  # of its time
             continue
