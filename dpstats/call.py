@@ -25,7 +25,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import (
     LARGEST,
     as_int,
@@ -83,7 +83,7 @@ class Call(Generic[_Spent]):
         Its name.
     given : mapping
         mu, rho, epsilon and delta as the user gave them.
-    unit : Unit
+    unit : PrivacyUnit
         Who is protected.
     total, per_row : Privacy, PurePrivacy or ApproximatePrivacy
         What the unit is promised, and what the mechanisms may spend on one row.
@@ -95,7 +95,7 @@ class Call(Generic[_Spent]):
 
     function: str
     given: Given
-    unit: Unit
+    unit: PrivacyUnit
     total: Total
     per_row: _Spent
     budget: Any = None
@@ -111,7 +111,7 @@ class Call(Generic[_Spent]):
         cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
     ) -> Call[Privacy]:
         """A call whose releases are Gaussian; ``how``: budget, executor, progress and seed."""
-        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.rows), **how)
 
     @classmethod
@@ -119,7 +119,7 @@ class Call(Generic[_Spent]):
         cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
     ) -> Call[Cost]:
         """A call whose releases are Gaussian, or pure where epsilon alone was given."""
-        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.rows), **how)
 
     def text(self, formula: str, options: Mapping[str, Any]) -> str:
@@ -293,7 +293,7 @@ def resolve_public(
     return public
 
 
-def spent_note(moments: PublicMoments | None, asked: Total, unit: Unit) -> tuple[str, ...]:
+def spent_note(moments: PublicMoments | None, asked: Total, unit: PrivacyUnit) -> tuple[str, ...]:
     """Said where the public moments are themselves a private release."""
     if moments is None or moments.spent is None:
         return ()
@@ -310,7 +310,7 @@ def spent_note(moments: PublicMoments | None, asked: Total, unit: Unit) -> tuple
     return (f"{said}if they describe the same rows, both together cost mu = {both:.4g}.",)
 
 
-def both_together(spent: SpentOn, mu: float, unit: Unit) -> float | None:
+def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
     """mu of a call for its ``unit``, and of moments that were released before; None where unknown.
 
     mu adds in squares for one unit. What protects a row at mu protects a person with k rows at k mu;
@@ -390,7 +390,7 @@ def declared(
     return design, columns, response, norm
 
 
-def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Unit) -> str:
+def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
     """The call as R would print it; options that are None, or empty, are left out."""
     rows = unit.rows if unit.rows > 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}

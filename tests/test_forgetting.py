@@ -23,7 +23,7 @@ from dpstats.errors import ArgumentError, DPStatsError, PassError, PlanWarning
 from dpstats.frame.rows import Block
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.lattice import ExactSum
-from dpstats.mechanism.passes import Passes
+from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_bayes import rows as class_rows
 from dpstats.models.eptr_nw import rows as kernel_rows
@@ -55,12 +55,12 @@ _ONE_EACH = {name.partition(", ")[0]: name for name in reversed(_SETUPS)}
 
 
 @contextmanager
-def _seen() -> Iterator[tuple[list[Passes[Any]], list[Session[Any]]]]:
+def _seen() -> Iterator[tuple[list[PrivateRows[Any]], list[Session[Any]]]]:
     """All rows and sessions that are made within."""
-    rows: list[Passes[Any]] = []
+    rows: list[PrivateRows[Any]] = []
     sessions: list[Session[Any]] = []
     with pytest.MonkeyPatch.context() as patched:
-        for kind, made in ((Passes, rows), (Session, sessions)):
+        for kind, made in ((PrivateRows, rows), (Session, sessions)):
             patched.setattr(kind, "__init__", _noting(kind.__init__, made))
         yield rows, sessions
 
@@ -169,7 +169,7 @@ def _require_silent(error: BaseException) -> None:
     assert not found, "an error holds what was read of private rows"
 
 
-def _require_forgotten(rows: list[Passes[Any]], sessions: list[Session[Any]]) -> None:
+def _require_forgotten(rows: list[PrivateRows[Any]], sessions: list[Session[Any]]) -> None:
     assert rows
     assert sessions
     for one in rows:

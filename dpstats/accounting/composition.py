@@ -6,13 +6,13 @@ mixtures, with weight 1 - delta, of laws that are epsilon-close, and of anything
 Viswanath 2015). A pure one is Gaussian with the mu of `PurePrivacy`. So everything is Gaussian up to
 slack, mu^2 adds and slack adds; rho adds; and where no call is Gaussian, epsilons add.
 
-*Calls that are chosen after seeing results.* An analyst asks for the next call, and its cost, knowing
-what the last one said. The sums above stay valid as long as their limits (`Caps`) are fixed before the
-first call: for mu^2 Smith and Thakurta (2022), for rho Feldman and Zrnic (2021), for epsilon and slack
-because they bound the privacy loss path by path. Limits that trade one sum for another later on, "as
-much slack as mu has left over", are not covered: an analyst could decide by what was seen. Therefore a
-budget in epsilon and delta lays down at its first call, from that call's cost alone, how much of delta
-is for slack.
+*Calls that are chosen after seeing results.* An analyst asks for the next call, and its cost,
+knowing what the last one said. The sums above stay valid as long as their limits (`BudgetLimits`)
+are fixed before the first call: for mu^2 Smith and Thakurta (2022), for rho Feldman and Zrnic
+(2021), for epsilon and slack because they bound the privacy loss path by path. Limits that trade
+one sum for another later on, "as much slack as mu has left over", are not covered: an analyst could
+decide by what was seen. Therefore a budget in epsilon and delta lays down at its first call, from
+that call's cost alone, how much of delta is for slack.
 
 *Two limits at once.* With that slack s fixed, it is enough that mu stays within its limit m, or that no
 call is Gaussian and epsilons stay within epsilon. Off the events of slack, which have probability s at
@@ -151,7 +151,7 @@ def _alone(cost: Total) -> Composed:
 
 
 @dataclass(frozen=True)
-class Caps:
+class BudgetLimits:
     """Limits of sums, fixed before they are spent.
 
     mu and rho limit all calls (infinite where one does not count). Where no call is Gaussian, it is
@@ -187,7 +187,7 @@ def _above(total: Fraction, limit: Fraction | float) -> bool:
 
 
 @dataclass(frozen=True)
-class Allowance:
+class BudgetTotal:
     """What may be spent altogether, in one unit.
 
     Attributes
@@ -216,7 +216,7 @@ class Allowance:
             return Privacy(math.sqrt(2 * self.level))
         return self._gaussian(0.0) if self.delta else PurePrivacy(self.level)
 
-    def caps(self, first: Total | None) -> Caps:
+    def caps(self, first: Total | None) -> BudgetLimits:
         """The limits, which for (epsilon, delta) are fixed by the cost of the first call.
 
         A rectangle of limits (mu, slack) is safe when slack + delta_mu(epsilon) <= delta, and so is
@@ -225,14 +225,14 @@ class Allowance:
         epsilons may add up to epsilon with the same limit of slack; see the module.
         """
         if self.unit == "mu":
-            return Caps(mu=self.level, slack=self.slack or 0.0)
+            return BudgetLimits(mu=self.level, slack=self.slack or 0.0)
         if self.unit == "rho":
-            return Caps(rho=self.level, slack=self.slack or 0.0)
+            return BudgetLimits(rho=self.level, slack=self.slack or 0.0)
         if not self.delta:
-            return Caps(mu=0.0, epsilon=self.level)
+            return BudgetLimits(mu=0.0, epsilon=self.level)
         if self.slack is not None:
             return self._shared(self.slack)
-        apart = Caps(mu=0.0, epsilon=self.level, slack=self.delta)
+        apart = BudgetLimits(mu=0.0, epsilon=self.level, slack=self.delta)
         if isinstance(first, ApproximatePrivacy):
             return apart
         slack = _SLACK_SHARE * self.delta
@@ -262,9 +262,9 @@ class Allowance:
         delta = cost.slack + _SLACK_SHARE * self.delta
         return ApproximatePrivacy(cost.epsilon(delta), delta)
 
-    def _shared(self, slack: float) -> Caps:
+    def _shared(self, slack: float) -> BudgetLimits:
         slack = min(slack, self.delta)
-        return Caps(mu=self._gaussian(slack).mu, epsilon=self.level, slack=slack)
+        return BudgetLimits(mu=self._gaussian(slack).mu, epsilon=self.level, slack=slack)
 
     def _repeated(self, first: Privacy | PurePrivacy) -> float:
         """How often a call could be made again: delta is then divided as its repetitions need it."""

@@ -28,7 +28,7 @@ _MOST = 10**4
 
 
 @dataclass(frozen=True)
-class Unit:
+class PrivacyUnit:
     """One row, or a person with up to ``rows`` rows; ``person`` is the column that enforces it.
 
     Attributes
@@ -50,7 +50,7 @@ class Unit:
     together: int = 1
 
     @classmethod
-    def of(cls, rows_per_person: int, person: str | None) -> Unit:
+    def of(cls, rows_per_person: int, person: str | None) -> PrivacyUnit:
         """The unit that a call asks for."""
         return cls(check_count("rows_per_person", rows_per_person), _column(person))
 
@@ -77,9 +77,9 @@ class Unit:
         """What is stated when the mechanisms have spent this."""
         return per_row.for_group(self.rows)
 
-    def group(self, k: int) -> Unit:
+    def group(self, k: int) -> PrivacyUnit:
         """So many of them at once."""
-        return Unit(self.rows, self.person, self.together * check_count("k", k))
+        return PrivacyUnit(self.rows, self.person, self.together * check_count("k", k))
 
 
 def check_count(name: str, value: Any) -> int:

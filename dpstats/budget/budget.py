@@ -17,11 +17,20 @@ from typing import Any, Literal, Self
 
 import pandas as pd
 
-from dpstats.accounting.composition import Allowance, Composed
+from dpstats.accounting.composition import BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import number, shown
-from dpstats.budget.ledger import Asked, FileLedger, Ledger, Line, MemoryLedger, Terms, now, plain
+from dpstats.budget.ledger import (
+    BudgetTerms,
+    ChargeRequest,
+    FileLedger,
+    Ledger,
+    LedgerEntry,
+    MemoryLedger,
+    now,
+    plain,
+)
 from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.budget.workers import identity, mark, marked, noted, unmark, worked_for
 from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
@@ -110,7 +119,7 @@ class Budget:
                 "delta=1e-6); a file is Budget(path='study.budget')."
             )
         self._lock = threading.RLock()
-        terms = _terms(mu, rho, epsilon, delta, slack, Unit.of(rows_per_person, person))
+        terms = _terms(mu, rho, epsilon, delta, slack, PrivacyUnit.of(rows_per_person, person))
         if path is None:
             if terms is None:
                 raise ArgumentError(
@@ -221,7 +230,9 @@ class Budget:
             cost = ApproximatePrivacy(float(epsilon), float(delta))
         unit = self._terms.unit
         stated = cost if isinstance(cost, ApproximatePrivacy) else None
-        number = self._charge(Asked(what, data, unit.text, cost, stated), unit, bool(published))
+        number = self._charge(
+            ChargeRequest(what, data, unit.text, cost, stated), unit, bool(published)
+        )
         self._note(number, "released", "by other means")
 
     # -- what a call asks -------------------------------------------------------------------------
@@ -248,11 +259,11 @@ class Budget:
             if not _open:
                 unmark()
 
-    def _charge(self, asked: Asked, unit: Unit, published: bool = False) -> int:
+    def _charge(self, asked: ChargeRequest, unit: PrivacyUnit, published: bool = False) -> int:
         """Write a charge, if it is allowed (or published already); its number. For `charge`."""
         self._require(unit)
 
-        def line(number: int) -> Line:
+        def line(number: int) -> LedgerEntry:
             state, allowance = self._state, self._terms.allowance
             counted = replace(asked, cost=allowance.counted(asked.cost, asked.stated, state.first))
             caps = allowance.caps(state.first or counted.cost)
@@ -263,7 +274,7 @@ class Budget:
         with self._lock:
             return self._ledger.append(self._learn, line)
 
-    def _require(self, unit: Unit) -> None:
+    def _require(self, unit: PrivacyUnit) -> None:
         """Refuse a call that protects less than the budget, or another.
 
         Where a column names the person, a row that goes from one person to another changes which rows of
@@ -290,10 +301,11 @@ class Budget:
         """Write what came of a charge. For `dpstats.budget.charge`."""
         with self._lock:
             self._ledger.append(
-                self._learn, lambda number: Line(number, now(), event, charge, text=plain(text))
+                self._learn,
+                lambda number: LedgerEntry(number, now(), event, charge, text=plain(text)),
             )
 
-    def _refusal(self, asked: Asked, cost: Total, state: _State) -> BudgetExceeded:
+    def _refusal(self, asked: ChargeRequest, cost: Total, state: _State) -> BudgetExceeded:
         allowance = self._terms.allowance
         left = allowance.left(state.spent, state.first)
         caps = allowance.caps(state.first or cost)
@@ -332,7 +344,7 @@ class Budget:
             self._ledger.news(self._learn)
             return self._state
 
-    def _learn(self, lines: list[Line]) -> None:
+    def _learn(self, lines: list[LedgerEntry]) -> None:
         """Add lines to the state, all or none of them: a person may press Ctrl-C."""
         state = self._state.copy()
         for line in lines:
@@ -371,7 +383,7 @@ class _State:
         entries = self.entries.values()
         return tuple(replace(entry, number=k) for k, entry in enumerate(entries, start=1))
 
-    def learn(self, line: Line) -> None:
+    def learn(self, line: LedgerEntry) -> None:
         if line.number <= self.last:
             return
         self.last = line.number
@@ -395,10 +407,10 @@ def _terms(
     epsilon: float | None,
     delta: float | None,
     slack: float | None,
-    unit: Unit,
-) -> Terms | None:
+    unit: PrivacyUnit,
+) -> BudgetTerms | None:
     if mu is rho is epsilon is delta is None:
-        if slack is not None or unit != Unit():
+        if slack is not None or unit != PrivacyUnit():
             raise ArgumentError(
                 "slack=, rows_per_person= and person= belong to a new budget with its total."
             )
@@ -414,12 +426,12 @@ def _terms(
     if epsilon is None:
         name: Literal["mu", "rho"] = "rho" if mu is None else "mu"
         level = float(rho if mu is None else mu)  # type: ignore[arg-type]  # one of them is given
-        allowance = Allowance(name, level, slack=SLACK if share is None else share)
+        allowance = BudgetTotal(name, level, slack=SLACK if share is None else share)
     else:
         if share is not None and delta is None:
             raise ArgumentError("a budget of epsilon alone has no slack.")
-        allowance = Allowance("epsilon", float(epsilon), float(delta or 0.0), share)
-    return Terms(allowance, unit.rows, unit.person)
+        allowance = BudgetTotal("epsilon", float(epsilon), float(delta or 0.0), share)
+    return BudgetTerms(allowance, unit.rows, unit.person)
 
 
 def open_budget() -> Budget | None:

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Total
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import is_path, shown
 from dpstats.budget.budget import Budget, open_budget
-from dpstats.budget.ledger import Asked
+from dpstats.budget.ledger import ChargeRequest
 from dpstats.errors import ArgumentError, BudgetError, DPStatsError, PassError, PlanWarning
 from dpstats.report.released import Released
 
@@ -63,7 +63,7 @@ class Charge:
 def charged(
     budget: Any,
     cost: Total,
-    unit: Unit,
+    unit: PrivacyUnit,
     call: str,
     label: str,
     stated: tuple[float | None, float | None] = (None, None),
@@ -89,7 +89,7 @@ def charged(
     both = None
     if epsilon is not None and delta is not None:
         both = ApproximatePrivacy(float(epsilon), float(delta))
-    return Charge(budget, budget._charge(Asked(call, label, unit.text, cost, both), unit))
+    return Charge(budget, budget._charge(ChargeRequest(call, label, unit.text, cost, both), unit))
 
 
 def require_no_budget() -> None:

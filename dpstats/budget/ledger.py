@@ -24,9 +24,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from dpstats.accounting.composition import Allowance
+from dpstats.accounting.composition import BudgetTotal
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.workers import identity
 from dpstats.errors import BudgetError
 
@@ -43,21 +43,21 @@ Event = Literal["charge", "released", "withdrawn"]
 
 
 @dataclass(frozen=True)
-class Terms:
+class BudgetTerms:
     """What a ledger was opened with: how much may be spent, and on whose protection."""
 
-    allowance: Allowance
+    allowance: BudgetTotal
     rows_per_person: int = 1
     person: str | None = None
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> PrivacyUnit:
         """Who is protected."""
-        return Unit(self.rows_per_person, self.person)
+        return PrivacyUnit(self.rows_per_person, self.person)
 
 
 @dataclass(frozen=True)
-class Line:
+class LedgerEntry:
     """One line of the log.
 
     Attributes
@@ -99,7 +99,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChargeRequest:
     """A charge before it is written."""
 
     call: str
@@ -108,24 +108,24 @@ class Asked:
     cost: Total
     stated: ApproximatePrivacy | None = None  # as the caller said it, if in epsilon and delta
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int) -> LedgerEntry:
         law = next(name for name, kind in _LAWS.items() if type(self.cost) is kind)
         level = self.cost.mu if isinstance(self.cost, Privacy) else self.cost.at
         cost = (law, float(level), float(self.cost.slack))
         said = (plain(self.call), plain(self.data), plain(self.unit))
-        return Line(number, now(), "charge", number, *said, *cost)
+        return LedgerEntry(number, now(), "charge", number, *said, *cost)
 
 
-Write = Callable[[int], Line]
+Write = Callable[[int], LedgerEntry]
 """From the number of the next line to that line; raises where it may not be written."""
-Seen = Callable[[list[Line]], None]
+Seen = Callable[[list[LedgerEntry]], None]
 
 
 class Ledger(Protocol):
     """A log that is shared by all who hold it."""
 
     @property
-    def terms(self) -> Terms: ...
+    def terms(self) -> BudgetTerms: ...
 
     @property
     def name(self) -> str:
@@ -156,9 +156,9 @@ class MemoryLedger:
 
     name = "in memory"
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: BudgetTerms) -> None:
         self.terms = terms
-        self._lines: list[Line] = []
+        self._lines: list[LedgerEntry] = []
         self._told = 0
         self._process = identity()
 
@@ -188,7 +188,7 @@ class FileLedger:
     synchronised as well (``synchronous = EXTRA``): what was committed survives a loss of power.
     """
 
-    def __init__(self, path: Path, terms: Terms | None) -> None:
+    def __init__(self, path: Path, terms: BudgetTerms | None) -> None:
         self.path = _whole(path)  # a process may change its folder
         self.name = str(self.path)
         if os.path.isdir(self.path):
@@ -224,7 +224,7 @@ class FileLedger:
             self._news(connection, seen)
             line = write(self._known + 1)
             digest = _digest(self._digest, line)
-            marks = ", ".join("?" * (len(fields(Line)) + 1))
+            marks = ", ".join("?" * (len(fields(LedgerEntry)) + 1))
             connection.execute(f"INSERT INTO log VALUES ({marks})", (*astuple(line), digest))
             connection.execute("UPDATE budget SET head = ?", (digest,))
             connection.execute("COMMIT")
@@ -243,7 +243,7 @@ class FileLedger:
         ).fetchall()
         if self._known and (not rows or rows.pop(0)[-1] != self._digest):
             raise _changed(self.name)
-        lines: list[Line] = []
+        lines: list[LedgerEntry] = []
         number, before = self._known, self._digest
         for *values, digest in rows:
             line = _line(self.name, values)
@@ -267,7 +267,7 @@ class FileLedger:
                 f"this version reads {_VERSION})."
             )
 
-    def _head(self, connection: sqlite3.Connection) -> tuple[Terms, str]:
+    def _head(self, connection: sqlite3.Connection) -> tuple[BudgetTerms, str]:
         """The terms, and the digest of the last line: without it, lost last lines would not show."""
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         found = connection.execute("SELECT terms, digest, head FROM budget").fetchall()
@@ -276,7 +276,7 @@ class FileLedger:
         text, digest, head = found[0]
         try:
             said = json.loads(text)
-            terms = Terms(Allowance(**said.pop("allowance")), **said)
+            terms = BudgetTerms(BudgetTotal(**said.pop("allowance")), **said)
         except (TypeError, ValueError, AttributeError, KeyError):
             raise _damaged(self.name) from None
         if digest != _digest("", terms):
@@ -317,7 +317,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _create(path: Path, terms: Terms) -> None:
+def _create(path: Path, terms: BudgetTerms) -> None:
     """A new ledger, whole or not at all: it is made elsewhere and linked to its name.
 
     Where another process was faster, its ledger stays.
@@ -331,7 +331,7 @@ def _create(path: Path, terms: Terms) -> None:
                 connection.execute("BEGIN IMMEDIATE")
                 columns = ", ".join(
                     f"{f.name} {'INTEGER PRIMARY KEY' if f.name == 'number' else 'NOT NULL'}"
-                    for f in fields(Line)
+                    for f in fields(LedgerEntry)
                 )
                 connection.execute(f"CREATE TABLE log ({columns}, digest NOT NULL)")
                 connection.execute(
@@ -374,21 +374,21 @@ def _named(made: Path, path: Path) -> None:
                     raise
 
 
-def _digest(before: str, thing: Line | Terms) -> str:
+def _digest(before: str, thing: LedgerEntry | BudgetTerms) -> str:
     """Of a line and all before it; of the terms, where there are none."""
     text = json.dumps([before, type(thing).__name__, asdict(thing)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _line(name: str, values: list[Any]) -> Line:
+def _line(name: str, values: list[Any]) -> LedgerEntry:
     kinds = {"int": int, "float": float}
-    right = len(values) == len(fields(Line)) and all(
+    right = len(values) == len(fields(LedgerEntry)) and all(
         type(value) is kinds.get(str(f.type), str)
-        for f, value in zip(fields(Line), values, strict=False)
+        for f, value in zip(fields(LedgerEntry), values, strict=False)
     )
     if not right:
         raise _damaged(name)
-    line = Line(*values)
+    line = LedgerEntry(*values)
     sizes = (line.level, line.slack)
     known = line.law in _LAWS if line.event == "charge" else line.law == ""
     if not known or not all(math.isfinite(v) and v >= 0 for v in sizes):
@@ -396,7 +396,7 @@ def _line(name: str, values: list[Any]) -> Line:
     return line
 
 
-def described(terms: Terms) -> str:
+def described(terms: BudgetTerms) -> str:
     """Terms as they were typed."""
     a = terms.allowance
     said = f"{a.unit}={a.level:g}" + (f", delta={a.delta:g}" if a.delta else "")

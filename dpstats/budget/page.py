@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpstats.accounting.composition import Allowance, Caps, Composed
+from dpstats.accounting.composition import BudgetLimits, BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Total
 from dpstats.report.format import format_scalar
 from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
@@ -44,9 +44,9 @@ class Statement:
     """What a budget says of itself."""
 
     name: str
-    allowance: Allowance
+    allowance: BudgetTotal
     protects: str
-    caps: Caps
+    caps: BudgetLimits
     spent: Composed
     remaining: Total
     entries: tuple[Entry, ...]
@@ -57,7 +57,7 @@ class Statement:
         return not self.caps.hold(self.spent)
 
 
-def in_unit(cost: Total, allowance: Allowance) -> str:
+def in_unit(cost: Total, allowance: BudgetTotal) -> str:
     """A cost in the unit that the budget was opened in."""
     alone = Composed().plus(cost)
     if allowance.unit == "epsilon":

@@ -108,7 +108,7 @@ class Reading:
                 bar.advance(count)
         return n
 
-    def elsewhere(
+    def map_parts(
         self, source: Source | DaskPartitions, columns: Sequence[str], work: Work[T]
     ) -> Iterator[T] | None:
         """What ``work`` finds in every part of the rows; None where they are read in this process."""

@@ -62,7 +62,7 @@ class Block:
         return "<Block>"
 
 
-Piece = Callable[[], Block]
+BlockReader = Callable[[], Block]
 
 
 class Rows:
@@ -108,7 +108,7 @@ class Rows:
         for piece in self.pieces(size):
             yield piece()
 
-    def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Piece]:
+    def pieces(self, size: int = BLOCK_ROWS) -> Iterator[BlockReader]:
         """Blocks that are still to be encoded, which is done by calling them, in any thread."""
         if size < 1:
             raise ArgumentError(f"size must be at least 1, not {size}.")
@@ -125,13 +125,13 @@ class Rows:
         if read != self.n:
             raise other_rows(self.n, read)
 
-    def elsewhere(self, task: Callable[[Rows], T]) -> Iterator[T] | None:
+    def map_parts(self, task: Callable[[Rows], T]) -> Iterator[T] | None:
         """What ``task`` finds in every part of the rows, worked on elsewhere; None: do it here.
 
         Raises PassError, and says no more, where a part could not be worked on.
         """
         work = _OnPart(self.design, task)
-        found = self._reading.elsewhere(self._source, self._columns, work)
+        found = self._reading.map_parts(self._source, self._columns, work)
         return None if found is None else self._counted(found)
 
     def _counted(self, found: Iterator[_Found[T]]) -> Iterator[T]:

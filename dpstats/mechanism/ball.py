@@ -1,9 +1,9 @@
 """Noise whose mass falls with the Euclidean length of an integer vector: exactly epsilon-DP.
 
-The K-norm mechanism of a ball (Hardt and Talwar 2010) has density proportional to
-exp(-epsilon |v| / sensitivity). Its length is Gamma(q) in q dimensions, its direction uniform, and
-the standard deviation per coordinate sensitivity sqrt(q + 1) / epsilon. Here it is drawn on the
-integers, with coordinates that may count more than once (`Ball`), by a sampler in which no number is
+The K-norm mechanism of a ball (Hardt and Talwar 2010) has density proportional to exp(-epsilon |v|
+/ sensitivity). Its length is Gamma(q) in q dimensions, its direction uniform, and the standard
+deviation per coordinate sensitivity sqrt(q + 1) / epsilon. Here it is drawn on the integers, with
+coordinates that may count more than once (`SphericalLaw`), by a sampler in which no number is
 rounded (`exact_draw`), so that epsilon is all there is to state: no delta, and nothing that floats
 lose.
 
@@ -37,7 +37,7 @@ _TYPICAL = 4  # a typical draw stays this factor below both, so that few need th
 
 
 @dataclass(frozen=True)
-class Ball:
+class SphericalLaw:
     """The law of the noise: its norm, its levels and how fast its mass falls with them.
 
     Attributes
@@ -75,7 +75,9 @@ class Ball:
     sd: float
 
     @classmethod
-    def fitting(cls, sensitivity: float, weights: Floats, epsilon: float, smallest: float) -> Ball:
+    def fitting(
+        cls, sensitivity: float, weights: Floats, epsilon: float, smallest: float
+    ) -> SphericalLaw:
         """The ball for totals whose change x has sum_j weights_j x_j^2 <= sensitivity^2.
 
         Noise never has fewer than ``smallest`` lattice steps: a budget so large that it would need
@@ -193,7 +195,7 @@ def _slow_gaussian(sd: Fraction) -> int:
             return -size if negative else size
 
 
-def _gaussians(ball: Ball, r: int, v: float, size: int, integers: Draw) -> list[int]:
+def _gaussians(ball: SphericalLaw, r: int, v: float, size: int, integers: Draw) -> list[int]:
     """Discrete Gaussians of sd exactly r v."""
     # r v is a float without rounding, and what a 64-bit integer cannot hold lies outside the ball
     if r <= _LARGEST_LEVEL and ball.reach(r) <= _LARGEST_REACH:
@@ -202,7 +204,7 @@ def _gaussians(ball: Ball, r: int, v: float, size: int, integers: Draw) -> list[
     return [_slow_gaussian(r * Fraction(v)) for _ in range(size)]
 
 
-def exact_draw(ball: Ball, integers: Draw, laplace: Draw) -> NDArray[np.object_]:
+def exact_draw(ball: SphericalLaw, integers: Draw, laplace: Draw) -> NDArray[np.object_]:
     """One draw of the law of ``ball``.
 
     Parameters
@@ -249,7 +251,7 @@ def exact_draw(ball: Ball, integers: Draw, laplace: Draw) -> NDArray[np.object_]
             return drawn
 
 
-def rough_draw(ball: Ball, generator: np.random.Generator) -> NDArray[np.object_]:
+def rough_draw(ball: SphericalLaw, generator: np.random.Generator) -> NDArray[np.object_]:
     """The same law by floats, rounded to integers: a level, then a point of its ball."""
     q, r = len(ball.steps), 0.0
     while r < ball.lowest - 0.5:

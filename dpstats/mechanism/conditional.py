@@ -46,7 +46,7 @@ def ratio_on_lattice(above: int, below: int, unit: float) -> int:
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedRelease:
     """What a test let through: the release, whose value is NaN when the answer is "no reply"."""
 
     release: Release
@@ -63,7 +63,7 @@ def release_if_safe(
     sensitivity: float,
     cost: Total,
     noise: Noise,
-) -> Tested:
+) -> TestedRelease:
     """Toss a coin; release ``total`` with noise of the given scale, or nothing.
 
     The caller's plan (`propose_test`) proves ``cost`` from the probabilities and sensitivities by level
@@ -74,4 +74,4 @@ def release_if_safe(
     drawn = release_vector(what, total, noise_sd / unit, unit, Privacy(1.0), noise)
     value = drawn.value if passed else np.full_like(drawn.value, np.nan)
     release = replace(drawn, value=value, sensitivity=sensitivity, cost=cost)
-    return Tested(release, passed)
+    return TestedRelease(release, passed)

@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
-from dpstats.mechanism.ball import Ball, exact_draw, happens, rough_draw, unbounded_laplace
+from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, rough_draw, unbounded_laplace
 
 opendp.enable_features("contrib")
 
@@ -132,7 +132,7 @@ class SecureNoise:
     def spherical(
         self, sensitivity: float, weights: Floats, epsilon: float
     ) -> tuple[NDArray[np.object_], float]:
-        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        ball = SphericalLaw.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
         return exact_draw(ball, self.integers, _laplace), ball.sd
 
     def coin(self, probability: float) -> bool:
@@ -163,7 +163,7 @@ class SeededNoise:
     def spherical(
         self, sensitivity: float, weights: Floats, epsilon: float
     ) -> tuple[NDArray[np.object_], float]:
-        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        ball = SphericalLaw.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
         return rough_draw(ball, self._generator), ball.sd
 
     def coin(self, probability: float) -> bool:

@@ -1,10 +1,10 @@
 """Private rows read block by block and kept in slabs for the passes of a call.
 
-`Passes` reads an encoded table and lets a function of one slab run over all of them in parallel;
-`Slabs` applies one public matrix to every row as it is read. What a row becomes, and what is summed
-of it, is decided by their children (`LinearRows`, `FamilyRows`, `CellRows`, ...). They are the only
-objects of the package that hold numbers of private rows, and they give none of them away: their
-methods return exact integer totals to a session, which adds the noise.
+`PrivateRows` reads an encoded table and lets a function of one slab run over all of them in
+parallel; `WhitenedRows` applies one public matrix to every row as it is read. What a row becomes,
+and what is summed of it, is decided by their children (`LinearRows`, `FamilyRows`, `CellRows`,
+...). They are the only objects of the package that hold numbers of private rows, and they give none
+of them away: their methods return exact integer totals to a session, which adds the noise.
 
 Every step is arithmetic of IEEE floats element by element, or exact, so that the result for a row
 depends on that row alone and not on where it stands.
@@ -42,7 +42,7 @@ Integers = NDArray[np.object_]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _S = TypeVar("_S")
-_P = TypeVar("_P", bound="Passes[Any]")
+_P = TypeVar("_P", bound="PrivateRows[Any]")
 _Q = ParamSpec("_Q")
 
 _PIECE_ROWS = 65536
@@ -81,7 +81,7 @@ class RowSource(Protocol):
     def pieces(self, size: int) -> Iterator[Callable[[], Block]]:
         """Blocks of at most ``size`` rows, encoded when they are called for."""
 
-    def elsewhere(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
         """What ``task`` finds in every part of the rows, a RowSource each; None: do it here."""
 
 
@@ -98,7 +98,7 @@ def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=last + 1)
 
 
-class Passes(Generic[_S]):
+class PrivateRows(Generic[_S]):
     """Private rows behind the privacy boundary; see the module's docstring.
 
     A child's methods that are marked `one_pass` return exact totals over the rows. Where the source has
@@ -213,7 +213,7 @@ class Passes(Generic[_S]):
     def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
         """``work`` on every item, in their order; a few of them are in hand at a time."""
         waiting: deque[Future[_T]] = deque()
-        ahead = getattr(self._threads, "_max_workers", 0) + 1
+        prefetch = getattr(self._threads, "_max_workers", 0) + 1
         try:
             for item in items:
                 try:
@@ -222,7 +222,7 @@ class Passes(Generic[_S]):
                     raise PassError(
                         "the executor takes no work; it may have been shut down."
                     ) from None
-                if len(waiting) > ahead:
+                if len(waiting) > prefetch:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -256,23 +256,23 @@ class Passes(Generic[_S]):
 
 
 def one_pass(method: Callable[Concatenate[_P, _Q], _T]) -> Callable[Concatenate[_P, _Q], _T]:
-    """A method of `Passes` that returns exact totals, wherever the rows are; see there."""
+    """A method of `PrivateRows` that returns exact totals, wherever the rows are; see there."""
 
     @wraps(method)
     def everywhere(self: _P, /, *args: _Q.args, **options: _Q.kwargs) -> _T:
         source = self._source
         assert source is not None
-        found = source.elsewhere(_There(self, method.__name__, args, options))
+        found = source.map_parts(RemotePass(self, method.__name__, args, options))
         return method(self, *args, **options) if found is None else _added(found)
 
     return everywhere
 
 
 @dataclass(frozen=True)
-class _There:
+class RemotePass:
     """A pass as it travels: the maps of the rows, and the name of the method with its arguments."""
 
-    rows: Passes[Any]
+    rows: PrivateRows[Any]
     method: str
     args: tuple[Any, ...]
     options: dict[str, Any]
@@ -304,7 +304,7 @@ def _sum(a: Any, b: Any) -> Any:
     return type(a)(*(_sum(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)))
 
 
-class Slabs(Passes[_S]):
+class WhitenedRows(PrivateRows[_S]):
     """Rows to which one public matrix is applied as they are read.
 
     Parameters

@@ -22,16 +22,16 @@ import numpy as np
 from dpstats.accounting.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
 from dpstats.mechanism.claims import COUNTS, SQUARE, Claim
-from dpstats.mechanism.conditional import Tested, release_if_safe
+from dpstats.mechanism.conditional import TestedRelease, release_if_safe
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Integers, Passes
+from dpstats.mechanism.passes import Integers, PrivateRows
 from dpstats.mechanism.release import Release, release_counts, release_symmetric, release_vector
 
 _T = TypeVar("_T")
-_Rows = TypeVar("_Rows", bound=Passes[Any])
+_Rows = TypeVar("_Rows", bound=PrivateRows[Any])
 
 
-def sane(bound: float) -> float:
+def clamp_to_safe_range(bound: float) -> float:
     """A radius or clip within [2^-200, 2^200], where no step or product of steps under- or overflows.
 
     Bounds are public or released numbers; one beyond these sizes is an accident of noise.
@@ -77,7 +77,7 @@ class Session(Generic[_Rows]):
 
     Parameters
     ----------
-    rows : Passes
+    rows : PrivateRows
         The private rows.
     total : Privacy, PurePrivacy or ApproximatePrivacy
         What the call may spend; the last only in one release.
@@ -164,7 +164,7 @@ class Session(Generic[_Rows]):
         probability: float,
         plan: PlannedRelease,
         sensitivity: float,
-    ) -> Tested:
+    ) -> TestedRelease:
         """The one release of a session, behind the test of its plan."""
         tested = release_if_safe(
             what,

@@ -39,7 +39,7 @@ _MOST_COLUMNS = 7
 
 
 @dataclass(frozen=True)
-class Reached:
+class TargetPlan:
     """What it takes to reach wanted standard errors.
 
     Attributes
@@ -85,7 +85,7 @@ class Predictions:
         that is not known.
     bound_sets : tuple of tuple of Bound
         For every budget, those that one rehearsed fit states.
-    reached : Reached or None
+    reached : TargetPlan or None
     shown_delta : float
     share : float
         Of the rows, that is expected to count.
@@ -105,7 +105,7 @@ class Predictions:
     nonprivate: Floats
     relative_error: Floats
     bound_sets: tuple[tuple[Bound, ...], ...]
-    reached: Reached | None
+    reached: TargetPlan | None
     shown_delta: float
     share: float
     events: int | None = None
@@ -177,7 +177,7 @@ def _typical_ratio(found: Floats, nonprivate: Floats) -> float:
     return float(np.median(found / nonprivate))
 
 
-def _target(page: Predictions, reached: Reached) -> list[Part]:
+def _target(page: Predictions, reached: TargetPlan) -> list[Part]:
     asked = {t: v for t, v in reached.target.items() if math.isfinite(v)}
     sizes = set(asked.values())
     what = (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, computable, items, number, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
@@ -33,7 +33,7 @@ from dpstats.models.linear.dp_lm import check_response, linear_model, linear_mom
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.plans.page import Reached
+from dpstats.plans.page import TargetPlan
 from dpstats.plans.population import (
     DrawnRows,
     Law,
@@ -56,7 +56,7 @@ from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
 from dpstats.plans.result import Plan
 from dpstats.plans.search import (
     MOST_ROWS,
-    Wanted,
+    Target,
     falling,
     rows_by_budget,
     rows_without_privacy,
@@ -119,7 +119,7 @@ def plan_lm(
     >>> plan.tidy().columns.tolist()
     ['term', 'mu', 'std_error', 'std_error_nonprivate']
     """
-    unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
+    unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
     _check_asked("plan_lm", method, formula, public)
@@ -192,7 +192,7 @@ def plan_glm(
     >>> plan.std_error().loc["religious", "mu = 1"].round(2)
     np.float64(0.03)
     """
-    unit, rows = Unit.of(rows_per_person, None), _check_rows(n)
+    unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
     totals, said = _budgets(mu, rho, epsilon, delta)
     model = resolve_family(family)
     check_numbers(ridge, eta)
@@ -255,7 +255,7 @@ def _plan(
     totals: Sequence[tuple[str, Privacy]],
     sure: Floats | None,
     moments: PublicMoments,
-    aim: Wanted | None,
+    aim: Target | None,
     delta: float | None,
 ) -> Plan:
     """Rehearse every budget, and search for the target."""
@@ -271,7 +271,7 @@ def _plan(
     if aim is not None:
         enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
         found_mu = (smallest_mu(rehearsal, n, aim), *enough)
-        reached = Reached(
+        reached = TargetPlan(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
             mu=min((mu for mu in found_mu if mu is not None), default=None),
             rows=rows_by_budget(rehearsal, n, budgets, aim),

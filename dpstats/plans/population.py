@@ -104,12 +104,12 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
     r, h, e = known.working(family, coef)
     m, d = known.x.shape
     step = 1e-4
-    ahead, behind = (
+    prefetch, behind = (
         replace(known, offset=known.offset + s).working(family, coef)[1] for s in (step, -step)
     )
     inverse = equilibrated_inverse((known.x * h[:, None]).T @ known.x / m)
     along = known.x @ inverse
-    slope = -(along**2 * ((ahead - behind) / (2 * step))[:, None]).T @ known.x / m
+    slope = -(along**2 * ((prefetch - behind) / (2 * step))[:, None]).T @ known.x / m
     moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
     squares = e**2 if family.dispersed else None
     changes = _changes(known.x * np.sqrt(h)[:, None], inverse, squares)

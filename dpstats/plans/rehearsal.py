@@ -51,7 +51,7 @@ class ExpectedRows:
         for start in range(0, self.n, size):
             yield partial(self._block, slice(start, start + size))
 
-    def elsewhere(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
         """The rows are worked on here."""
         return None
 

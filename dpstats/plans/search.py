@@ -24,7 +24,7 @@ _STEPS = 40
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Target:
     """Standard errors that are asked for, infinite where none is."""
 
     terms: tuple[str, ...]
@@ -35,15 +35,15 @@ class Wanted:
         return bool((std_error <= self.values).all())
 
 
-def wanted(target_se: Any, terms: Sequence[str]) -> Wanted | None:
+def wanted(target_se: Any, terms: Sequence[str]) -> Target | None:
     """A number is for every coefficient but the constant's; a mapping names them."""
     if target_se is None:
         return None
     if isinstance(target_se, Mapping):
-        return Wanted(tuple(terms), _named(mapping("target_se", target_se), terms))
+        return Target(tuple(terms), _named(mapping("target_se", target_se), terms))
     size = _target(target_se)
     others = [t != "Intercept" or len(terms) == 1 for t in terms]
-    return Wanted(tuple(terms), np.where(others, size, np.inf))
+    return Target(tuple(terms), np.where(others, size, np.inf))
 
 
 def _named(given: Mapping[str, Any], terms: Sequence[str]) -> Floats:
@@ -68,7 +68,7 @@ def _target(value: Any) -> float:
     return size
 
 
-def smallest_mu(rehearsal: Rehearsal, n: int, aim: Wanted) -> float | None:
+def smallest_mu(rehearsal: Rehearsal, n: int, aim: Target) -> float | None:
     """The smallest mu from which on n rows are expected to reach the aim; None where none does.
 
     The privacy part of a variance is about proportional to 1/mu^2: each rehearsal says how much smaller
@@ -86,7 +86,7 @@ def smallest_mu(rehearsal: Rehearsal, n: int, aim: Wanted) -> float | None:
     return None if found is None else _rounded_up(found, 2)
 
 
-def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Wanted) -> int | None:
+def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Target) -> int | None:
     """The smallest number of rows from which on this total is expected to reach the aim.
 
     A variance is about s/n + p/n^2, sampling and privacy: each rehearsal gives both. None beyond
@@ -145,7 +145,7 @@ def _smallest(
     return value
 
 
-def _fraction(found: Predicted, aim: Wanted) -> Floats:
+def _fraction(found: Predicted, aim: Target) -> Floats:
     """The u with s u + p u^2 = target^2, for each term; rows over u reach the target."""
     s, p, target = found.sampling, found.privacy, aim.values**2
     finite = np.isfinite(target)
@@ -154,7 +154,7 @@ def _fraction(found: Predicted, aim: Wanted) -> Floats:
     return np.where(finite, u, np.inf)
 
 
-def rows_without_privacy(nonprivate: Floats, n: int, aim: Wanted) -> int | None:
+def rows_without_privacy(nonprivate: Floats, n: int, aim: Target) -> int | None:
     """Rows at which a fit without privacy would reach the aim; None beyond `MOST_ROWS`."""
     rows = max(n * float((nonprivate / aim.values).max()) ** 2, len(nonprivate) + 2.0)
     return None if rows > MOST_ROWS else round(_rounded_up(rows, 3))
@@ -173,7 +173,7 @@ def falling(errors: Sequence[Floats], totals: Sequence[Privacy]) -> tuple[Floats
 
 
 def rows_by_budget(
-    rehearsal: Rehearsal, n: int, totals: Sequence[Privacy], aim: Wanted
+    rehearsal: Rehearsal, n: int, totals: Sequence[Privacy], aim: Target
 ) -> tuple[int | None, ...]:
     """`smallest_n` of every budget, so that no larger budget needs more rows."""
     out: list[int | None] = [None] * len(totals)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import LARGEST, SMALLEST, mapping, number, one_of, shown
 from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
 from dpstats.propose_test.curve import Levels, gdp_split
@@ -54,7 +54,7 @@ def resolve_spend(
     kind: Kind,
     calibration: str,
     given: Mapping[str, float | None],
-    unit: Unit,
+    unit: PrivacyUnit,
 ) -> Spend:
     """What a method may spend on a row, so that the unit gets what was asked for.
 
@@ -65,7 +65,7 @@ def resolve_spend(
         one release behind a test, by ``calibration``; the paper's test and release.
     given : mapping
         mu, rho, epsilon, delta as the user gave them.
-    unit : Unit
+    unit : PrivacyUnit
         Who is protected.
     """
     if not one_of(calibration, CALIBRATIONS):
@@ -86,7 +86,9 @@ def resolve_spend(
     return _spend_per_row(kind, calibration, epsilon, delta, unit)
 
 
-def _spend_per_row(kind: Kind, calibration: str, epsilon: float, delta: float, unit: Unit) -> Spend:
+def _spend_per_row(
+    kind: Kind, calibration: str, epsilon: float, delta: float, unit: PrivacyUnit
+) -> Spend:
     """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
     k = unit.rows
     one = math.nextafter(epsilon / k, 0.0)  # k of them are not more than epsilon

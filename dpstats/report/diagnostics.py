@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.released import Diagnostic
 
 EMPTY = "empty rows"
@@ -26,7 +26,7 @@ def row_diagnostics(
     )
 
 
-def with_person_note(lines: tuple[Diagnostic, ...], unit: Unit) -> tuple[Diagnostic, ...]:
+def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[Diagnostic, ...]:
     """Where only the first rows of a person count, later ones are empty as well."""
     if unit.person is None:
         return lines

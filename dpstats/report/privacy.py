@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.format import format_scalar
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
@@ -86,7 +86,7 @@ class PrivacyStatement:
         Whether the noise came from a seed; such a result must not leave the machine.
     shown_delta : float
         The delta at which the total is printed in epsilon.
-    protected : Unit
+    protected : PrivacyUnit
         Who is protected.
 
     Examples
@@ -101,7 +101,7 @@ class PrivacyStatement:
     spent: tuple[Spent, ...]
     seeded: bool
     shown_delta: float = 1e-5
-    protected: Unit = Unit()  # noqa: RUF009
+    protected: PrivacyUnit = PrivacyUnit()  # noqa: RUF009
 
     @classmethod
     def of(
@@ -110,7 +110,7 @@ class PrivacyStatement:
         releases: Iterable[ReleasedNumbers],
         seeded: bool,
         delta: float | None,
-        unit: Unit,
+        unit: PrivacyUnit,
     ) -> PrivacyStatement:
         """The statement of a call that was given this delta, or none; ``total`` is that of a row."""
         spent = tuple(

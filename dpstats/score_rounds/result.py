@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import naming
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
@@ -55,7 +55,7 @@ def model_items(
     moments: PublicMoments | None,
     n: int,
     session: Session[Any],
-    unit: Unit,
+    unit: PrivacyUnit,
     delta: float | None,
     public_fit: Estimate | None,
 ) -> dict[str, Any]:

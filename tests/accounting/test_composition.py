@@ -14,7 +14,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpstats.accounting.composition import Allowance, Caps, Composed
+from dpstats.accounting.composition import BudgetLimits, BudgetTotal, Composed
 from dpstats.accounting.privacy import (
     ApproximatePrivacy,
     Privacy,
@@ -166,7 +166,7 @@ _EPSILONS = [(0.1, 1e-3), (1.0, 1e-6), (3.0, 1e-6), (10.0, 1e-9), (0.5, 0.05)]
 def test_limits_of_epsilon_and_delta_are_safe(
     epsilon: float, delta: float, slack: float | None
 ) -> None:
-    budget = Allowance("epsilon", epsilon, delta, None if slack is None else slack * delta)
+    budget = BudgetTotal("epsilon", epsilon, delta, None if slack is None else slack * delta)
     firsts: list[Total | None] = [None, PurePrivacy(epsilon / 9), PurePrivacy(epsilon)]
     firsts += [ApproximatePrivacy(epsilon / 3, delta / 7), Privacy(0.001, 0.7 * delta)]
     firsts += [Privacy(0.001, delta), Privacy(0.0, 5 * delta), budget.total]
@@ -191,7 +191,7 @@ def _whole_calls(epsilon: float, delta: float) -> list[Total]:
 
 @pytest.mark.parametrize(("epsilon", "delta"), _EPSILONS)
 def test_one_call_of_any_kind_may_spend_everything(epsilon: float, delta: float) -> None:
-    budget = Allowance("epsilon", epsilon, delta)
+    budget = BudgetTotal("epsilon", epsilon, delta)
     for cost in _whole_calls(epsilon, delta):
         spent = _sum(cost)
         assert budget.caps(cost).hold(spent), cost
@@ -206,19 +206,19 @@ def test_one_call_of_any_kind_may_spend_everything(epsilon: float, delta: float)
 @pytest.mark.parametrize(
     ("budget", "cost"),
     [
-        (Allowance("mu", 1.7), Privacy(1.7)),
-        (Allowance("rho", 0.3), resolve_privacy(rho=0.3)),
-        (Allowance("epsilon", 2.0, 1e-6, 0.0), resolve_privacy(epsilon=2.0, delta=1e-6)),
-        (Allowance("epsilon", 2.0), PurePrivacy(2.0)),
-        (Allowance("epsilon", 2.0, 1e-6), PurePrivacy(2.0)),
-        (Allowance("epsilon", 2.0, 1e-6, 1e-7), PurePrivacy(2.0)),
-        (Allowance("epsilon", 2.0, 1e-6), ApproximatePrivacy(2.0, 1e-6)),
+        (BudgetTotal("mu", 1.7), Privacy(1.7)),
+        (BudgetTotal("rho", 0.3), resolve_privacy(rho=0.3)),
+        (BudgetTotal("epsilon", 2.0, 1e-6, 0.0), resolve_privacy(epsilon=2.0, delta=1e-6)),
+        (BudgetTotal("epsilon", 2.0), PurePrivacy(2.0)),
+        (BudgetTotal("epsilon", 2.0, 1e-6), PurePrivacy(2.0)),
+        (BudgetTotal("epsilon", 2.0, 1e-6, 1e-7), PurePrivacy(2.0)),
+        (BudgetTotal("epsilon", 2.0, 1e-6), ApproximatePrivacy(2.0, 1e-6)),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("parts", [1, 2, 3, 10])
 def test_parts_fit_exactly_and_a_hair_more_does_not(
-    budget: Allowance, cost: Total, parts: int
+    budget: BudgetTotal, cost: Total, parts: int
 ) -> None:
     part: Total
     if isinstance(cost, Privacy):
@@ -240,7 +240,7 @@ def test_parts_fit_exactly_and_a_hair_more_does_not(
 
 
 def test_a_tenth_of_delta_is_kept_for_slack_unless_the_first_call_is_larger() -> None:
-    budget, whole = Allowance("epsilon", 2.0, 1e-6), resolve_privacy(epsilon=2.0, delta=1e-6)
+    budget, whole = BudgetTotal("epsilon", 2.0, 1e-6), resolve_privacy(epsilon=2.0, delta=1e-6)
     small = Privacy(whole.mu / 2)
     assert budget.caps(small).slack == 1e-7
     assert budget.caps(small).mu == resolve_privacy(epsilon=2.0, delta=9e-7).mu
@@ -250,7 +250,7 @@ def test_a_tenth_of_delta_is_kept_for_slack_unless_the_first_call_is_larger() ->
 
 
 def test_a_first_call_with_slack_can_be_made_again_while_mu_lasts() -> None:
-    budget = Allowance("epsilon", 3.0, 1e-5)
+    budget = BudgetTotal("epsilon", 3.0, 1e-5)
     for first in (Privacy(0.1, 2e-7), Privacy(*gdp_split(1.0, 1e-6)), Privacy(0.01, 1e-8)):
         caps = budget.caps(first)
         assert 1e-6 <= caps.slack <= 5e-6
@@ -264,29 +264,29 @@ def test_a_first_call_with_slack_can_be_made_again_while_mu_lasts() -> None:
 
 
 def test_what_remains_of_an_unspent_budget_leaves_out_the_slack_that_was_asked_for() -> None:
-    budget = Allowance("epsilon", 1.0, 1e-9, 5e-10)
+    budget = BudgetTotal("epsilon", 1.0, 1e-9, 5e-10)
     assert budget.left(Composed(), None) == resolve_privacy(epsilon=1.0, delta=5e-10)
-    assert Allowance("mu", 0.7, slack=1e-5).left(Composed(), None) == Privacy(0.7)
+    assert BudgetTotal("mu", 0.7, slack=1e-5).left(Composed(), None) == Privacy(0.7)
 
 
 def test_slack_has_a_limit_of_its_own() -> None:
-    for budget in (Allowance("mu", 1.0, slack=1e-5), Allowance("rho", 1.0, slack=1e-5)):
+    for budget in (BudgetTotal("mu", 1.0, slack=1e-5), BudgetTotal("rho", 1.0, slack=1e-5)):
         caps = budget.caps(None)
         assert caps.hold(_sum(Privacy(0.1, 1e-5)))
         assert caps.hold(_sum(ApproximatePrivacy(0.1, 5e-6), Privacy(0.1, 5e-6)))
         assert not caps.hold(_sum(Privacy(0.1, 1.0001e-5)))
-    assert not Allowance("mu", 1.0, slack=0.0).caps(None).hold(_sum(Privacy(0.1, 1e-300)))
+    assert not BudgetTotal("mu", 1.0, slack=0.0).caps(None).hold(_sum(Privacy(0.1, 1e-300)))
 
 
 def test_a_pure_budget_takes_pure_calls_only() -> None:
-    caps = Allowance("epsilon", 2.0).caps(None)
+    caps = BudgetTotal("epsilon", 2.0).caps(None)
     assert caps.hold(_sum(PurePrivacy(1.5), PurePrivacy(0.5)))
     assert not caps.hold(_sum(Privacy(1e-6)))
     assert not caps.hold(_sum(ApproximatePrivacy(1e-6, 1e-12)))
 
 
 def test_pure_calls_add_their_epsilons_beside_the_limit_of_mu() -> None:
-    budget, part = Allowance("epsilon", 3.0, 1e-6), PurePrivacy(0.5)
+    budget, part = BudgetTotal("epsilon", 3.0, 1e-6), PurePrivacy(0.5)
     caps = budget.caps(part)
     assert caps.mu > 0, "the first call left room for Gaussian ones"
     assert caps.hold(_sum(*[part] * 6))
@@ -299,8 +299,8 @@ def test_pure_calls_add_their_epsilons_beside_the_limit_of_mu() -> None:
 
 
 def test_caps_without_numbers_hold_nothing_but_gaussians() -> None:
-    assert Caps().hold(_sum(Privacy(1e8)))
-    assert not Caps(mu=0.0).hold(_sum(PurePrivacy(1e-9)))
+    assert BudgetLimits().hold(_sum(Privacy(1e8)))
+    assert not BudgetLimits(mu=0.0).hold(_sum(PurePrivacy(1e-9)))
 
 
 _SIZES = st.floats(1e-3, 1.0)
@@ -311,11 +311,11 @@ _COSTS = st.one_of(
     st.builds(lambda e, s: ApproximatePrivacy(e, s * 1e-6), _SIZES, _SIZES),
 )
 _BUDGETS = st.one_of(
-    st.builds(lambda v: Allowance("mu", v, slack=1e-6), st.floats(0.05, 3.0)),
-    st.builds(lambda v: Allowance("rho", v, slack=1e-6), st.floats(0.05, 3.0)),
-    st.builds(lambda v: Allowance("epsilon", v), st.floats(0.05, 3.0)),
+    st.builds(lambda v: BudgetTotal("mu", v, slack=1e-6), st.floats(0.05, 3.0)),
+    st.builds(lambda v: BudgetTotal("rho", v, slack=1e-6), st.floats(0.05, 3.0)),
+    st.builds(lambda v: BudgetTotal("epsilon", v), st.floats(0.05, 3.0)),
     st.builds(
-        lambda v, d, s: Allowance("epsilon", v, d, None if s is None else s * d),
+        lambda v, d, s: BudgetTotal("epsilon", v, d, None if s is None else s * d),
         st.floats(0.05, 3.0),
         st.sampled_from([1e-9, 1e-6, 1e-3]),
         st.none() | st.floats(0.0, 0.99),
@@ -326,7 +326,7 @@ _BUDGETS = st.one_of(
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(_BUDGETS, st.lists(_COSTS, max_size=25))
 def test_whatever_is_let_through_stays_within_the_budget(
-    budget: Allowance, asked: list[Total]
+    budget: BudgetTotal, asked: list[Total]
 ) -> None:
     spent, first = Composed(), None
     for cost in asked:
@@ -347,7 +347,7 @@ def test_whatever_is_let_through_stays_within_the_budget(
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(_BUDGETS, st.lists(_COSTS, max_size=8))
-def test_spent_and_remaining_add_up(budget: Allowance, asked: list[Total]) -> None:
+def test_spent_and_remaining_add_up(budget: BudgetTotal, asked: list[Total]) -> None:
     spent, first = Composed(), None
     for cost in asked:
         if budget.caps(first or cost).hold(spent.plus(cost)):

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
-from dpstats.accounting.unit import Unit, check_count
+from dpstats.accounting.unit import PrivacyUnit, check_count
 from dpstats.errors import ArgumentError
 from dpstats.propose_test.call import resolve_spend
 
@@ -53,7 +53,7 @@ def test_groups_of_approximate_and_pure_releases_are_chains_of_rows(k: int) -> N
 def test_a_total_is_divided_so_that_its_group_is_the_total() -> None:
     for total in (Privacy(0.7), PurePrivacy(0.7)):
         for k in (1, 3, 49):
-            unit = Unit(k)
+            unit = PrivacyUnit(k)
             whole = unit.whole(total.per_row(k))
             assert whole.mu == pytest.approx(total.mu, rel=1e-12)
     with pytest.raises(ValueError, match="slack"):
@@ -70,7 +70,7 @@ def test_tested_releases_give_persons_what_was_asked_for(
     kind: Any, calibration: str, k: int, delta: float
 ) -> None:
     given = {"mu": None, "rho": None, "epsilon": 2.0, "delta": delta}
-    unit = Unit(k)
+    unit = PrivacyUnit(k)
     spend = resolve_spend("eptr_lm", "ptr", kind, calibration, given, unit)
     whole = unit.whole(spend.total)
     assert whole.delta(2.0) <= delta
@@ -80,18 +80,18 @@ def test_tested_releases_give_persons_what_was_asked_for(
 
 
 def test_units_say_whom_they_protect() -> None:
-    assert Unit().text == "one row replaced by another (n is public)"
-    assert Unit().group(3).text == "3 rows replaced by others (n is public)"
-    assert "taken on trust: nobody has more than 2 rows" in Unit(2).text
-    assert "the first row of each `id` count" in Unit(1, "id").text
-    assert Unit(2, "id").group(2).text.startswith("2 persons replaced by others")
-    assert Unit(2, "id").group(2).group(3).together == 6
+    assert PrivacyUnit().text == "one row replaced by another (n is public)"
+    assert PrivacyUnit().group(3).text == "3 rows replaced by others (n is public)"
+    assert "taken on trust: nobody has more than 2 rows" in PrivacyUnit(2).text
+    assert "the first row of each `id` count" in PrivacyUnit(1, "id").text
+    assert PrivacyUnit(2, "id").group(2).text.startswith("2 persons replaced by others")
+    assert PrivacyUnit(2, "id").group(2).group(3).together == 6
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, math.nan, 10**5])
 def test_numbers_of_rows_are_whole(value: Any) -> None:
     with pytest.raises(ArgumentError, match="rows_per_person must be a whole number from 1 to"):
-        Unit.of(value, None)
+        PrivacyUnit.of(value, None)
     with pytest.raises(ArgumentError, match="k must be"):
         check_count("k", value)
 
@@ -99,4 +99,4 @@ def test_numbers_of_rows_are_whole(value: Any) -> None:
 @pytest.mark.parametrize("person", [1, ["id"], b"id"])
 def test_a_person_is_the_name_of_a_column(person: Any) -> None:
     with pytest.raises(ArgumentError, match="person must be the name of a column"):
-        Unit.of(2, person)
+        PrivacyUnit.of(2, person)

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.mechanism import release as gaussian
-from dpstats.mechanism.ball import Ball, rough_draw
+from dpstats.mechanism.ball import SphericalLaw, rough_draw
 from dpstats.mechanism.noise import SMALLEST_SD, SeededNoise
 from dpstats.mechanism.release import Release
 
@@ -48,9 +48,9 @@ class Tape:
 
 
 @cache
-def _ball(sensitivity: float, size: int, heavy: int, epsilon: float) -> Ball:
+def _ball(sensitivity: float, size: int, heavy: int, epsilon: float) -> SphericalLaw:
     weights = np.repeat([2.0, 1.0], [heavy, size - heavy])
-    return Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+    return SphericalLaw.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
 
 
 class Draws(SeededNoise):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.mechanism.passes import Passes
+from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.threads import InTurn
 from dpstats.models.gaussian.rows import CellRows
 
@@ -42,13 +42,13 @@ class Table:
 
         x = np.asfortranarray(joined("x"))
         self.block = _Block(x, joined("y"), joined("offset"), joined("weight"))
-        self.bases: dict[Any, tuple[Any, Passes[Any], _Totals]] = {}
+        self.bases: dict[Any, tuple[Any, PrivateRows[Any], _Totals]] = {}
 
     def pieces(self, size: int) -> Iterator[Callable[[], _Block]]:
         assert self.n <= 2**16
         yield lambda: self.block
 
-    def elsewhere(self, task: Any) -> None:
+    def map_parts(self, task: Any) -> None:
         return None
 
 
@@ -81,7 +81,7 @@ class _Totals:
         return found
 
 
-def remembered(kind: type[Passes[Any]], source: Any, *given: Any) -> Any:
+def remembered(kind: type[PrivateRows[Any]], source: Any, *given: Any) -> Any:
     """Rows of a class of the package over a `Table`: whitened once, their totals remembered."""
     if not isinstance(source, Table):
         return kind(source, *given)
@@ -107,7 +107,7 @@ def remembered(kind: type[Passes[Any]], source: Any, *given: Any) -> Any:
 class _Rows:
     """Rows that are ready to be cut, as a session sees them."""
 
-    def __init__(self, base: Passes[Any], totals: _Totals) -> None:
+    def __init__(self, base: PrivateRows[Any], totals: _Totals) -> None:
         rows = object.__new__(type(base))
         rows.__dict__.update(vars(base))  # what travels to workers is less than that
         rows._cached = [[_fresh(slab) for slab in block] for block in base._cached or ()]

@@ -232,10 +232,10 @@ class Count:
 def counted(run: Run) -> Count:
     """Run once and count."""
     from dpstats.frame.executors import Reading
-    from dpstats.mechanism.passes import Passes
+    from dpstats.mechanism.passes import PrivateRows
 
     found = Count()
-    over, bar = Passes._over, Reading.bar
+    over, bar = PrivateRows._over, Reading.bar
 
     def one_more_pass(self: Any, work: Any) -> Any:
         found.passes += 1
@@ -246,7 +246,7 @@ def counted(run: Run) -> Count:
         return bar(self, number, total)
 
     with (
-        mock.patch.object(Passes, "_over", one_more_pass),
+        mock.patch.object(PrivateRows, "_over", one_more_pass),
         mock.patch.object(Reading, "bar", one_more_reading),
     ):
         found.fit = run()

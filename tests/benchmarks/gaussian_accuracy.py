@@ -44,7 +44,7 @@ FACTORS = 1, 10, 1000
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChargeRequest:
     """What the command line asked for."""
 
     repeats: int
@@ -195,7 +195,7 @@ def add_pipeline(table: Table, sample: Sample, rho: float, seed: int) -> None:
 # One Gaussian -------------------------------------------------------------------------------------
 
 
-def gaussian(asked: Asked) -> None:
+def gaussian(asked: ChargeRequest) -> None:
     """Condition number 1e6 and a mean 1e6 away, with as few public rows as there can be."""
     for d, n, rho, m, aim in (
         (10, 10_000, 0.5, 11, "<= 1.15"),
@@ -221,7 +221,7 @@ def gaussian(asked: Asked) -> None:
         table.show(f"Gaussian, d = {d}, n = {n}, rho = {rho:g}, m = {m}", {"dp_mvnorm": aim})
 
 
-def ranges(asked: Asked) -> None:
+def ranges(asked: ChargeRequest) -> None:
     """Condition number and mean must not matter: the same seeds, transformed."""
     d, n, rho = 10, 10_000, 0.5
     cases = [(1.0, 0.0), (1e2, 1e2), (1e4, 1e4), (1e6, 1e6), (1e6, 1e9)]
@@ -246,7 +246,7 @@ def ranges(asked: Asked) -> None:
         print(f"  {name:48s} largest over smallest median - 1: {spread}   target <= 0.01")
 
 
-def coinpress(asked: Asked) -> None:
+def coinpress(asked: ChargeRequest) -> None:
     """Condition number 1e6, mean 1e6, m = 2 d, against CoinPress at three guesses of its ranges."""
     for d in 10, 50:
         for n in 1_000, 10_000, 100_000:
@@ -255,7 +255,7 @@ def coinpress(asked: Asked) -> None:
                     coinpress_case(d, n, rho, asked)
 
 
-def coinpress_case(d: int, n: int, rho: float, asked: Asked) -> None:
+def coinpress_case(d: int, n: int, rho: float, asked: ChargeRequest) -> None:
     """One cell of the grid."""
     table = Table("cov", "mean")
     for seed in asked.seeds:
@@ -271,7 +271,7 @@ def coinpress_case(d: int, n: int, rho: float, asked: Asked) -> None:
     table.show(f"CoinPress, d = {d}, n = {n}, rho = {rho:g}, m = {2 * d}")
 
 
-def shift(asked: Asked) -> None:
+def shift(asked: ChargeRequest) -> None:
     """Public rows of another law, and then fewer public rows than dimensions."""
     d, n, rho = 10, 20_000, 0.5
     if not asked.dimension(d):
@@ -313,7 +313,7 @@ def shift(asked: Asked) -> None:
         table.show(title, {"dp_mvnorm": "<= 1.15"})
 
 
-def mean(asked: Asked) -> None:
+def mean(asked: ChargeRequest) -> None:
     """Identity covariance, a mean 1e6 away and one public row."""
     norm = 1e6
     for d, n, rho, aim in (
@@ -347,7 +347,7 @@ def mean(asked: Asked) -> None:
         table.show(f"mean, d = {d}, n = {n}, rho = {rho:g}, one public row", aims)
 
 
-def pure(asked: Asked) -> None:
+def pure(asked: ChargeRequest) -> None:
     """Pure epsilon beside the rho that it implies, and the mean alone beside Laplace noise."""
     for d, n, epsilon, aim in (
         (10, 1_000, 1.0, "0.178"),
@@ -402,7 +402,7 @@ def bounded(statement: str, norm: str, errors: Mapping[str, float]) -> float | N
     return None
 
 
-def bounds(asked: Asked) -> None:
+def bounds(asked: ChargeRequest) -> None:
     """How often each bound holds, and how far it is from the error."""
     for d, n, rho, m in (
         (10, 1_000, 0.5, 20),
@@ -499,7 +499,7 @@ def add_mixture_references(
         table.add(name, *map(float, gc.mixture_errors(fit, truth)))
 
 
-def mixture(asked: Asked) -> None:
+def mixture(asked: ChargeRequest) -> None:
     """Means 8 standard deviations apart, both regimes with their numbers of public rows."""
     rho = 0.5
     for d, n in ((10, 30_000), (50, 100_000)):
@@ -557,7 +557,7 @@ STRESS: tuple[tuple[gs.PublicRows, str], ...] = (
 )
 
 
-def stress(asked: Asked) -> None:
+def stress(asked: ChargeRequest) -> None:
     """Hard mixtures: how often all components are found, and whether the fit says so."""
     for d in 10, 50:
         if not asked.dimension(d):
@@ -584,7 +584,7 @@ def stress(asked: Asked) -> None:
             table.show(f"stress, d = {d}, n = {setting.n}, k = {setting.k}: {title}")
 
 
-PARTS: dict[str, Callable[[Asked], None]] = {
+PARTS: dict[str, Callable[[ChargeRequest], None]] = {
     "gaussian": gaussian,
     "range": ranges,
     "coinpress": coinpress,
@@ -608,7 +608,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="first seed")
     parser.add_argument("--references", action="store_true", help="nothing of the package")
     given = parser.parse_args()
-    asked = Asked(given.repeats, given.seed, given.d, given.references)
+    asked = ChargeRequest(given.repeats, given.seed, given.d, given.references)
     for part in PARTS if given.part is None else (given.part,):
         PARTS[part](asked)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
 from dpstats.budget.charge import charged
 from dpstats.errors import BudgetExceeded
@@ -43,7 +43,7 @@ def _workers() -> Any:
 
 def charge(budget: Budget, call: str, mu: float = 1.0) -> None:
     """What every call does before it reads a row."""
-    charged(budget, Privacy(mu), Unit(), call, "")
+    charged(budget, Privacy(mu), PrivacyUnit(), call, "")
 
 
 # -- many at once -----------------------------------------------------------------------------------

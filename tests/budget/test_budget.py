@@ -42,9 +42,9 @@ from dpstats import (
     eptr_lm,
     eptr_nw,
 )
-from dpstats.accounting.composition import Allowance, Composed
+from dpstats.accounting.composition import BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget import ledger
 from dpstats.budget import workers as open_mark
 from dpstats.budget.charge import charged, label_of
@@ -128,7 +128,7 @@ every_function = pytest.mark.parametrize("name", _CALLS)
 def charge(budget: Budget, cost: Total | float = 0.1, **options: Any) -> None:
     """A charge as calls make it, without a call."""
     cost = Privacy(cost) if isinstance(cost, float) else cost
-    told = {"unit": Unit(), "call": "f(x)", "data": ""} | options
+    told = {"unit": PrivacyUnit(), "call": "f(x)", "data": ""} | options
     charged(budget, cost, told["unit"], told["call"], told["data"])
 
 
@@ -423,14 +423,14 @@ def _charge_twice(budget: Budget) -> None:
 def test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are() -> None:
     budget = Budget(epsilon=1, delta=1e-6)
     for cost, error in ((Privacy(0.1), True), (ApproximatePrivacy(0.2, 1e-7), False)):
-        held = charged(budget, cost, Unit(), "f()", "")
+        held = charged(budget, cost, PrivacyUnit(), "f()", "")
         if error:
             with pytest.raises(ArgumentError), held:
                 raise ArgumentError("too few rows")
     # all was withdrawn before the second, which therefore is the first
     assert [e.cost for e in budget.entries] == [ApproximatePrivacy(0.2, 1e-7)]
     assert budget.remaining == ApproximatePrivacy(0.8, 9e-7)
-    third = charged(budget, PurePrivacy(0.3), Unit(), "g()", "")
+    third = charged(budget, PurePrivacy(0.3), PrivacyUnit(), "g()", "")
     charge(budget, PurePrivacy(0.1))
     with pytest.raises(PlanWarning), third:
         raise PlanWarning
@@ -440,7 +440,7 @@ def test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are() -> None
 
 def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
     budget = Budget(epsilon=1, delta=1e-6)
-    first = charged(budget, ApproximatePrivacy(0.2, 5e-7), Unit(), "f()", "")
+    first = charged(budget, ApproximatePrivacy(0.2, 5e-7), PrivacyUnit(), "f()", "")
     charge(budget, ApproximatePrivacy(0.2, 5e-7))
     with pytest.raises(ArgumentError), first:
         raise ArgumentError("too few rows")
@@ -674,7 +674,7 @@ def test_one_budget_is_open_at_a_time_and_may_be_opened_again() -> None:
 
 
 def charge_open(mu: float) -> None:
-    charged(None, Privacy(mu), Unit(), "f(x)", "")
+    charged(None, Privacy(mu), PrivacyUnit(), "f(x)", "")
 
 
 def test_a_with_block_ends_whatever_happens_in_it() -> None:
@@ -867,7 +867,7 @@ def test_a_missing_file_needs_a_total(path: Path) -> None:
 
 
 def test_a_file_is_opened_with_its_total_or_with_none(path: Path) -> None:
-    charge(Budget(epsilon=1, delta=1e-6, path=path, rows_per_person=2), unit=Unit(2))
+    charge(Budget(epsilon=1, delta=1e-6, path=path, rows_per_person=2), unit=PrivacyUnit(2))
     kept = path.read_bytes()
     for again in ({}, {"epsilon": 1, "delta": 1e-6, "rows_per_person": 2}):
         assert len(Budget(path=path, **again).entries) == 1
@@ -1169,7 +1169,7 @@ def test_tidy_has_a_row_for_each_charge() -> None:
     assert budget.table().to_csv().count("\n") == 4
 
 
-def _statement(allowance: Allowance, *costs: Total) -> Statement:
+def _statement(allowance: BudgetTotal, *costs: Total) -> Statement:
     told = ("mean score (2 times); seeded", "", "an answer & more")
     entries = tuple(
         Entry(
@@ -1182,7 +1182,7 @@ def _statement(allowance: Allowance, *costs: Total) -> Statement:
         spent = spent.plus(cost)
     first = costs[0] if costs else None
     left, caps = allowance.left(spent, first), allowance.caps(first)
-    return Statement("study.budget", allowance, Unit().text, caps, spent, left, entries)
+    return Statement("study.budget", allowance, PrivacyUnit().text, caps, spent, left, entries)
 
 
 @cache
@@ -1190,9 +1190,13 @@ def _pages() -> dict[str, Any]:
     mixed = (Privacy(0.5), Privacy(0.3, 2e-6), PurePrivacy(0.4))
     pure = (PurePrivacy(0.5), PurePrivacy(0.25))
     return {
-        "budget": statement_page(_statement(Allowance("mu", 2.0, slack=1e-5), *mixed), whole=True),
-        "budget_pure": statement_page(_statement(Allowance("epsilon", 1.0), *pure), whole=True),
-        "budget_unspent": statement_page(_statement(Allowance("epsilon", 3.0, 1e-6)), whole=False),
+        "budget": statement_page(
+            _statement(BudgetTotal("mu", 2.0, slack=1e-5), *mixed), whole=True
+        ),
+        "budget_pure": statement_page(_statement(BudgetTotal("epsilon", 1.0), *pure), whole=True),
+        "budget_unspent": statement_page(
+            _statement(BudgetTotal("epsilon", 3.0, 1e-6)), whole=False
+        ),
     }
 
 
@@ -1312,7 +1316,7 @@ def test_a_fork_with_the_number_of_its_parent_is_charged_or_told(
 
 def send(pool: ProcessPoolExecutor, mu: float) -> None:
     """A charge in a worker, by a function that every worker can find."""
-    pool.submit(charged, None, Privacy(mu), Unit(), "f(x)", "").result(timeout=60)
+    pool.submit(charged, None, Privacy(mu), PrivacyUnit(), "f(x)", "").result(timeout=60)
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])

@@ -20,7 +20,7 @@ from scipy import special
 
 from dpstats import Budget, eptr
 from dpstats.accounting.privacy import Privacy, PurePrivacy
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.errors import (
     ArgumentError,
     PassError,
@@ -132,8 +132,8 @@ def test_persons_are_charged_what_was_asked_and_rows_are_noised_for_it(name: str
         delta = _delta(cost, asked["epsilon"])
         assert cost.delta(asked["epsilon"]) == pytest.approx(delta, rel=1e-6)
         assert 0.999 * asked["delta"] < delta <= asked["delta"] * (1 + 1e-9)
-    assert entry.unit == Unit(_PERSONS).text
-    assert fit.privacy.protected == Unit(_PERSONS)
+    assert entry.unit == PrivacyUnit(_PERSONS).text
+    assert fit.privacy.protected == PrivacyUnit(_PERSONS)
     assert type(stated) is type(cost)
     for said, written in zip(vars(stated).values(), vars(cost).values(), strict=True):
         assert said == pytest.approx(written, rel=1e-12)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.ball import SphericalLaw
 from dpstats.mechanism.noise import SMALLEST_SD
 from dpstats.mechanism.passes import RowSource
 
@@ -45,7 +45,7 @@ class Arrays:
         w = None if self.weight is None else self.weight[part]
         return Slab(self.x[part], self.y[part], None, w)
 
-    def elsewhere(self, task: Callable[[RowSource], T]) -> Iterator[T] | None:
+    def map_parts(self, task: Callable[[RowSource], T]) -> Iterator[T] | None:
         return None
 
 
@@ -63,7 +63,7 @@ class NonPrivateSilence:
     def spherical(
         self, sensitivity: float, weights: Floats, epsilon: float
     ) -> tuple[NDArray[np.object_], float]:
-        ball = Ball.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
+        ball = SphericalLaw.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
         return np.zeros(len(weights), dtype=object), ball.sd
 
     def coin(self, probability: float) -> bool:

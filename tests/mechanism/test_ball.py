@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpstats.errors import PrivacyError
 from dpstats.mechanism import ball as spherical
-from dpstats.mechanism.ball import Ball, exact_draw, happens, happens_exp
+from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, happens_exp
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, SecureNoise, SeededNoise
 from tests.mechanism.laws import (
     fair_signs,
@@ -49,7 +49,7 @@ def _fits(counts: NDArray[np.int64], masses: NDArray[Any]) -> bool:
     return bool(stats.chisquare(seen, expected).pvalue > _SURE)
 
 
-def _level(ball: Ball, k: NDArray[np.object_]) -> int:
+def _level(ball: SphericalLaw, k: NDArray[np.object_]) -> int:
     """Smallest r >= r0 with sum_j (k_j / v_j)^2 <= q r^2, in whole numbers."""
     parts = [Fraction(int(x)) / Fraction(v) for x, v in zip(k, ball.steps, strict=True)]
     square = sum((x**2 for x in parts), Fraction(0)) / len(parts)
@@ -103,7 +103,7 @@ def test_what_64_bits_cannot_hold_is_drawn_slowly() -> None:
     def never(sd: float, size: int) -> NDArray[Any]:
         raise AssertionError
 
-    ball = Ball(np.array([0.75, 1.5]), 2**12, 1.0, 1.0)
+    ball = SphericalLaw(np.array([0.75, 1.5]), 2**12, 1.0, 1.0)
     for r, v in ((2**38, 0.75), (2**60, 1.5), (2**200, 0.75)):
         drawn = spherical._gaussians(ball, r, v, 300, never)
         ratio = sum((k / (r * v)) ** 2 for k in drawn)
@@ -154,7 +154,7 @@ def test_masses_on_a_coarse_lattice(
     steps: list[float], lowest: int, scale: float, slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # r v >= 3 makes the normaliser of the Gaussian right up to exp(-170)
-    ball, draws, q = Ball(np.array(steps), lowest, scale, 1.0), 1_200, len(steps)
+    ball, draws, q = SphericalLaw(np.array(steps), lowest, scale, 1.0), 1_200, len(steps)
     if slow:
         monkeypatch.setattr(spherical, "_LARGEST_LEVEL", 0)
     laplace = SeededNoise(14).laplace
@@ -262,7 +262,7 @@ def test_the_largest_noise_that_is_accepted_has_its_law(q: int) -> None:
     for _ in range(50):
         middle = math.sqrt(low * high)
         try:
-            Ball.fitting(2.0**27, weights, middle, SMALLEST_SD)
+            SphericalLaw.fitting(2.0**27, weights, middle, SMALLEST_SD)
             high = middle
         except PrivacyError:
             low = middle
@@ -285,7 +285,7 @@ def test_a_secure_draw_in_many_dimensions() -> None:
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0], [2.0, 2.0], [1.0] * 300 + [2.0] * 300])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 10.0])
 def test_standard_deviation_is_that_of_the_reals(weights: list[float], epsilon: float) -> None:
-    ball = Ball.fitting(2.0**27, np.array(weights), epsilon, SMALLEST_SD)
+    ball = SphericalLaw.fitting(2.0**27, np.array(weights), epsilon, SMALLEST_SD)
     assert ball.sd * epsilon / (2.0**27 * math.sqrt(len(weights) + 1)) == pytest.approx(1, rel=2e-4)
 
 
@@ -316,7 +316,7 @@ def test_masses_of_neighbours_differ_by_at_most_epsilon(
 ) -> None:
     w, q, rng = np.array(weights), len(weights), np.random.default_rng(16)
     try:
-        ball = Ball.fitting(sensitivity, w, epsilon, SMALLEST_SD)
+        ball = SphericalLaw.fitting(sensitivity, w, epsilon, SMALLEST_SD)
     except PrivacyError:
         pytest.fail("64 bits are enough here")
     largest = Fraction(0)
@@ -343,7 +343,7 @@ def test_steps_are_short_floats_that_cover_the_sensitivity(weights: list[float])
     rng = np.random.default_rng(17)
     for _ in range(30):
         sensitivity, epsilon = float(2 ** rng.uniform(26, 36)), float(10 ** rng.uniform(-4, 2))
-        ball = Ball.fitting(sensitivity, np.array(weights), epsilon, SMALLEST_SD)
+        ball = SphericalLaw.fitting(sensitivity, np.array(weights), epsilon, SMALLEST_SD)
         parts = math.floor(Fraction(ball.scale) * Fraction(epsilon))  # the M of the proof
         assert parts & (parts - 1) == 0
         for v, w in zip(ball.steps, weights, strict=True):
@@ -385,7 +385,7 @@ def test_what_is_no_norm_is_refused(sensitivity: float, weights: list[float]) ->
 @pytest.mark.parametrize("q", [66, 1326])
 def test_success_per_try_is_what_the_module_says(q: int) -> None:
     tries, draws, source = 0, 200 if q == 66 else 8, SecureNoise()
-    ball = Ball.fitting(2.0**25, np.ones(q), 1.0, SMALLEST_SD)
+    ball = SphericalLaw.fitting(2.0**25, np.ones(q), 1.0, SMALLEST_SD)
 
     def counted(sd: float, size: int) -> NDArray[Any]:
         nonlocal tries

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpstats.mechanism import ball as spherical
-from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.ball import SphericalLaw
 from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
 
 
@@ -46,7 +46,7 @@ def test_a_point_of_a_ball_is_kept_with_the_probability_that_makes_it_uniform(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Q - q/2 of the proof, as an exact fraction: coins that fail are tries that begin anew."""
-    ball, level = Ball(np.array([3.0, 1.5]), 1, 2.0, 1.0), 4
+    ball, level = SphericalLaw(np.array([3.0, 1.5]), 1, 2.0, 1.0), 4
     tries = iter([[30, 1], [10, -3], [-6, 4], [11, 2]])  # the first lies outside
     asked: list[Fraction] = []
 

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstats.errors import PassError
-from dpstats.mechanism.passes import Passes, RowSource
+from dpstats.mechanism.passes import PrivateRows, RowSource
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows
-from dpstats.models.gaussian.rows import CellRows, Frame, Zones
+from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
 from dpstats.models.glm.family import resolve_family
 from dpstats.models.glm.rows import FamilyRows
 from dpstats.models.linear.rows import LinearRows, WithResponse
@@ -43,7 +43,7 @@ class _Elsewhere(Arrays):
         super().__init__(table.x, table.y, table.size, table.weight)
         self._parts = order
 
-    def elsewhere(self, task: Callable[[RowSource], T]) -> Iterator[T]:
+    def map_parts(self, task: Callable[[RowSource], T]) -> Iterator[T]:
         sent = pickle.dumps(task)
         for rows in self._parts:
             found = pickle.loads(sent)(_some(self, rows))
@@ -136,7 +136,7 @@ _SPLITS = (
     Split(0, nearest(_CENTRES, np.zeros(_D), np.ones(_D)), (0, 1, 2)),
     Split(1, nearest(_CENTRES[1:] / 3, np.zeros(_D), np.ones(_D)), (1, 0)),
 )
-_FRAMES = [Frame(centre, _WHITENING) for centre in _CENTRES]
+_FRAMES = [CellCoordinates(centre, _WHITENING) for centre in _CENTRES]
 _ENDS = np.array([[-1.0], [1.5]])
 _ZONES = Zones(
     0,
@@ -287,7 +287,7 @@ def test_rows_elsewhere_are_cut_where_they_are_cut_here() -> None:
 
 def test_an_error_elsewhere_ends_the_pass() -> None:
     class Lost(Arrays):
-        def elsewhere(self, task: Callable[[RowSource], T]) -> Iterator[T]:
+        def map_parts(self, task: Callable[[RowSource], T]) -> Iterator[T]:
             yield task(_some(self, range(5)))
             raise PassError("lost")
 
@@ -302,7 +302,7 @@ def test_nothing_is_shown_of_a_task() -> None:
     shown: list[str] = []
 
     class Looking(Arrays):
-        def elsewhere(self, task: Callable[[RowSource], T]) -> Iterator[T]:
+        def map_parts(self, task: Callable[[RowSource], T]) -> Iterator[T]:
             shown.extend([repr(task), str(task)])
             yield task(self)
 
@@ -337,7 +337,7 @@ def test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why() -> None:
             return super()._slab(part)
 
     table = _plain(_N, 1)
-    rows: Passes[Any] = LinearRows(Broken(table.x, table.y, 50), _WHITENING, _SHIFT)
+    rows: PrivateRows[Any] = LinearRows(Broken(table.x, table.y, 50), _WHITENING, _SHIFT)
     with pytest.raises(PassError, match="withheld") as caught:
         rows.norm_counts(-8, 16)  # type: ignore[attr-defined]
     assert "secret" not in str(caught.value)

@@ -21,12 +21,12 @@ from dpstats.mechanism.noise import Noise, SecureNoise, SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels
-from dpstats.models.eptr_linear.releases import EigenvalueLevels, LeastSquaresSession, Limits
+from dpstats.models.eptr_linear.releases import CutLimits, EigenvalueLevels, LeastSquaresSession
 from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession
 from dpstats.models.eptr_nw.rows import KernelPlan
 from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rows import Frame
+from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.glm.family import resolve_family
 from dpstats.models.glm.releases import FamilySession
 from dpstats.models.linear.releases import LinearSession
@@ -58,12 +58,12 @@ def test_costs_add_up_to_the_total() -> None:
 
 def _linear_with_counts_ahead(source: Arrays, noise: Noise) -> LinearSession:
     session = LinearSession(source, np.eye(2), np.zeros(2), Privacy(1.0), noise)
-    session.gram(0.2, 4.0, ahead=(np.zeros(2), -8, 16))
+    session.gram(0.2, 4.0, prefetch=(np.zeros(2), -8, 16))
     return session
 
 
 def _least_squares(source: Arrays, noise: Noise) -> LeastSquaresSession:
-    limits, total = Limits(4.0, 8.0, 3.0), Privacy(1.0)
+    limits, total = CutLimits(4.0, 8.0, 3.0), Privacy(1.0)
     session = LeastSquaresSession(source, np.eye(2), np.zeros(2), limits, total, noise)
     session.smallest_eigenvalue(0.2)
     return session
@@ -217,7 +217,7 @@ _RNG = np.random.default_rng(2)
 _X = _RNG.normal(size=(_N, _D))
 _Y = _X @ [1.0, -0.5] + _RNG.normal(size=_N)
 _EYE, _ZERO = np.eye(_D), np.zeros(_D)
-_LIMITS = Limits(2.0, 4.0, 2.0)
+_LIMITS = CutLimits(2.0, 4.0, 2.0)
 _NODES = np.array([[-0.5, 0.0], [0.8, 0.0], [2.0, 0.0]])  # on a line
 _FEATURES = Features.of(_NODES)
 _CURVE = KernelPlan(
@@ -229,7 +229,7 @@ _CURVE = KernelPlan(
     2.0,
     1.5,
 )
-_FRAMES = (Frame(_ZERO, _EYE),)
+_FRAMES = (CellCoordinates(_ZERO, _EYE),)
 _BUDGET = 2.0, 1e-2
 _GAUSSIAN, _AT_ONE = Privacy(1.5), ApproximatePrivacy(*_BUDGET)
 

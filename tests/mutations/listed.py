@@ -791,18 +791,18 @@ _CHARGED = (
     _charge(
         "Gaussian calls spend on a row what a person was promised",
         "dpstats/call.py",
-        """        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        """        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
-        """        total, unit = resolve_privacy(**given), Unit.of(rows_per_person, person)
+        """        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_glm, anchored, binomial"),
     ),
     _charge(
         "pure calls spend on a row what a person was promised",
         "dpstats/call.py",
-        """        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
-        """        total, unit = resolve_cost(**given), Unit.of(rows_per_person, person)
+        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_mean, refined, pure"),
     ),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
@@ -125,7 +125,7 @@ def eptr_bayes(
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    unit = Unit.of(rows_per_person, person)
+    unit = PrivacyUnit.of(rows_per_person, person)
     spend = resolve_spend("eptr_bayes", method, _KINDS[method], calibration, given, unit)
     how: dict[str, Any] = {
         "budget": budget,

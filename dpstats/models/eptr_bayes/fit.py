@@ -124,7 +124,7 @@ def _declared_geometry(
 
 
 @dataclass(frozen=True)
-class Test:
+class TestPlan:
     """A test of the smallest class: probabilities and noise, and what they rest on; public.
 
     Attributes
@@ -155,7 +155,7 @@ def make_test(
     spend: Spend,
     calibration: str,
     allow_unproved: bool,
-) -> Test | None:
+) -> TestPlan | None:
     """The test of a method, planned before any private value is read; None for "sums"."""
     if method == "sums":
         return None
@@ -180,7 +180,7 @@ def make_test(
     if method == "paper":
         alpha = 2 / n * math.sqrt(2 * (radius * n / target) ** 2 + 2)
         plan = papers_plan(alpha, spend.epsilon, spend.delta, allow_unproved=allow_unproved)
-        return Test(plan, None, target, alpha, 1.0)
+        return TestPlan(plan, None, target, alpha, 1.0)
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
     levels = CountLevels.up_to(target, radius, scale, n)
@@ -192,7 +192,7 @@ def make_test(
         f"A level is one row of the smallest class, of which {target} are expected. method='sums' needs "
         "no test.",
     )
-    return Test(release, levels, target, means_move(target, radius, scale, n), scale)
+    return TestPlan(release, levels, target, means_move(target, radius, scale, n), scale)
 
 
 def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
@@ -247,7 +247,7 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
     return BayesFit(prior, prior_sd, means, mean_sd, True, error, diagnostics, notes)
 
 
-def from_test(session: ClassSession, geometry: ClassGeometry, test: Test) -> BayesFit:
+def from_test(session: ClassSession, geometry: ClassGeometry, test: TestPlan) -> BayesFit:
     """Priors and means behind a test; "no reply" shows the public ones."""
     n, (classes, p) = session.n, geometry.centres.shape
     plan, levels, scale, expected = test.plan, test.levels, test.prior_scale, test.target

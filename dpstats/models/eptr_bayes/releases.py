@@ -16,14 +16,14 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import MEANS, TESTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
-    Tested,
+    TestedRelease,
     lattice_unit,
     ratio_on_lattice,
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import release_vector
-from dpstats.mechanism.session import Session, sane
+from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import PapersPlan
@@ -56,7 +56,7 @@ def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
     squares add to at most 4 R^2 (1/N^2 + 1/(N+1)^2). Two priors move by 1/n each. Within one class the
     mean moves by at most 2 R / N. For N = 0 two means move within the ball, by 2 R at most.
     """
-    radius = sane(radius)
+    radius = clamp_to_safe_range(radius)
     if count < 1:
         squares = 8 * radius**2
     else:
@@ -112,7 +112,7 @@ class ClassSession(Session[ClassRows]):
         total: Privacy | ApproximatePrivacy,
         noise: Noise,
     ) -> None:
-        self._radius = sane(radius)
+        self._radius = clamp_to_safe_range(radius)
         super().__init__(ClassRows(source, whitening, centres, self._radius), total, noise)
 
     @property
@@ -143,7 +143,7 @@ class ClassSession(Session[ClassRows]):
 
     def tested_means(
         self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
-    ) -> tuple[Tested, Floats, Floats]:
+    ) -> tuple[TestedRelease, Floats, Floats]:
         """Priors and means if a test on the smallest class passes: see `CountLevels` and the plan."""
         smallest = int(min(self._totals[1]))
         probability = float(plan.probability(levels.at(smallest)))
@@ -153,7 +153,7 @@ class ClassSession(Session[ClassRows]):
 
     def papers_means(
         self, plan: PapersPlan, target: float, sensitivity: float
-    ) -> tuple[Tested, Floats, Floats]:
+    ) -> tuple[TestedRelease, Floats, Floats]:
         """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+."""
         smallest = int(min(self._totals[1]))
         probability = float(plan.probability(max(smallest - target - 1.0, 0.0)))
@@ -166,7 +166,7 @@ class ClassSession(Session[ClassRows]):
         sensitivity: float,
         smallest_move: float,
         prior_scale: float,
-    ) -> tuple[Tested, Floats, Floats]:
+    ) -> tuple[TestedRelease, Floats, Floats]:
         """The coin, and the priors (K,) and means (K, p) behind it; NaN when it says no.
 
         Means and priors are rounded to the lattice from exact fractions.

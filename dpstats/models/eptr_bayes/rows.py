@@ -24,7 +24,7 @@ from dpstats.mechanism.passes import (
     Block,
     Integers,
     RowSource,
-    Slabs,
+    WhitenedRows,
     cut_to_grid,
     one_pass,
     squared_lengths,
@@ -42,8 +42,8 @@ class _Slab:
         return "<slab of private rows>"
 
 
-class ClassRows(Slabs[_Slab]):
-    """Rows of K classes; see the module's docstring and `Slabs`.
+class ClassRows(WhitenedRows[_Slab]):
+    """Rows of K classes; see the module's docstring and `WhitenedRows`.
 
     Parameters
     ----------

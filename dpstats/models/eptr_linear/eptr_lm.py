@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
@@ -152,7 +152,7 @@ def eptr_lm(
         positive("target", target)
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
-    unit = Unit.of(rows_per_person, person)
+    unit = PrivacyUnit.of(rows_per_person, person)
     spend = resolve_spend("eptr_lm", method, _KINDS[method], calibration, given, unit)
     how: dict[str, Any] = {
         "budget": budget,

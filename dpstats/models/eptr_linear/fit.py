@@ -17,9 +17,9 @@ from dpstats.errors import ArgumentError
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.public import Geometry, plain_estimate
 from dpstats.models.eptr_linear.releases import (
+    CutLimits,
     EigenvalueLevels,
     LeastSquaresSession,
-    Limits,
     diameter_with_floats,
     lower_eigenvalue,
 )
@@ -63,7 +63,7 @@ class EptrFit:
 
 
 @dataclass(frozen=True)
-class Test:
+class TestPlan:
     """A test: probabilities and noise, and what they rest on."""
 
     release: ReleasePlan
@@ -81,7 +81,7 @@ def make_test(
     calibration: str,
     allow_unproved: bool,
     target: float | None,
-) -> Test | None:
+) -> TestPlan | None:
     """Public: the plan of a test, made before any private value is read."""
     if method not in ("ptr", "paper"):
         return None
@@ -95,7 +95,7 @@ def make_test(
         # theirs is the larger one wherever the response is cut to B = R C
         papers = 4 * limits.radius**2 * limits.coef
         sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted
-        return Test(
+        return TestPlan(
             papers_plan(sensitivity, spend.epsilon, spend.delta, allow_unproved=allow_unproved),
             None,
             wanted,
@@ -115,7 +115,7 @@ def make_test(
         f"One level is the influence of one row, {levels.step:.3g}; the target is {wanted:.3g}. More "
         "rows, a larger epsilon or delta help, and method='adaptive' always answers.",
     )
-    return Test(release, levels, wanted, float(levels.levels.same[levels.target]))
+    return TestPlan(release, levels, wanted, float(levels.levels.same[levels.target]))
 
 
 def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> EptrFit:
@@ -167,7 +167,7 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     )
 
 
-def tested(session: LeastSquaresSession, geometry: Geometry, plan: Test, eta: float) -> EptrFit:
+def tested(session: LeastSquaresSession, geometry: Geometry, plan: TestPlan, eta: float) -> EptrFit:
     n = session.n
     release = plan.release
     if isinstance(release, PapersPlan):
@@ -303,7 +303,7 @@ def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
     )
 
 
-def _edge_note(value: Floats, sd: float, limits: Limits) -> tuple[str, ...]:
+def _edge_note(value: Floats, sd: float, limits: CutLimits) -> tuple[str, ...]:
     """Said when the correction lies at the edge of the ball that public rows allow."""
     length = math.sqrt(max(float(value @ value) - len(value) * sd**2, 0.0))
     if length < 0.95 * limits.coef:

@@ -22,7 +22,7 @@ from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.eptr_linear.planning import CutPlan, choose_cuts
 from dpstats.models.eptr_linear.releases import (
-    Limits,
+    CutLimits,
     diameter_with_floats,
 )
 from dpstats.models.linear.dp_lm import check_response
@@ -46,7 +46,7 @@ class Geometry:
     whitening : Whitening
     centre : (d,) array
         Coefficients in the user's units that are taken off the responses before they are cut.
-    limits : Limits
+    limits : CutLimits
     cuts : CutPlan or None
         What public rows say of the cuts; None without public rows.
     sigma : float or None
@@ -61,7 +61,7 @@ class Geometry:
 
     whitening: Whitening
     centre: Floats
-    limits: Limits
+    limits: CutLimits
     cuts: CutPlan | None
     sigma: float | None
     smallest: float | None
@@ -129,18 +129,18 @@ def public_geometry(
         radius = float(np.quantile(np.linalg.norm(rows.x, axis=1), 0.98))
         coef = float(np.linalg.norm(whitening.back @ fit)) + 2 * math.sqrt(covariance_trace)
         smallest = float(np.linalg.eigvalsh(moments.gram)[0])
-        limits = Limits(radius, radius * coef, coef)
+        limits = CutLimits(radius, radius * coef, coef)
         return Geometry(identity, np.zeros(d), limits, None, sigma, smallest, answer)
     reach = _REACH * spread
 
     def noise(radius: float, response: float, smallest: float) -> float:
-        limit = Limits(radius, response, reach)
+        limit = CutLimits(radius, response, reach)
         if method == "adassp":
             return 2 * radius * response / (n * smallest * mu)
         return diameter_with_floats(n, d, limit) / (0.75 * n * smallest * mu)
 
     cuts = choose_cuts(z, residual, n, noise)
-    limits = Limits(cuts.radius, cuts.response, reach)
+    limits = CutLimits(cuts.radius, cuts.response, reach)
     # a sample whitened by itself is rounder than its population: the smallest eigenvalue there is
     # that of Marchenko and Pastur
     smallest = cuts.smallest / (1 + math.sqrt(d / m)) ** 2
@@ -167,12 +167,12 @@ def declared_geometry(
     if method == "paper":
         radius = float(np.linalg.norm(columns)) if norm is None else float(norm)
         plain = Whitening(np.eye(d), np.eye(d))
-        limit = Limits(radius, radius * coef, coef)
+        limit = CutLimits(radius, radius * coef, coef)
         return design, Geometry(plain, np.zeros(d), limit, None, None, target, None)
     width = columns if norm is None else np.full(d, float(norm))
     radius = math.sqrt(d) if norm is None else 1.0
     whitening = Whitening(np.diag(1 / width), np.diag(width))
-    limit = Limits(radius, response, coef * float(width.max()))
+    limit = CutLimits(radius, response, coef * float(width.max()))
     # eigenvalues of rows divided by their limits are at least those of plain rows over width^2
     smallest = None if target is None else target / float(width.max()) ** 2
     return design, Geometry(whitening, np.zeros(d), limit, None, None, smallest, None)

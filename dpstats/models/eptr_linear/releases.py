@@ -41,14 +41,14 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import EIGENVALUE, JOINT, TESTED, WEIGHTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
-    Tested,
+    TestedRelease,
     lattice_unit,
     on_lattice,
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
-from dpstats.mechanism.session import Session, sane
+from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import PapersPlan
@@ -89,7 +89,7 @@ def score_diameter(d: int, radius: float, response: float, coef: float) -> float
 
 
 @dataclass(frozen=True)
-class Limits:
+class CutLimits:
     """Where rows and solutions are cut; public. See the module's docstring for R, B, C.
 
     Sizes at which something would under- or overflow are brought back here, before anything, a plan or a
@@ -102,7 +102,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("radius", "response", "coef"):
-            object.__setattr__(self, name, sane(getattr(self, name)))
+            object.__setattr__(self, name, clamp_to_safe_range(getattr(self, name)))
 
 
 def _float_error(n: int, d: int) -> float:
@@ -110,7 +110,7 @@ def _float_error(n: int, d: int) -> float:
     return 32 * (d + 1) ** 2 * 2.0**-53 * n
 
 
-def diameter_with_floats(n: int, d: int, limits: Limits) -> float:
+def diameter_with_floats(n: int, d: int, limits: CutLimits) -> float:
     """D, with what floating-point arithmetic and the lattice may add to it."""
     exact = score_diameter(d, limits.radius, limits.response, limits.coef)
     error = _float_error(n, d)
@@ -131,7 +131,7 @@ class EigenvalueLevels:
     target: int
 
     @classmethod
-    def below(cls, target: float, n: int, d: int, limits: Limits) -> EigenvalueLevels | None:
+    def below(cls, target: float, n: int, d: int, limits: CutLimits) -> EigenvalueLevels | None:
         """Levels that put ``target`` just inside one of them; None when it is below one row."""
         step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
         deepest = min(int(target / step) - 1, _DEEPEST)
@@ -169,7 +169,7 @@ class LeastSquaresSession(Session[LinearRows]):
     source : RowSource
     whitening, shift
         As for `LinearSession`; the solution is that of whitened rows less the shift.
-    limits : Limits
+    limits : CutLimits
     total : Privacy or ApproximatePrivacy
     noise : Noise
     whole : bool
@@ -181,7 +181,7 @@ class LeastSquaresSession(Session[LinearRows]):
         source: RowSource,
         whitening: Floats,
         shift: Floats,
-        limits: Limits,
+        limits: CutLimits,
         total: Privacy | ApproximatePrivacy,
         noise: Noise,
         *,
@@ -253,7 +253,7 @@ class LeastSquaresSession(Session[LinearRows]):
             release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
         )
 
-    def tested_solution(self, plan: ReleasePlan, levels: EigenvalueLevels) -> Tested:
+    def tested_solution(self, plan: ReleasePlan, levels: EigenvalueLevels) -> TestedRelease:
         """The solution if a test on lambda_min passes; see `EigenvalueLevels`, and the plan."""
         coef, smallest = self._solved()
         sensitivity = float(levels.levels.same[levels.target])
@@ -261,7 +261,7 @@ class LeastSquaresSession(Session[LinearRows]):
         smallest_move = float(levels.levels.same[-1])
         return self._tested(coef, probability, plan, sensitivity, smallest_move)
 
-    def papers_solution(self, plan: PapersPlan, target: float, sensitivity: float) -> Tested:
+    def papers_solution(self, plan: PapersPlan, target: float, sensitivity: float) -> TestedRelease:
         """Algorithm 4 of the ePTR paper: gamma = (lambda_min - target - 2 R^2)_+ / (2 R^2)."""
         coef, smallest = self._solved()
         twice = 2 * self._limits.radius**2
@@ -276,7 +276,7 @@ class LeastSquaresSession(Session[LinearRows]):
         plan: ReleasePlan,
         sensitivity: float,
         smallest_move: float,
-    ) -> Tested:
+    ) -> TestedRelease:
         unit = lattice_unit(smallest_move, len(coef))
         return self._release_if_safe(
             "least-squares coefficients, if the test passes",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
@@ -126,7 +126,7 @@ def eptr_nw(
     check_numbers(0.0, eta)
     require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    unit = Unit.of(rows_per_person, person)
+    unit = PrivacyUnit.of(rows_per_person, person)
     spend = resolve_spend("eptr_nw", method, _KINDS[method], calibration, given, unit)
     how: dict[str, Any] = {
         "budget": budget,

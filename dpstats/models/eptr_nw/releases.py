@@ -19,7 +19,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import CURVE, TESTED, WEIGHTED, WEIGHTS, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
-    Tested,
+    TestedRelease,
     lattice_unit,
     ratio_on_lattice,
 )
@@ -277,7 +277,9 @@ class KernelSession(Session[KernelRows]):
             value[kept], sd[kept] = release.value / bound, release.noise_sd / bound
         return NodeValues(value, sd, degrees.value, degrees.noise_sd)
 
-    def tested_values(self, plan: ReleasePlan, levels: DegreeLevels) -> tuple[Tested, NodeValues]:
+    def tested_values(
+        self, plan: ReleasePlan, levels: DegreeLevels
+    ) -> tuple[TestedRelease, NodeValues]:
         """f at all nodes if a test on the smallest d_q / D_q passes: see `weighted_move`, the plan."""
         below = self._totals[1]
         fine = float(self._rows.grid.fine)
@@ -290,7 +292,7 @@ class KernelSession(Session[KernelRows]):
 
     def papers_value(
         self, plan: PapersPlan, target: float, sensitivity: float
-    ) -> tuple[Tested, NodeValues]:
+    ) -> tuple[TestedRelease, NodeValues]:
         """Algorithm 5 of the ePTR paper at its one point: gamma = (d - target - 2)_+ / 2."""
         below = self._totals[1]
         degree = float(below[0]) / float(self._rows.grid.fine)
@@ -322,7 +324,7 @@ class KernelSession(Session[KernelRows]):
         sensitivity: float,
         smallest_move: float,
         degree: Floats,
-    ) -> tuple[Tested, NodeValues]:
+    ) -> tuple[TestedRelease, NodeValues]:
         unit = lattice_unit(smallest_move, len(degree))
         tested = self._release_if_safe(
             "curve at the nodes, if the test passes",

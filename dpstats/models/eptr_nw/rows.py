@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.passes import Block, Integers, RowSource, Slabs, one_pass
+from dpstats.mechanism.passes import Block, Integers, RowSource, WhitenedRows, one_pass
 
 _CHUNK_NUMBERS = 2**17
 _SHORTEST = 8
@@ -74,8 +74,8 @@ class KernelPlan:
     longest: float | None = None
 
 
-class KernelRows(Slabs[_Slab]):
-    """Rows of a kernel regression; see the module's docstring and `Slabs`."""
+class KernelRows(WhitenedRows[_Slab]):
+    """Rows of a kernel regression; see the module's docstring and `WhitenedRows`."""
 
     def __init__(self, source: RowSource, plan: KernelPlan) -> None:
         super().__init__(source, np.diag(1 / plan.bandwidth), np.zeros(len(plan.bandwidth)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers
@@ -157,7 +157,7 @@ def eptr(
         )
     given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
     tail = calibration if kind == "tested" else "gdp"
-    unit = Unit.of(rows_per_person, None)
+    unit = PrivacyUnit.of(rows_per_person, None)
     spend = resolve_spend("eptr", calibration, kind, tail, given, unit)
     call = Call("eptr", given, unit, unit.whole(spend.total), spend.total, budget, seed=seed)
     for name, value in (("beta", beta), ("share", share)):
@@ -308,7 +308,7 @@ def _call(
     delta: float | None,
     calibration: str,
     target: float | None,
-    unit: Unit,
+    unit: PrivacyUnit,
 ) -> str:
     said = "alpha(k)" if callable(alpha) else f"{float(alpha):.4g}"
     goal = "" if target is None else f", target = {target:g}"

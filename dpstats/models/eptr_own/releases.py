@@ -19,7 +19,7 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.errors import suppress_private_errors, without_trace
 from dpstats.mechanism.claims import PROMISED, Claim
-from dpstats.mechanism.conditional import Tested, lattice_unit, on_lattice, release_if_safe
+from dpstats.mechanism.conditional import TestedRelease, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.propose_test.paper import PapersPlan
 from dpstats.propose_test.plan import ReleasePlan
@@ -70,7 +70,7 @@ def tested_estimate(
     sensitivity: tuple[float, float],
     cost: Privacy | ApproximatePrivacy,
     noise: Noise,
-) -> Tested:
+) -> TestedRelease:
     """The estimate, if a test of its safety passes; Algorithm 2 of the ePTR paper by a better curve.
 
     ``sensitivity`` is that at the target, and the smallest of any level, for which the lattice is made.
@@ -92,7 +92,7 @@ def _tested(
     sensitivity: tuple[float, float],
     cost: Privacy | ApproximatePrivacy,
     noise: Noise,
-) -> Tested:
+) -> TestedRelease:
     value = evaluated(estimate, data, size)
     gamma = evaluated(safety, data, 1)
     safe = 0.0 if value is None or gamma is None else float(gamma[0])

@@ -40,7 +40,7 @@ _COARSE = 0.1
 
 
 @dataclass(frozen=True)
-class Known:
+class FixedCovariance:
     """The covariance that a mean is estimated with.
 
     Attributes
@@ -79,7 +79,7 @@ class Known:
         return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
 
 
-def known_covariance(points: PublicPoints, covariance: Any) -> Known:
+def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
     """What the argument ``covariance`` of dp_mean stands for."""
     d, m = len(points.terms), points.m
     if covariance is None:
@@ -87,12 +87,14 @@ def known_covariance(points: PublicPoints, covariance: Any) -> Known:
             covariance = "public"
         elif m >= 3:
             matrix = np.diag(points.units**2)
-            return Known("public", "standard deviations of the public rows", matrix, False)
+            return FixedCovariance(
+                "public", "standard deviations of the public rows", matrix, False
+            )
         else:
             covariance = "identity"
     if isinstance(covariance, str):
         if covariance == "identity":
-            return Known("identity", "identity: unit variances", np.eye(d), True)
+            return FixedCovariance("identity", "identity: unit variances", np.eye(d), True)
         if covariance != "public":
             raise ArgumentError(
                 "covariance must be 'identity', 'public', standard deviations (a number or one "
@@ -110,8 +112,10 @@ def known_covariance(points: PublicPoints, covariance: Any) -> Known:
                 "the public rows lie in fewer dimensions than there are columns: a column depends "
                 "on the others, or rows are repeated. Leave one out, or state the covariance."
             )
-        return Known("public", "public rows", matrix * np.outer(points.units, points.units), False)
-    return Known("stated", "stated in the call", _stated(points.terms, covariance), True)
+        return FixedCovariance(
+            "public", "public rows", matrix * np.outer(points.units, points.units), False
+        )
+    return FixedCovariance("stated", "stated in the call", _stated(points.terms, covariance), True)
 
 
 def _stated(terms: tuple[str, ...], given: Any) -> Floats:
@@ -162,7 +166,13 @@ class MeanCall:
 
 
 def plan_call_of_mean(
-    points: PublicPoints, known: Known, n: int, total: Cost, method: str, gamma: float, eta: float
+    points: PublicPoints,
+    known: FixedCovariance,
+    n: int,
+    total: Cost,
+    method: str,
+    gamma: float,
+    eta: float,
 ) -> MeanCall:
     """Rounds and radii of a mean; said aloud where it promises little."""
     d, noise = len(points.terms), noise_level(total)
@@ -212,7 +222,7 @@ def _last_release(session: CellSession, cell: Cell, radius: float) -> _Found:
 
 
 def fit_mean(
-    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+    session: CellSession, points: PublicPoints, known: FixedCovariance, call: MeanCall
 ) -> GaussianFit:
     """One or two rounds of cut and noisy means about the public mean.
 
@@ -233,7 +243,7 @@ def fit_mean(
 
 
 def papers_mean(
-    session: CellSession, points: PublicPoints, known: Known, call: MeanCall
+    session: CellSession, points: PublicPoints, known: FixedCovariance, call: MeanCall
 ) -> GaussianFit:
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
     found = _last_release(session, known.start(session.n), call.papers_cut)
@@ -241,7 +251,7 @@ def papers_mean(
 
 
 def _fit_by_lengths(
-    session: CellSession, points: PublicPoints, known: Known, call: MeanCall, start: Cell
+    session: CellSession, points: PublicPoints, known: FixedCovariance, call: MeanCall, start: Cell
 ) -> GaussianFit:
     """Radii from private histograms of lengths; two rounds where rows are longer than expected."""
     n, d = session.n, start.d
@@ -268,7 +278,7 @@ def _recentred(found: _Found) -> Cell:
 def _result(
     session: CellSession,
     points: PublicPoints,
-    known: Known,
+    known: FixedCovariance,
     call: MeanCall,
     found: _Found,
     radius: float,

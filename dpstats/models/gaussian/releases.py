@@ -11,19 +11,19 @@ import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.ball import Ball
+from dpstats.mechanism.ball import SphericalLaw
 from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import release_symmetric, release_vector
-from dpstats.mechanism.session import Session, sane
-from dpstats.models.gaussian.rows import CellRows, Frame, Partition, Zones
+from dpstats.mechanism.session import Session, clamp_to_safe_range
+from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Partition, Zones
 from dpstats.numerics.histogram import LogHistogram
 
 
 @dataclass(frozen=True)
-class Lifted:
+class AugmentedMoments:
     """Released sums over the rows w of each of K cells; sd per coordinate, of a matrix on its diagonal.
 
     Attributes
@@ -66,7 +66,7 @@ def require_room(
         size = 1.8 * grid.steps**2 if moments else 2.0 * grid.fine
         if isinstance(part, PurePrivacy):
             q = cells * (d + 1) * (d + 2) // 2 if moments else d + 1
-            Ball.fitting(size, np.ones(q), part.at, SMALLEST_SD)
+            SphericalLaw.fitting(size, np.ones(q), part.at, SMALLEST_SD)
         else:
             check_sd(max(size / max(part.mu, 1e-300), SMALLEST_SD))
 
@@ -100,7 +100,7 @@ class CellSession(Session[CellRows]):
         self,
         share: float,
         partition: Partition,
-        frames: Sequence[Frame],
+        frames: Sequence[CellCoordinates],
         lowest: int,
         octaves: int,
     ) -> list[LogHistogram]:
@@ -134,11 +134,11 @@ class CellSession(Session[CellRows]):
         self,
         share: float,
         partition: Partition,
-        frames: Sequence[Frame],
+        frames: Sequence[CellCoordinates],
         radii: Sequence[float],
         ratio: float,
         cut_share: float = 0.0,
-    ) -> tuple[Lifted, tuple[float, float] | None]:
+    ) -> tuple[AugmentedMoments, tuple[float, float] | None]:
         """Numbers, sums and second moments of the rows of all cells, in one release.
 
         Parameters
@@ -152,7 +152,7 @@ class CellSession(Session[CellRows]):
 
         Returns
         -------
-        lifted : Lifted
+        lifted : AugmentedMoments
         cut : (share, noise sd) or None
 
         Notes
@@ -162,7 +162,7 @@ class CellSession(Session[CellRows]):
         """
         cost = self._spend(share)
         count_cost = self._spend(cut_share) if cut_share else None
-        radii = [sane(radius) for radius in radii]
+        radii = [clamp_to_safe_range(radius) for radius in radii]
         steps = self._rows.grid.steps
         lift = min(max(round(ratio * steps), 1), steps)
         found = self._rows.lifted(partition, frames, radii, lift)
@@ -178,7 +178,7 @@ class CellSession(Session[CellRows]):
         )
         b, g, sd = lift / steps, np.array(radii), release.noise_sd
         value = release.value
-        lifted = Lifted(
+        lifted = AugmentedMoments(
             value[:, 0, 0] / b**2,
             np.full(len(g), sd / b**2),
             value[:, 0, 1:] / b * g[:, None],
@@ -191,7 +191,7 @@ class CellSession(Session[CellRows]):
         return lifted, self._cut_share(found.cut, count_cost)
 
     def vector_sum(
-        self, share: float, frame: Frame, radius: float, cut_share: float = 0.0
+        self, share: float, frame: CellCoordinates, radius: float, cut_share: float = 0.0
     ) -> tuple[VectorSum, tuple[float, float] | None]:
         """Sum of the rows cut to a radius g, and how many there are, in one release; of one cell.
 
@@ -200,7 +200,7 @@ class CellSession(Session[CellRows]):
         """
         cost = self._spend(share)
         count_cost = self._spend(cut_share) if cut_share else None
-        radius = sane(radius)
+        radius = clamp_to_safe_range(radius)
         total, count, cut = self._rows.sums(frame, radius)
         fine = self._rows.grid.fine
         lift = math.isqrt(3 * fine**2)

@@ -28,8 +28,8 @@ from dpstats.models.gaussian.planning import (
     whitening_update,
     widened_cut,
 )
-from dpstats.models.gaussian.releases import CellSession, Lifted
-from dpstats.models.gaussian.rows import Frame, Partition
+from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
+from dpstats.models.gaussian.rows import CellCoordinates, Partition
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
 
@@ -85,8 +85,8 @@ class Cell:
     radius: float = math.nan
 
     @property
-    def frame(self) -> Frame:
-        return Frame(self.centre, self.back, self.root)
+    def frame(self) -> CellCoordinates:
+        return CellCoordinates(self.centre, self.back, self.root)
 
     @property
     def d(self) -> int:
@@ -404,7 +404,7 @@ def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> flo
     return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
 
 
-def _moments(cell: Cell, lifted: Lifted, j: int, n_known: bool) -> Moments:
+def _moments(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
     """Moments of cell j from its released sums."""
     count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
     n = used_rows(cell.n, count, count_sd) if n_known else cell.n

@@ -28,7 +28,7 @@ from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
 from dpstats.mechanism.passes import (
     Block,
     Integers,
-    Passes,
+    PrivateRows,
     RowSource,
     cut_to_grid,
     exact_map,
@@ -78,7 +78,7 @@ Partition = Sequence[Split]
 
 
 @dataclass(frozen=True)
-class Frame:
+class CellCoordinates:
     """Public coordinates of a cell: w = back'(x - centre), x = centre + root'w, if root is known."""
 
     centre: Floats
@@ -149,8 +149,8 @@ class _Exact:
         )
 
 
-class CellRows(Passes[_Slab]):
-    """Rows in cells; see the module's docstring and `Passes`.
+class CellRows(PrivateRows[_Slab]):
+    """Rows in cells; see the module's docstring and `PrivateRows`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class CellRows(Passes[_Slab]):
 
     @one_pass
     def lengths(
-        self, partition: Partition, frames: Sequence[Frame], lowest: int, octaves: int
+        self, partition: Partition, frames: Sequence[CellCoordinates], lowest: int, octaves: int
     ) -> Integers:
         """Histograms (K, bins) of |w|, by cell. A replaced row leaves one bin and enters another."""
         exact, maps = self._prepared(partition, len(frames)), _maps(frames)
@@ -251,7 +251,11 @@ class CellRows(Passes[_Slab]):
 
     @one_pass
     def lifted(
-        self, partition: Partition, frames: Sequence[Frame], radii: Sequence[float], lift: int
+        self,
+        partition: Partition,
+        frames: Sequence[CellCoordinates],
+        radii: Sequence[float],
+        lift: int,
     ) -> LiftedSums:
         """Sums of w~w~' by cell, w in steps of its cell's radius, b = ``lift`` steps.
 
@@ -278,7 +282,7 @@ class CellRows(Passes[_Slab]):
         return LiftedSums(*self._sums(work, shape, (1,)))
 
     @one_pass
-    def sums(self, frame: Frame, radius: float) -> tuple[Integers, Integers, Integers]:
+    def sums(self, frame: CellCoordinates, radius: float) -> tuple[Integers, Integers, Integers]:
         """Sum of w in steps of radius/2^36, number of rows that count, number of cut ones: one cell.
 
         Replacing a row moves the sum by at most two radii, or by one together with the count by one.
@@ -295,12 +299,12 @@ class CellRows(Passes[_Slab]):
         return total, count, cut
 
 
-def _maps(frames: Sequence[Frame]) -> list[ExactMatrix]:
+def _maps(frames: Sequence[CellCoordinates]) -> list[ExactMatrix]:
     return [exact_map(frame.back, root=frame.root) for frame in frames]
 
 
 def _coordinates(
-    x: Floats, frame: Frame, matrix: ExactMatrix
+    x: Floats, frame: CellCoordinates, matrix: ExactMatrix
 ) -> tuple[Floats, NDArray[np.int32], Floats]:
     """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`."""
     z = np.empty((x.shape[1], len(x)))

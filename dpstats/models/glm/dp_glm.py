@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
@@ -30,7 +30,7 @@ from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
-from dpstats.models.glm.methods import GlmTask, Prepared
+from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.releases import FamilySession
 from dpstats.models.glm.result import GlmModel
@@ -165,11 +165,11 @@ def dp_glm(
 
 def glm_model(
     call: str,
-    ready: Prepared,
+    ready: GlmTaskForN,
     fit: GlmFit,
     session: FamilySession,
     said: tuple[str, ...],
-    unit: Unit,
+    unit: PrivacyUnit,
     delta: float | None,
 ) -> GlmModel:
     """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""

@@ -163,7 +163,7 @@ def information_whitening(
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReleasedInformation:
     """A released information matrix, its noise sd per svec coordinate, and how far from it we are.
 
     ``drift`` is the relative change of the curvature since: about the change of linear predictors.
@@ -174,7 +174,9 @@ class Seen:
     drift: float = 0.0
 
 
-def pool_information(seen: Sequence[Seen], expected: float, known: bool = True) -> Curvature:
+def pool_information(
+    seen: Sequence[ReleasedInformation], expected: float, known: bool = True
+) -> Curvature:
     """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
     level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
     error = np.array([math.hypot(s.sd, min(s.drift, 1e6) * level) for s in seen])
@@ -186,7 +188,7 @@ def pool_information(seen: Sequence[Seen], expected: float, known: bool = True) 
 
 
 @dataclass(frozen=True)
-class Reach:
+class StepRange:
     """How far a step moves linear predictors, from public numbers.
 
     Attributes
@@ -267,7 +269,7 @@ def trusted_step(
     score: Floats,
     noise_sd: float,
     slope: float,
-    reach: Reach,
+    reach: StepRange,
     scoring: float,
 ) -> GlmStep:
     """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
@@ -312,7 +314,7 @@ def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -
     return move(high)
 
 
-def near_enough(last: GlmStep, reach: Reach, noise_sd: float, n: int) -> bool:
+def near_enough(last: GlmStep, reach: StepRange, noise_sd: float, n: int) -> bool:
     """Whether one more round, the last, would leave little behind.
 
     The next step starts at distance ``last.error`` and leaves the matrix error and half the change of

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.session import RowSummary, sane
+from dpstats.mechanism.session import RowSummary, clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     GlmStep,
-    Reach,
-    Seen,
+    ReleasedInformation,
+    StepRange,
     expected_loss,
     near_enough,
     pool_information,
@@ -32,7 +32,7 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
-from dpstats.models.glm.public import Start, released_null
+from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.releases import FamilySession, Window
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
@@ -88,7 +88,7 @@ class GlmFit:
 def anchored(
     session: FamilySession,
     family: Family,
-    start: Start,
+    start: StartingPoint,
     ridge: float,
     iterations: int | None,
     terms: Sequence[str],
@@ -113,7 +113,7 @@ def anchored(
     price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
     guesses: tuple[float | None, float | None] = start.information, start.score
     made: list[GlmStep] = []
-    seen: list[Seen] = []
+    seen: list[ReleasedInformation] = []
     rest: RowSummary | None = None
     lines: list[Diagnostic] = []
     carried = root @ start.coef  # the rows carry its linear predictor
@@ -136,7 +136,7 @@ def anchored(
             )
         else:
             information, score = session.round(cost[:2], at, cuts.radius, clip.score)
-        seen.append(Seen(information.value, information.noise_sd))
+        seen.append(ReleasedInformation(information.value, information.noise_sd))
         curvature = pool_information(seen, start.level, start.known)
         step = trusted_step(
             curvature,
@@ -169,7 +169,7 @@ class _Cuts:
 
 def _cuts(
     family: Family,
-    start: Start,
+    start: StartingPoint,
     histograms: tuple[LogHistogram, LogHistogram],
     lengths: tuple[float, float],
     coef: Floats,
@@ -196,7 +196,7 @@ def _cuts(
     return _Cuts(radius, clip, choose_square_clip(residual, n, max(costs[2:])))
 
 
-def _needs_level(start: Start, family: Family, terms: Sequence[str]) -> bool:
+def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> bool:
     """Nothing is known of the size of responses whose mean is the exponential of the predictor."""
     return family.link == "log" and not start.coef.any() and "Intercept" in terms
 
@@ -215,7 +215,7 @@ def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnosti
 
 
 def _scale(histogram: LogHistogram, guess: float | None) -> float:
-    return sane(histogram.quantile(0.9) or guess or histogram.peak())
+    return clamp_to_safe_range(histogram.quantile(0.9) or guess or histogram.peak())
 
 
 def _window(guess: float | None) -> Window:
@@ -227,7 +227,7 @@ def _is_last(
     left: float,
     price: RoundShares,
     made: list[GlmStep],
-    reach: Reach,
+    reach: StepRange,
     n: int,
 ) -> bool:
     """Whether this round is the last: from the plan and from released numbers only."""
@@ -257,7 +257,7 @@ def _costs(
 
 def _finished(
     family: Family,
-    start: Start,
+    start: StartingPoint,
     ridge: float,
     curvature: Curvature,
     made: list[GlmStep],

@@ -15,8 +15,8 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
-from dpstats.models.glm.papers import Constrained, Limits, papers_limits, pmt
-from dpstats.models.glm.public import Start, declared_start, public_start
+from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
+from dpstats.models.glm.public import StartingPoint, declared_start, public_start
 from dpstats.models.glm.releases import FamilySession
 from dpstats.numerics.matrices import equilibrated_inverse, symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
@@ -54,10 +54,10 @@ class GlmTask:
     eta: float
     iterations: int | None
 
-    def prepared(self, n: int) -> Prepared:
+    def prepared(self, n: int) -> GlmTaskForN:
         """What public facts say of a fit of n rows; raises where they do not suffice."""
         plain = self.family.canonical and self.family.binary
-        limits: Limits | None = Limits(1.0, 0.25) if plain else None
+        limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
         log_factor = 1 + math.log(2 * n / self.eta)
         start = None
         if self.method == "pmt":
@@ -66,27 +66,27 @@ class GlmTask:
             )
         elif self.moments is not None:
             start = public_start(self.family, self.moments, self.known)
-        return Prepared(self, limits, start, log_factor)
+        return GlmTaskForN(self, limits, start, log_factor)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class GlmTaskForN:
     """A task for a table of known size.
 
     Attributes
     ----------
     task : GlmTask
-    limits : Limits or None
+    limits : ScoreBounds or None
         c1 and c2 of the papers' bounds.
-    start : Start or None
+    start : StartingPoint or None
         Where "anchored" begins.
     log_factor : float
         1 + log(2n/eta) of the papers' radii.
     """
 
     task: GlmTask
-    limits: Limits | None
-    start: Start | None
+    limits: ScoreBounds | None
+    start: StartingPoint | None
     log_factor: float
 
     def fit_rows(
@@ -140,7 +140,7 @@ class Prepared:
         return not_private(coef, sampling, dispersion, information, m)
 
 
-def _require_limits(limits: Limits | None, family: Family) -> Limits:
+def _require_limits(limits: ScoreBounds | None, family: Family) -> ScoreBounds:
     if limits is None:
         raise PublicDataError(
             f"method='pmt' for the {family} family takes the range of responses and of linear "

@@ -21,7 +21,7 @@ from dpstats.score_rounds.estimate import in_user_units, matrix_noise_covariance
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScoreBounds:
     """Constants of Algorithm 4: |r| <= c1 and h <= c2 on linear predictors in [low, high]."""
 
     c1: float
@@ -36,7 +36,7 @@ class Constrained:
     """A family on a bounded set: linear predictors and responses are cut to public limits."""
 
     family: Family
-    limits: Limits
+    limits: ScoreBounds
 
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """As `Family.working`, at eta cut to [low, high] and |y| to the largest response."""
@@ -50,7 +50,7 @@ class Constrained:
         return self.family.possible(y)
 
 
-def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) -> Limits | None:
+def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) -> ScoreBounds | None:
     """c1 = 1 and c2 = 1/4 of logistic regression; for other families limits from public rows.
 
     Responses are cut at their public root mean square times sqrt(1 + log(2n/eta)), as the ridge paper
@@ -58,7 +58,7 @@ def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) ->
     c1 and c2 are the largest |r| and h there. None when public rows are needed and there are none.
     """
     if family.canonical and family.binary:
-        return Limits(1.0, 0.25)
+        return ScoreBounds(1.0, 0.25)
     if rows is None:
         return None
     moment = rows.x.T @ rows.x / len(rows.y)
@@ -74,7 +74,7 @@ def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) ->
     found = [family.working(grid, np.full_like(grid, y)) for y in ends]
     c1 = max(float(np.abs(r).max()) for r, _, _ in found)
     c2 = max(float(h.max()) for _, h, _ in found)
-    return Limits(c1, c2, low, high, largest)
+    return ScoreBounds(c1, c2, low, high, largest)
 
 
 def pmt(
@@ -83,7 +83,7 @@ def pmt(
     moments: PublicMoments,
     rows: PublicRows | None,
     whitening: Whitening,
-    limits: Limits,
+    limits: ScoreBounds,
     radius: float,
     ridge: float,
     iterations: int,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
-from dpstats.models.glm.estimate import Reach, information_whitening, moments_fit, public_fit
+from dpstats.models.glm.estimate import StepRange, information_whitening, moments_fit, public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.releases import FamilySession
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
@@ -17,7 +17,7 @@ from dpstats.numerics.public_rows import PublicRows
 
 
 @dataclass(frozen=True)
-class Start:
+class StartingPoint:
     """Where a fit begins, and what is known of the rows there; everything public or released.
 
     Attributes
@@ -25,7 +25,7 @@ class Start:
     whitening : Whitening
     coef : (d,) array
         First anchor, in the user's coordinates.
-    reach : Reach
+    reach : StepRange
     level : float
         Expected mean eigenvalue of the whitened information.
     rows : PublicRows or None
@@ -39,7 +39,7 @@ class Start:
 
     whitening: Whitening
     coef: Floats
-    reach: Reach
+    reach: StepRange
     level: float
     rows: PublicRows | None = None
     information: float | None = None
@@ -48,13 +48,15 @@ class Start:
     known: bool = True
 
 
-def _reach(family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None) -> Reach:
+def _reach(
+    family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None
+) -> StepRange:
     metric = whitening.back.T @ moment @ whitening.back
     whitened = None if rows is None else rows.x @ whitening.back
-    return Reach(metric, whitened, family.linear, 1.0 if family.skewed else 0.5)
+    return StepRange(metric, whitened, family.linear, 1.0 if family.skewed else 0.5)
 
 
-def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> Start:
+def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> StartingPoint:
     """The public fit where public rows have responses; else a step from the null model, or zero."""
     plain = equilibrated_whitening(moments.gram)
     null = _null_model(family, moments)
@@ -69,13 +71,13 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         lengths = float(np.quantile(norm * np.sqrt(h), 0.9)) or None
         reach = _reach(family, whitening, moments.gram, rows)
         known = not moments.ridged
-        return Start(whitening, coef, reach, 1.0, rows, lengths, score, known=known)
+        return StartingPoint(whitening, coef, reach, 1.0, rows, lengths, score, known=known)
     if null is not None and moments.cross is not None:
         step = moments_fit(moments.gram, moments.cross, _constant(moments), *null)
         coef = coef + _shortened(step - coef, moments.gram, family.linear)
     reach = _reach(family, plain, moments.gram, None)
     level = _level_at_zero(family)
-    return Start(plain, coef, reach, level, known=not moments.ridged)
+    return StartingPoint(plain, coef, reach, level, known=not moments.ridged)
 
 
 def _level_at_zero(family: Family) -> float:
@@ -122,7 +124,7 @@ def released_null(session: FamilySession, family: Family, share: float, d: int, 
     return coef
 
 
-def declared_start(session: FamilySession, family: Family, columns: Floats) -> Start:
+def declared_start(session: FamilySession, family: Family, columns: Floats) -> StartingPoint:
     """A whitening released from private rows within declared limits, and zero to begin with.
 
     ``columns`` are the largest absolute values of the design's columns; rows beyond are cut.
@@ -134,4 +136,4 @@ def declared_start(session: FamilySession, family: Family, columns: Floats) -> S
     whitening = equilibrated_whitening(moment)
     session.whiten(whitening.back, np.zeros(d))
     reach = _reach(family, whitening, moment, None)
-    return Start(whitening, np.zeros(d), reach, _level_at_zero(family), spent=share)
+    return StartingPoint(whitening, np.zeros(d), reach, _level_at_zero(family), spent=share)

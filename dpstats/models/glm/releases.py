@@ -8,7 +8,7 @@ from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
-from dpstats.mechanism.session import RowSummary, Session, sane
+from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
 from dpstats.models.glm.rows import Family, FamilyRows, FamilySums
 from dpstats.numerics.histogram import LogHistogram
 
@@ -79,7 +79,7 @@ class FamilySession(Session[FamilyRows]):
 
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
-        cost, radius = self._spend(share), sane(radius)
+        cost, radius = self._spend(share), clamp_to_safe_range(radius)
         total = self._rows.moments(radius)
         return self._moments("second moments of the design", total, radius, cost)
 
@@ -98,7 +98,7 @@ class FamilySession(Session[FamilyRows]):
         two vectors no longer than ``clip``.
         """
         costs = [self._spend(share) for share in shares]
-        radius, clip = sane(radius), sane(clip)
+        radius, clip = clamp_to_safe_range(radius), clamp_to_safe_range(clip)
         sums = self._rows.sums(anchor, radius, clip, 1.0)
         return self._release_round(sums, costs, radius, clip, papers)
 
@@ -117,7 +117,11 @@ class FamilySession(Session[FamilyRows]):
         """
         information_cost, score_cost, counts_cost = (self._spend(shares[k]) for k in (0, 1, 3))
         squares_cost = self._spend(shares[2]) if shares[2] else None
-        radius, clip, pearson_clip = sane(radius), sane(clip), sane(pearson_clip)
+        radius, clip, pearson_clip = (
+            clamp_to_safe_range(radius),
+            clamp_to_safe_range(clip),
+            clamp_to_safe_range(pearson_clip),
+        )
         sums = self._rows.sums(anchor, radius, clip, pearson_clip)
         information, score = self._release_round(
             sums, [information_cost, score_cost], radius, clip, False

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, Slabs, one_pass
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 _SHORTEST = 1e-100
@@ -74,8 +74,8 @@ class FamilySums:
         return "<private totals>"
 
 
-class FamilyRows(Slabs[_Slab]):
-    """Rows of a generalised linear model; see the module's docstring and `Slabs`.
+class FamilyRows(WhitenedRows[_Slab]):
+    """Rows of a generalised linear model; see the module's docstring and `WhitenedRows`.
 
     Parameters
     ----------

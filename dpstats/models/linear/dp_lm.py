@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.unit import Unit
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
@@ -28,7 +28,13 @@ from dpstats.call import (
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
-from dpstats.models.linear.fit import Extent, LinearFit, LinearTask, fit_rows, require_response
+from dpstats.models.linear.fit import (
+    DeclaredBounds,
+    LinearFit,
+    LinearTask,
+    fit_rows,
+    require_response,
+)
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.result import LinearModel
@@ -183,7 +189,7 @@ def linear_model(
     fit: LinearFit,
     session: LinearSession,
     said: tuple[str, ...],
-    unit: Unit,
+    unit: PrivacyUnit,
     delta: float | None,
 ) -> LinearModel:
     """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
@@ -239,10 +245,10 @@ def check_response(design: Design) -> None:
 
 def _extent(
     formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
-) -> tuple[Design, Extent]:
+) -> tuple[Design, DeclaredBounds]:
     design, columns, response, norm = declared(formula, limits, weights, offset)
     heaviest = math.sqrt(design.weight_bound or 1.0)  # rows are multiplied by the root of weights
     columns, response = heaviest * columns, heaviest * response
     if norm is None:
-        return design, Extent(columns, math.sqrt(len(columns)), response)
-    return design, Extent(np.full(len(columns), heaviest * float(norm)), 1.0, response)
+        return design, DeclaredBounds(columns, math.sqrt(len(columns)), response)
+    return design, DeclaredBounds(np.full(len(columns), heaviest * float(norm)), 1.0, response)

@@ -73,7 +73,7 @@ class LinearFit:
 
 
 @dataclass(frozen=True)
-class Extent:
+class DeclaredBounds:
     """Declared sizes: per column of the design, of a whole row in these units, of the response."""
 
     columns: Floats
@@ -120,7 +120,7 @@ class LinearTask:
     design : Design
     moments : PublicMoments or None
         None for "ssp".
-    extent : Extent or None
+    extent : DeclaredBounds or None
         For "ssp".
     ridge, eta : float
     """
@@ -128,7 +128,7 @@ class LinearTask:
     method: str
     design: Design
     moments: PublicMoments | None
-    extent: Extent | None
+    extent: DeclaredBounds | None
     ridge: float
     eta: float
 
@@ -183,7 +183,7 @@ def anchored(
     radius = choose_radius(lengths.quantile(0.9) or math.sqrt(d), n, d, gram_mu)
     guess = _public_scale(moments, back, d)
     first = (anchor - start, *_window(guess, sure=False))
-    released = session.gram(plan.gram, radius, ahead=first)
+    released = session.gram(plan.gram, radius, prefetch=first)
     curvature = shrink_second_moment(released.value, released.noise_sd, known=not moments.ridged)
     penalty = ridge * back.T @ back
 
@@ -419,7 +419,7 @@ def pmt(
 
 
 def ssp(
-    session: LinearSession, design: Design, width: Extent, ridge: float, eta: float
+    session: LinearSession, design: Design, width: DeclaredBounds, ridge: float, eta: float
 ) -> LinearFit:
     """Noisy sufficient statistics of rows cut to declared limits, with AdaSSP's adaptive ridge.
 

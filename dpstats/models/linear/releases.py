@@ -11,7 +11,7 @@ from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
-from dpstats.mechanism.session import RowSummary, Session, sane
+from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.numerics.histogram import LogHistogram
 
@@ -81,22 +81,22 @@ class LinearSession(Session[LinearRows]):
         *,
         what: str = "second moments of the design",
         papers: bool = False,
-        ahead: tuple[Floats, int, int] | None = None,
+        prefetch: tuple[Floats, int, int] | None = None,
     ) -> Release:
         """Mean of z z' over the rows cut to ``radius``.
 
-        ``ahead`` is what `score_histogram` will be asked next, so that both take one reading of the
+        ``prefetch`` is what `score_histogram` will be asked next, so that both take one reading of the
         rows; its counts stay here until then, unreleased.
 
         Sensitivity and the papers' variant: see `Session._moments`.
         """
-        cost, radius = self._spend(share), sane(radius)
+        cost, radius = self._spend(share), clamp_to_safe_range(radius)
         self._rows.cut(radius)
-        if ahead is None:
+        if prefetch is None:
             total = self._rows.gram()
         else:
-            total, counts = self._rows.gram_and_score_counts(*ahead)
-            self._once(_Scores.of(*ahead), lambda: counts)
+            total, counts = self._rows.gram_and_score_counts(*prefetch)
+            self._once(_Scores.of(*prefetch), lambda: counts)
         return self._moments(what, total, radius, cost, papers=papers)
 
     def cross(self, share: float, response_clip: float) -> Release:
@@ -104,7 +104,7 @@ class LinearSession(Session[LinearRows]):
 
         Sensitivity of the sum: two vectors of length at most R B differ by at most 2 R B.
         """
-        cost, response_clip = self._spend(share), sane(response_clip)
+        cost, response_clip = self._spend(share), clamp_to_safe_range(response_clip)
         steps = self._rows.grid.steps
         unit = (self._rows.radius / steps) * (response_clip / steps)
         return self._record(
@@ -137,7 +137,7 @@ class LinearSession(Session[LinearRows]):
         Sensitivity of the sum: two vectors of length at most ``clip`` differ by at most 2 clip.
         """
         cost = self._spend(share)
-        clip, residual_clip = sane(clip), sane(residual_clip)
+        clip, residual_clip = clamp_to_safe_range(clip), clamp_to_safe_range(residual_clip)
         sums = self._rows.score_sums(anchor, clip, residual_clip, residual_clip)
         return self._release_score(sums.score, cost, clip, residual_clip)
 
@@ -155,7 +155,11 @@ class LinearSession(Session[LinearRows]):
         2 clip for the score; for the others see `Session._summary`.
         """
         costs = [self._spend(share) for share in shares]
-        clip, residual_clip, square_clip = sane(clip), sane(residual_clip), sane(square_clip)
+        clip, residual_clip, square_clip = (
+            clamp_to_safe_range(clip),
+            clamp_to_safe_range(residual_clip),
+            clamp_to_safe_range(square_clip),
+        )
         sums = self._rows.score_sums(anchor, clip, residual_clip, square_clip)
         score = self._release_score(sums.score, costs[0], clip, residual_clip)
         totals = sums.squares, sums.cut, sums.empty

@@ -28,7 +28,14 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import CHUNK_ROWS, Block, RowSource, Slabs, octave_bins, one_pass
+from dpstats.mechanism.passes import (
+    CHUNK_ROWS,
+    Block,
+    RowSource,
+    WhitenedRows,
+    octave_bins,
+    one_pass,
+)
 
 _T = TypeVar("_T")
 
@@ -84,8 +91,8 @@ class WithResponse:
         for piece in self._source.pieces(size):
             yield partial(_joined, piece)
 
-    def elsewhere(self, task: Callable[[WithResponse], _T]) -> Iterator[_T] | None:
-        return self._source.elsewhere(_Joining(task))
+    def map_parts(self, task: Callable[[WithResponse], _T]) -> Iterator[_T] | None:
+        return self._source.map_parts(_Joining(task))
 
 
 @dataclass(frozen=True)
@@ -103,8 +110,8 @@ def _joined(piece: Callable[[], Block]) -> _Joined:
     return _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
-class LinearRows(Slabs[_Slab]):
-    """Rows (z, y) of a linear model; see the module's docstring and `Slabs`."""
+class LinearRows(WhitenedRows[_Slab]):
+    """Rows (z, y) of a linear model; see the module's docstring and `WhitenedRows`."""
 
     def __init__(
         self,

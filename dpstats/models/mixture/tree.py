@@ -19,9 +19,9 @@ from functools import partial
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.releases import CellSession, Lifted
+from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
 from dpstats.models.gaussian.rounds import COARSE_LIFT
-from dpstats.models.gaussian.rows import Codes, Frame, Zones
+from dpstats.models.gaussian.rows import CellCoordinates, Codes, Zones
 from dpstats.models.mixture.clustering import (
     Partition,
     Scores,
@@ -144,26 +144,28 @@ def private_tree(
     return Tree(partition, labels, leaves, level, groups.number, noise)
 
 
-def _balls(points: Floats, inner: list[Codes], units: Floats) -> tuple[list[Frame], list[float]]:
+def _balls(
+    points: Floats, inner: list[Codes], units: Floats
+) -> tuple[list[CellCoordinates], list[float]]:
     """A ball about the public points of each leaf, in some units."""
     frames, radii = [], []
     for mine in inner:
         own = points[mine] if mine.any() else points
         centre = own.mean(axis=0)
         farthest = float(np.sqrt((((own - centre) / units) ** 2).sum(axis=1).max()))
-        frames.append(Frame(centre, np.diag(1 / units), np.diag(units)))
+        frames.append(CellCoordinates(centre, np.diag(1 / units), np.diag(units)))
         radii.append(_REACH * farthest or 1.0)
     return frames, radii
 
 
-def _spectral_noise(lifted: Lifted) -> float:
+def _spectral_noise(lifted: AugmentedMoments) -> float:
     """Largest singular value, at most and with probability 0.95, of the noise in a leaf's covariance."""
     d = lifted.squares.shape[-1]
     factor = math.sqrt(2 * d) + math.sqrt(2 * math.log(2 / 0.05))
     return float((lifted.squares_sd / np.maximum(lifted.counts, 1.0)).max()) * factor
 
 
-def _principal_axes(lifted: Lifted, leaf: int, most: int) -> Floats:
+def _principal_axes(lifted: AugmentedMoments, leaf: int, most: int) -> Floats:
     n = max(float(lifted.counts[leaf]), 1.0)
     mean = lifted.sums[leaf] / n
     spread = lifted.squares[leaf] / n - np.outer(mean, mean)

@@ -13,9 +13,9 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.releases import (
+    CutLimits,
     EigenvalueLevels,
     LeastSquaresSession,
-    Limits,
     diameter_with_floats,
     lower_eigenvalue,
     score_diameter,
@@ -28,7 +28,7 @@ from tests.mechanism.sources import Arrays, NonPrivateSilence
 _BUDGET = 1.0, 1e-2
 
 
-def _tested(limits: Limits, last: tuple[float, float, float]) -> tuple[np.ndarray, float, float]:
+def _tested(limits: CutLimits, last: tuple[float, float, float]) -> tuple[np.ndarray, float, float]:
     """The solution that a tested release adds noise to, its noise and its claimed sensitivity."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(1000, 2)), rng.normal(size=1000)
@@ -51,14 +51,16 @@ def _tested(limits: Limits, last: tuple[float, float, float]) -> tuple[np.ndarra
 @pytest.mark.parametrize(
     "limits",
     [
-        Limits(1.0, 1.0, 1.0),
-        Limits(1.0, 2.0**-190, 2.0**-190),
-        Limits(1.0, 1e-70, 1e-70),
-        Limits(1.0, 1e-140, 1e-140),
-        Limits(1.0, 1e70, 1e70),
+        CutLimits(1.0, 1.0, 1.0),
+        CutLimits(1.0, 2.0**-190, 2.0**-190),
+        CutLimits(1.0, 1e-70, 1e-70),
+        CutLimits(1.0, 1e-140, 1e-140),
+        CutLimits(1.0, 1e70, 1e70),
     ],
 )
-def test_a_tested_solution_moves_by_what_was_planned_for_limits_of_any_size(limits: Limits) -> None:
+def test_a_tested_solution_moves_by_what_was_planned_for_limits_of_any_size(
+    limits: CutLimits,
+) -> None:
     (one, sd, claimed), (two, _, _) = (_tested(limits, (0.7, 0.7, y)) for y in (1e80, -1e80))
     assert np.linalg.norm(one - two) <= claimed
     assert sd >= claimed / 2
@@ -66,7 +68,7 @@ def test_a_tested_solution_moves_by_what_was_planned_for_limits_of_any_size(limi
 
 @pytest.mark.parametrize("radius", [1.0, 2.0**-190, 1e-61, 1e-62])
 def test_levels_of_neighbours_differ_by_one_at_most_for_a_radius_of_any_size(radius: float) -> None:
-    limits = Limits(radius, 1.0, 1.0)
+    limits = CutLimits(radius, 1.0, 1.0)
     cut = limits.radius
     levels = EigenvalueLevels.below(300 * cut**2, 1000, 1, limits)
     assert levels is not None
@@ -215,7 +217,7 @@ _row = st.lists(_hostile, min_size=3, max_size=3)
 
 def _session(
     table: np.ndarray,
-    limits: Limits,
+    limits: CutLimits,
     total: Privacy | ApproximatePrivacy,
     *,
     whole: bool = False,
@@ -235,13 +237,13 @@ def _session(
 
 
 @cache
-def _levels(limits: Limits, n: int, d: int) -> tuple[EigenvalueLevels, ReleasePlan]:
+def _levels(limits: CutLimits, n: int, d: int) -> tuple[EigenvalueLevels, ReleasePlan]:
     levels = EigenvalueLevels.below(4.0 * limits.radius**2, n, d, limits)
     assert levels is not None
     return levels, plan_release(levels.levels, *_BUDGET, noise_sd=1.0)
 
 
-def _scaled_moments(session: LeastSquaresSession, limits: Limits, share: float) -> np.ndarray:
+def _scaled_moments(session: LeastSquaresSession, limits: CutLimits, share: float) -> np.ndarray:
     """Joint moments in the norm of their proof: sums, the diagonal over sqrt(2), R and B as units."""
     found = session.joint_moments(share)
     release = session.releases[-1]
@@ -256,7 +258,7 @@ def _scaled_moments(session: LeastSquaresSession, limits: Limits, share: float) 
 
 
 def _everything(
-    table: np.ndarray, limits: Limits, whole: bool, plain: bool = False
+    table: np.ndarray, limits: CutLimits, whole: bool, plain: bool = False
 ) -> tuple[list[Release], np.ndarray, Release, int, float]:
     # a total of thousands of mu and a large slack make the private lower bound a sharp one
     with _session(table, limits, Privacy(4e3, 0.4), whole=whole, plain=plain) as session:
@@ -272,7 +274,9 @@ def _everything(
     return first, moments, solution, levels.at(smallest), smallest
 
 
-def _check_pair(one: np.ndarray, two: np.ndarray, limits: Limits, whole: bool, plain: bool) -> None:
+def _check_pair(
+    one: np.ndarray, two: np.ndarray, limits: CutLimits, whole: bool, plain: bool
+) -> None:
     pair = [_everything(t, limits, whole, plain) for t in (one, two)]
     (first, moments, solution, level, smallest), other = pair
     n, d = len(one), one.shape[1] - 1
@@ -328,11 +332,11 @@ def test_replacing_a_row_moves_nothing_by_more_than_is_claimed(
 ) -> None:
     rows = _TABLES[table]
     one, two = np.vstack([rows, first]), np.vstack([rows, second])
-    _check_pair(one, two, Limits(radius, response, coef), whole, False)
+    _check_pair(one, two, CutLimits(radius, response, coef), whole, False)
 
 
 def test_directed_pairs_move_nothing_by_more_than_is_claimed() -> None:
-    limits = Limits(1.0, 1.0, 1.0)
+    limits = CutLimits(1.0, 1.0, 1.0)
     rng = np.random.default_rng(3)
     c = 0.5  # the sine of the worst angle at B = R C
     worst = np.array([c, math.sqrt(1 - c**2)])
@@ -368,7 +372,7 @@ def _mirrored(short: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_shift_of_a_solution_is_attained() -> None:
-    limits = Limits(1.0, 2.0, 1.0)
+    limits = CutLimits(1.0, 2.0, 1.0)
     found = []
     for table in _mirrored(400.0):
         with _session(table, limits, Privacy(4e3, 0.4), plain=True) as session:
@@ -379,7 +383,7 @@ def test_the_shift_of_a_solution_is_attained() -> None:
 
 
 def test_the_sensitivity_of_the_joint_moments_is_attained() -> None:
-    limits = Limits(2.0, 3.0, 1.0)
+    limits = CutLimits(2.0, 3.0, 1.0)
     found = []
     for y in (1e9, -1e9):
         table = np.array([[1e9, 0.0, 0.0], [0.0, 5.0, 1.0], [3e8, 4e8, y]])
@@ -389,7 +393,7 @@ def test_the_sensitivity_of_the_joint_moments_is_attained() -> None:
 
 
 def test_the_noise_of_the_joint_moments_is_that_of_their_norm() -> None:
-    limits = Limits(2.0, 3.0, 1.0)
+    limits = CutLimits(2.0, 3.0, 1.0)
     rng = np.random.default_rng(0)
     table = rng.normal(size=(50, 4))
     with _session(table, limits, Privacy(1.5), plain=True) as session:
@@ -413,7 +417,7 @@ def test_the_noise_of_the_joint_moments_is_that_of_their_norm() -> None:
 
 
 def test_the_sensitivity_of_the_eigenvalue_is_attained() -> None:
-    limits = Limits(2.0, 3.0, 1.0)
+    limits = CutLimits(2.0, 3.0, 1.0)
     found = []
     for x in (1e9, 0.0):
         table = np.array([[1e9, 0.0, 0.0]] * 20 + [[0.0, 1e9, 1.0]] * 5 + [[0.0, x, 1.0]])
@@ -425,7 +429,7 @@ def test_the_sensitivity_of_the_eigenvalue_is_attained() -> None:
 
 @pytest.mark.parametrize("short", [9.0, 9.3, 9.999, 10.0])
 def test_levels_bound_the_worst_pairs(short: float) -> None:
-    limits = Limits(1.0, 2.0, 1.0)
+    limits = CutLimits(1.0, 2.0, 1.0)
     n = 20_000 + int(short) + 2
     levels = EigenvalueLevels.below(12.0, n, 2, limits)
     assert levels is not None
@@ -445,7 +449,7 @@ def test_levels_bound_the_worst_pairs(short: float) -> None:
 
 
 def test_levels_and_their_edges() -> None:
-    limits = Limits(2.0, 1.0, 3.0)
+    limits = CutLimits(2.0, 1.0, 3.0)
     target = 300.0
     levels = EigenvalueLevels.below(target, 10_000, 3, limits)
     assert levels is not None
@@ -473,7 +477,7 @@ def test_floats_lose_less_than_what_is_added_for_them(seed: int, d: int, bad: fl
     x = rng.normal(size=(n, d)) * np.geomspace(1, 10.0**-bad, d)
     x = x @ linalg.qr(rng.normal(size=(d, d)))[0]
     table = np.column_stack([x / np.linalg.norm(x, axis=1).max(), rng.uniform(-1, 1, n)])
-    limits = Limits(1.0, 1.0, 1.0)
+    limits = CutLimits(1.0, 1.0, 1.0)
     with _session(table, limits, Privacy(1.0), plain=True) as session:
         coef, smallest = session._solved()
         gram, cross = session._totals()
@@ -521,7 +525,7 @@ def _refined(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
 def test_results_are_the_same_bits_for_any_order_and_block(n: int) -> None:
     rng = np.random.default_rng(2)
     table = rng.standard_t(2, size=(n, 3)) * [1.0, 30.0, 1.0]
-    limits = Limits(1.5, 1.0, 2.0)
+    limits = CutLimits(1.5, 1.0, 2.0)
 
     def results(table: np.ndarray, size: int | None) -> list[object]:
         out: list[object] = []
@@ -547,7 +551,7 @@ def _sized(total: Privacy | ApproximatePrivacy, seed: int | None = None) -> Leas
     noise = NonPrivateSilence() if seed is None else SeededNoise(seed)
     source = Arrays(x, x @ [0.3, 0.2] + rng.normal(size=400))
     return LeastSquaresSession(
-        source, np.eye(2), np.zeros(2), Limits(1.0, 1.0, 1.0), total, noise, whole=True
+        source, np.eye(2), np.zeros(2), CutLimits(1.0, 1.0, 1.0), total, noise, whole=True
     )
 
 
@@ -567,7 +571,7 @@ def test_a_bounded_solution_is_recorded_and_uses_its_slack_once() -> None:
 
 
 def test_the_bound_of_a_bounded_solution_is_that_of_its_proof() -> None:
-    limits = Limits(1.0, 1.0, 1.0)
+    limits = CutLimits(1.0, 1.0, 1.0)
     with _sized(Privacy(3.0, 1e-3)) as session:
         eigenvalue = session.smallest_eigenvalue(0.5)
         solution = session.bounded_solution(0.5, eigenvalue)
@@ -591,7 +595,7 @@ def test_without_a_usable_slack_the_noise_covers_the_ball(slack: float) -> None:
 
 
 def test_tested_solutions_refuse_other_totals_and_anything_beside_them() -> None:
-    limits = Limits(1.0, 1.0, 1.0)
+    limits = CutLimits(1.0, 1.0, 1.0)
     levels = EigenvalueLevels.below(100.0, 400, 2, limits)
     assert levels is not None
     gdp = plan_release(levels.levels, *_BUDGET, target=levels.target)
@@ -641,7 +645,7 @@ def _approximate() -> ApproximatePrivacy:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(_row, _row)
 def test_the_papers_safety_changes_by_half_at_most(first: list[float], second: list[float]) -> None:
-    limits, plan = Limits(1.0, 1.0, 1.0), papers_plan(0.4, *_BUDGET)
+    limits, plan = CutLimits(1.0, 1.0, 1.0), papers_plan(0.4, *_BUDGET)
     probabilities = []
     for row in (first, second):
         noise = _Coins()
@@ -676,7 +680,7 @@ class _Coins(NonPrivateSilence):
 
 
 def test_private_objects_print_no_numbers() -> None:
-    with _session(np.full((4, 3), 777.125), Limits(1.0, 1.0, 1.0), Privacy(1.0)) as session:
+    with _session(np.full((4, 3), 777.125), CutLimits(1.0, 1.0, 1.0), Privacy(1.0)) as session:
         session._solved()
         for thing in (session, session._rows):
             assert "777" not in repr(thing)

@@ -26,7 +26,7 @@ from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rows import CellRows, Frame, LiftedSums, Zones
+from dpstats.models.gaussian.rows import CellCoordinates, CellRows, LiftedSums, Zones
 from dpstats.models.mixture.clustering import Split, nearest, valley_zones, zone_of
 from tests.mechanism.sources import Arrays
 
@@ -111,7 +111,9 @@ class _Both:
     def close(self) -> None:
         self.expected.clear()
 
-    def _totals(self, name: str, frames: Sequence[Frame], numbers: Any, *given: Any) -> list[Any]:
+    def _totals(
+        self, name: str, frames: Sequence[CellCoordinates], numbers: Any, *given: Any
+    ) -> list[Any]:
         key = (name, *numbers, *(a.tobytes() for f in frames for a in (f.centre, f.back)))
         if key not in self._known:
             if len(self._known) > 4:
@@ -124,7 +126,9 @@ class _Both:
         self.expected = [([np.concatenate(counts) for counts in found], 1.0)]
         return found[self.side]
 
-    def lifted(self, partition: Any, frames: Sequence[Frame], radii: Any, lift: int) -> LiftedSums:
+    def lifted(
+        self, partition: Any, frames: Sequence[CellCoordinates], radii: Any, lift: int
+    ) -> LiftedSums:
         found = self._totals("lifted", frames, (*radii, lift), partition, frames, radii, lift)
         self.expected = [([sums.total for sums in found], None)]
         self.expected.append(([sums.cut for sums in found], 1 / self.n))
@@ -219,7 +223,7 @@ def _standard(n: int, d: int, seed: int) -> Floats:
 
 # --- one release ---------------------------------------------------------------------------------
 
-_PLANE = (Frame(np.zeros(2), np.eye(2)),)
+_PLANE = (CellCoordinates(np.zeros(2), np.eye(2)),)
 
 
 def _angle(ratio: float) -> tuple[Floats, Floats]:
@@ -246,7 +250,10 @@ _SIDES = (Split(0, nearest(np.array([[-9.0, 0], [9, 0]]), np.zeros(2), np.ones(2
 
 def _moving(total: Cost) -> _Case:
     """A row that goes from one cell to the other, with the noise for rows at right angles."""
-    frames = (Frame(np.array([-9.0, 0]), np.eye(2)), Frame(np.array([9.0, 0]), np.eye(2) / 100))
+    frames = (
+        CellCoordinates(np.array([-9.0, 0]), np.eye(2)),
+        CellCoordinates(np.array([9.0, 0]), np.eye(2) / 100),
+    )
     first, second = np.array([-50.0, 0]), np.array([1e5, 0])
 
     def release(session: CellSession) -> Any:

@@ -26,7 +26,7 @@ from dpstats.mechanism.release import Release, release_symmetric
 from dpstats.models.gaussian import fit as gaussian_fit
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import Rounds, Schedule, refine
-from dpstats.models.gaussian.rows import Frame, Zones
+from dpstats.models.gaussian.rows import CellCoordinates, Zones
 from dpstats.models.mixture.clustering import (
     Split,
     nearest,
@@ -43,7 +43,7 @@ _D, _CELLS = 2, 3
 _CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 9.0]])
 _SPLIT = (Split(0, nearest(_CENTRES, np.zeros(2), np.full(2, 5.0)), (0, 1, 2)),)
 _FRAMES = tuple(
-    Frame(c, np.array([[1.0, 0.4], [-0.2, 2.0]]) * s)
+    CellCoordinates(c, np.array([[1.0, 0.4], [-0.2, 2.0]]) * s)
     for c, s in zip(_CENTRES, (1.0, 0.1, 30.0), strict=True)
 )
 _RADII = (2.0, 0.1, 40.0)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpstats.models.gaussian.rows import CellRows, Frame, Partition, Zones
+from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Partition, Zones
 from dpstats.models.mixture.clustering import Scores, Split, nearest, valley_zones, zone_of
 from tests.mechanism.sources import Arrays
 
@@ -35,7 +35,7 @@ class _World:
     origin: Floats
     units: Floats
     partition: Partition
-    frames: tuple[Frame, ...]
+    frames: tuple[CellCoordinates, ...]
     radii: tuple[float, ...]
     tests: tuple[Zones, ...]
 
@@ -69,7 +69,7 @@ def _world(d: int, size: float = 1.0) -> _World:
         0.5 * rng.normal(size=(2, d)),
     )
     frames = [
-        Frame(c, np.eye(d) * [1.0, 0.3, 2.0, 1.0][j] + 0.2 * rng.normal(size=(d, d)))
+        CellCoordinates(c, np.eye(d) * [1.0, 0.3, 2.0, 1.0][j] + 0.2 * rng.normal(size=(d, d)))
         for j, c in enumerate([np.zeros(d), centres[1], centres[2], centres[1] + 0.5])
     ]
     ends = np.array([[-2.0], [0.5], [2.0]])
@@ -254,7 +254,7 @@ def _plain(d: int, cells: int = 1) -> _World:
     """Cells of which each is half a line or more; all coordinates are the user's."""
     centres = np.outer(np.arange(cells) * 1e3, np.eye(d)[0])
     split = Split(0, nearest(centres, np.zeros(d), np.full(d, 1e3)), tuple(range(cells)))
-    frames = tuple(Frame(c, np.eye(d)) for c in centres)
+    frames = tuple(CellCoordinates(c, np.eye(d)) for c in centres)
     tests = tuple(
         _zones(j, centres[j], np.eye(d)[:, :1], np.array([[-2.0], [0.0], [2.0]]), 1.0)
         for j in range(cells)

@@ -5,8 +5,8 @@ import pytest
 import statsmodels.api as sm
 
 from dpstats.models.glm.estimate import (
-    Reach,
-    Seen,
+    ReleasedInformation,
+    StepRange,
     expected_loss,
     information_whitening,
     moments_fit,
@@ -73,7 +73,7 @@ def _exact(matrix: np.ndarray) -> Curvature:
 
 def test_newton_steps_without_noise_reach_the_maximum_of_the_likelihood() -> None:
     t = np.zeros(3)
-    reach = Reach(_MOMENT, _X, False)
+    reach = StepRange(_MOMENT, _X, False)
     for _ in range(8):
         score, h, _ = _ROWS.working(_LOGIT, t)
         information = _exact((_X * h[:, None]).T @ _X / 300)
@@ -91,13 +91,27 @@ def test_a_step_that_moves_linear_predictors_too_far_is_damped() -> None:
     information = _exact(1e-3 * np.eye(3))
     score = np.array([0.0, 0.1, 0.0])
     step = trusted_step(
-        information, np.zeros((3, 3)), np.zeros(3), score, 1e-6, 1.0, Reach(_MOMENT, _X, False), 0.0
+        information,
+        np.zeros((3, 3)),
+        np.zeros(3),
+        score,
+        1e-6,
+        1.0,
+        StepRange(_MOMENT, _X, False),
+        0.0,
     )
     assert step.damped
     assert np.quantile(np.abs(_X @ step.step.move), 0.998) <= 3.0
-    assert not near_enough(step, Reach(_MOMENT, _X, False), 1.0, 300)
+    assert not near_enough(step, StepRange(_MOMENT, _X, False), 1.0, 300)
     linear = trusted_step(
-        information, np.zeros((3, 3)), np.zeros(3), score, 1e-6, 1.0, Reach(_MOMENT, _X, True), 0.0
+        information,
+        np.zeros((3, 3)),
+        np.zeros(3),
+        score,
+        1e-6,
+        1.0,
+        StepRange(_MOMENT, _X, True),
+        0.0,
     )
     assert not linear.damped
     assert linear.step.move == pytest.approx([0.0, 100.0, 0.0])
@@ -105,10 +119,12 @@ def test_a_step_that_moves_linear_predictors_too_far_is_damped() -> None:
 
 def test_information_is_pooled_by_noise_and_drift() -> None:
     one, two = np.diag([1.0, 2.0, 3.0]), np.diag([3.0, 2.0, 1.0])
-    same = pool_information([Seen(one, 1e-9), Seen(two, 1e-9)], 1.0)
+    same = pool_information([ReleasedInformation(one, 1e-9), ReleasedInformation(two, 1e-9)], 1.0)
     assert same.used == pytest.approx(2 * np.eye(3), abs=1e-6)
     assert same.used_sd <= 1e-9
-    old = pool_information([Seen(one, 1e-9, drift=1.0), Seen(two, 1e-9)], 1.0)
+    old = pool_information(
+        [ReleasedInformation(one, 1e-9, drift=1.0), ReleasedInformation(two, 1e-9)], 1.0
+    )
     assert old.used == pytest.approx(two, abs=1e-6)
 
 
