@@ -41,7 +41,7 @@ class PrivacyUnit:
 
     Examples
     --------
-    >>> Unit().text
+    >>> PrivacyUnit().text
     'one row replaced by another (n is public)'
     """
 

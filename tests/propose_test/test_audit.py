@@ -32,9 +32,9 @@ from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels, means_move
 from dpstats.models.eptr_linear.releases import (
+    CutLimits,
     EigenvalueLevels,
     LeastSquaresSession,
-    Limits,
     diameter_with_floats,
     lower_eigenvalue,
 )
@@ -265,7 +265,7 @@ def _generic(epsilon: float, calibration: str) -> _Tested:
 
 # --- least squares ----------------------------------------------------------------------------
 
-_LIMITS = Limits(1.0, 2.0, 1.0)
+_LIMITS = CutLimits(1.0, 2.0, 1.0)
 _MANY, _SQUARES_ROWS = 3000, 3400
 _TARGET = 60.0
 
