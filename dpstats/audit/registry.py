@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from tabulate import tabulate
 
 from dpstats.mechanism import session
@@ -37,24 +36,6 @@ def claims_of(function: str) -> tuple[Claim, ...]:
     ['sums and sizes of classes', 'behind a private test']
     """
     return next(claims for names, claims in CLAIMS.items() if function in names.split(", "))
-
-
-def claims_table() -> pd.DataFrame:
-    """The registry, a row for each release.
-
-    Examples
-    --------
-    >>> list(claims_table().columns)
-    ['function', 'release', 'lemma', 'sensitivity', 'proof', 'test']
-    """
-    rows = [
-        (function, claim.release, claim.lemma.name, claim.sensitivity, claim.proof, _TEST)
-        for function, claims in CLAIMS.items()
-        for claim in claims
-    ]
-    return pd.DataFrame(
-        rows, columns=["function", "release", "lemma", "sensitivity", "proof", "test"]
-    )
 
 
 def claims_text() -> str:

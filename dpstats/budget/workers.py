@@ -119,12 +119,9 @@ def _ancestors() -> Iterator[int]:
     """The processes that this one descends from, where that can be told, the nearest first."""
     process = os.getpid()
     while process > 1:
-        try:
-            stat = Path(f"/proc/{process}/stat").read_bytes()
-            process = int(stat.rpartition(b")")[2].split()[1])
-        except (OSError, IndexError, ValueError):
-            return
-        yield process
+        process = int(_of_system(process, 1) or 0)
+        if process:
+            yield process
 
 
 def _folders() -> list[str]:
@@ -178,7 +175,12 @@ def _place(process: str) -> str:
 
 def _began(process: int) -> bytes:
     """When a process began, where that can be told: its number may be given again."""
+    return _of_system(process, 19)
+
+
+def _of_system(process: int, field: int) -> bytes:
+    """What the system says of a process, counted after its name; nothing where it says none."""
     try:
-        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[19]
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[field]
     except (OSError, IndexError):
         return b""
