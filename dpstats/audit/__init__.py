@@ -8,8 +8,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from dpstats.audit.audit import Audit, AuditPoint, audit
+from dpstats.audit.audit import audit
 from dpstats.audit.neighbours import worst_neighbours
+from dpstats.audit.result import Audit, AuditPoint
 
 __all__ = ["Audit", "AuditPoint", "audit", "worst_neighbours"]
 

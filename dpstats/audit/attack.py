@@ -18,6 +18,8 @@ from scipy import special
 from dpstats.arrays import Floats
 
 Looks = Literal["size", "digits", "exact", "else"]
+Read = Callable[[Floats], Floats]
+"""A number of each run."""
 
 _FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
 _MOST_BINS = 32
@@ -102,7 +104,7 @@ class Score:
     """
 
     name: str
-    of: Callable[[Floats], Floats]
+    of: Read
     ordinal: bool = False
     looks: Looks = "size"
     step: float | None = None
@@ -149,13 +151,13 @@ def _centre_and_scale(column: Floats) -> tuple[float, float]:
 class Bins:
     """The log likelihood ratio of what is read of a run, by bins of it; missing ones have their own."""
 
-    read: Callable[[Floats], Floats]
+    read: Read
     edges: Floats
     ratio: Floats
     exact: bool = False  # many values have bins of their own
 
     @classmethod
-    def learn(cls, read: Callable[[Floats], Floats], first: Floats, second: Floats) -> Bins:
+    def learn(cls, read: Read, first: Floats, second: Floats) -> Bins:
         """From what was read of runs of either law."""
         both = np.concatenate([first, second])
         edges = _edges(both)
@@ -177,14 +179,9 @@ class Bins:
         return _codes(values, self.edges)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """What is read is one column."""
-
-    column: int
-
-    def __call__(self, runs: Floats) -> Floats:
-        return np.asarray(runs[:, self.column])
+def column(j: int) -> Read:
+    """One column as it is."""
+    return lambda runs: np.asarray(runs[:, j])
 
 
 def _codes(column: Floats, edges: Floats) -> NDArray[np.intp]:
@@ -203,51 +200,30 @@ def _edges(column: Floats) -> Floats:
     return np.unique(np.concatenate([values, np.nextafter(values[repeats > 1], math.inf)]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Coordinate:
-    """One column as it is; missing ones below all others."""
-
-    column: int
-
-    def __call__(self, runs: Floats) -> Floats:
-        values = runs[:, self.column]
-        return np.where(np.isnan(values), -math.inf, values)
+def _coordinate(j: int) -> Read:
+    """One column, missing values below all others."""
+    return lambda runs: np.where(np.isnan(runs[:, j]), -math.inf, runs[:, j])
 
 
-@dataclass(frozen=True, eq=False)
-class _Distance:
+def _distance_from(j: int, centre: float) -> Read:
     """The distance of one column from its centre."""
 
-    column: int
-    centre: float
-
-    def __call__(self, runs: Floats) -> Floats:
+    def read(runs: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            values = np.abs(runs[:, self.column] - self.centre)
+            values = np.abs(runs[:, j] - centre)
         return np.where(np.isnan(values), -1.0, values)
 
+    return read
 
-@dataclass(frozen=True, eq=False)
-class _Linear:
+
+def _linear(columns: NDArray[np.intp], scaling: _Scaling, sides: bool, weights: Floats) -> Read:
     """A weighted sum of scaled columns, of which are missing, and (``sides``) of their distances."""
-
-    columns: NDArray[np.intp]
-    scaling: _Scaling
-    sides: bool
-    weights: Floats
-
-    def __call__(self, runs: Floats) -> Floats:
-        return np.asarray(_features(runs[:, self.columns], self.scaling, self.sides) @ self.weights)
+    return lambda runs: np.asarray(_features(runs[:, columns], scaling, sides) @ weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Sum:
+def sum_of(parts: Sequence[Bins]) -> Read:
     """Likelihood ratios of columns as if these were independent."""
-
-    parts: tuple[Bins, ...]
-
-    def __call__(self, runs: Floats) -> Floats:
-        return np.asarray(sum((part(runs) for part in self.parts), np.zeros(len(runs))))
+    return lambda runs: np.asarray(sum((part(runs) for part in parts), np.zeros(len(runs))))
 
 
 def _looks_of(parts: Sequence[Bins]) -> Looks:
@@ -304,17 +280,17 @@ def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[S
     both = np.vstack([first, second])
     varying = [j for j in range(both.shape[1]) if _varies(both[:, j])]
     if not varying:
-        return (Score(names[0], _Coordinate(0)),)
-    bins = {j: Bins.learn(Column(j), first[:, j], second[:, j]) for j in varying}
+        return (Score(names[0], _coordinate(0)),)
+    bins = {j: Bins.learn(column(j), first[:, j], second[:, j]) for j in varying}
     # how far the laws of a column are apart, in runs of the learning sample
     ordered = sorted(varying, key=lambda j: -float(np.mean(bins[j](both) ** 2)))
     some = ordered[:MOST_COLUMNS]
     out: list[Score] = []
     for j in sorted(some):  # of equals the first column is chosen
         name, centre = names[j], _centre_and_scale(both[:, j])[0]
-        out.append(Score(name, _Coordinate(j)))
+        out.append(Score(name, _coordinate(j)))
         if not np.isin(both[:, j], (0.0, 1.0)).all():  # else nothing new
-            out.append(Score(f"|{name} - {centre:.4g}|", _Distance(j, centre)))
+            out.append(Score(f"|{name} - {centre:.4g}|", _distance_from(j, centre)))
             looks = _looks_of([bins[j]])
             out.append(Score(f"likelihood ratio of {name}", bins[j], ordinal=True, looks=looks))
     if len(varying) == 1:
@@ -322,7 +298,7 @@ def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[S
     for few in sorted({min(5, len(some)), len(some)}):
         parts = tuple(bins[j] for j in some[:few])
         name = f"likelihood ratios of {few} numbers"
-        out.append(Score(name, Sum(parts), ordinal=True, looks=_looks_of(parts)))
+        out.append(Score(name, sum_of(parts), ordinal=True, looks=_looks_of(parts)))
     for diagonal, most in ((False, _MOST_JOINT), (True, len(varying))):
         columns = np.sort(ordered[:most])
         scaling = _Scaling.learn(both[:, columns])
@@ -330,7 +306,7 @@ def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[S
             one, two = (_features(x[:, columns], scaling, sides) for x in (first, second))
             for weights in _weights(one, two, diagonal):
                 name = f"linear score of {len(columns)} numbers" + (" and distances" * sides)
-                out.append(Score(name, _Linear(columns, scaling, sides, weights)))
+                out.append(Score(name, _linear(columns, scaling, sides, weights)))
     return tuple(out)
 
 

@@ -17,7 +17,7 @@ own, and nothing here protects: audits are for test data. `worst_neighbours` loo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,149 +34,16 @@ from dpstats.audit.attack import (
 )
 from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
 from dpstats.audit.events import Event, Objective, choose_events, thresholds
+from dpstats.audit.lattice import same_to_the_bit
 from dpstats.audit.notes import CONSTANT, EQUAL, digits_note
-from dpstats.audit.page import AuditPage, audit_page, in_epsilon, plot_audit
-from dpstats.audit.runs import Columns, Run, draw, same_to_the_bit, shown_once, turns
+from dpstats.audit.result import Audit, AuditPoint, in_epsilon
+from dpstats.audit.runs import Columns, Run, draw, shown_once, turns
 from dpstats.audit.same import same_data
 from dpstats.budget.charge import require_no_budget
 from dpstats.errors import ArgumentError
-from dpstats.report.table import Page
-
-__all__ = ["Audit", "AuditPoint", "audit"]
 
 _LEARN, _CHOOSE = 0.15, 0.3  # parts of the runs; the rest is counted
 _SIDES = ("data", "other")
-
-
-@dataclass(frozen=True)
-class AuditPoint:
-    """One event, and what the runs that were kept for counting say of it.
-
-    Attributes
-    ----------
-    event : str
-        In words.
-    serves : tuple of str
-        What it was chosen for: "mu", "epsilon", "claim"; or "size", to compare what the values give
-        away without their last digits.
-    likely_under : {"data", "other"}
-        The data set under which it is the more probable one, P; the other one is Q.
-    hits, false_hits : int
-        Runs under P, and under Q, in which it happened.
-    runs : int
-        Under either.
-    power, alpha : float
-        Lower limit of P(event), upper limit of Q(event).
-    """
-
-    event: str
-    serves: tuple[str, ...]
-    likely_under: str
-    hits: int
-    false_hits: int
-    runs: int
-    power: float
-    alpha: float
-
-    @property
-    def mu(self) -> float:
-        """What it proves in mu."""
-        return max(float(mu_given_away(self.power, self.alpha)), 0.0)
-
-    def epsilon(self, delta: float) -> float:
-        """What it proves in epsilon at this delta."""
-        event = float(epsilon_given_away(self.power, self.alpha, delta))
-        # the complement, with the data sets in each other's place
-        complement = float(epsilon_given_away(1 - self.alpha, 1 - self.power, delta))
-        return max(event, complement, 0.0)
-
-    def refutes(self, allowed: Allowed) -> bool:
-        """Whether it contradicts a claim."""
-        return self.power > allowed.power(self.alpha) + 1e-12  # what floats lose
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Audit:
-    """What an audit found; prints as a page.
-
-    Attributes
-    ----------
-    mu, epsilon : float
-        Lower bounds of what the release gives away; epsilon at `delta`.
-    delta : float
-    claim : object or None
-        What was put to the test.
-    refuted : bool
-        Whether the claim is contradicted; False without one. Not refuted is not proved: another pair,
-        another statistic or more runs may find more.
-    trials : int
-        Runs in all.
-    confidence : float
-        With which all bounds and the verdict hold together.
-    points : tuple of AuditPoint
-        The events behind them.
-    notes : tuple of str
-    """
-
-    mu: float
-    epsilon: float
-    delta: float
-    claim: Any
-    refuted: bool
-    trials: int
-    confidence: float
-    points: tuple[AuditPoint, ...]
-    notes: tuple[str, ...]
-    _table: pd.DataFrame = field(repr=False)
-    _allowed: Allowed | None = field(repr=False)
-    _unseen: tuple[str, ...] = field(default=(), repr=False)
-
-    def table(self) -> pd.DataFrame:
-        """Rates along all thresholds of the score that decided.
-
-        ``alpha`` and ``power`` are rates of the event "the score is beyond the threshold" under Q and P,
-        with limits that hold at `confidence` for each row by itself, not for all at once.
-        """
-        return self._table.copy()
-
-    def plot(self, ax: Any = None) -> Any:
-        """The plane of both errors: what the claim allows, and what was found.
-
-        A point below the claim's curve refutes it. Needs matplotlib (``pip install
-        "dpstats[plot]"``).
-        """
-        power = None if self._allowed is None else self._allowed.power
-        return plot_audit(self._table, self.points, power, self.confidence, ax)
-
-    def summary(self) -> Page:
-        """The page; exports to Markdown, LaTeX, HTML and CSV."""
-        return audit_page(
-            AuditPage(
-                self.claim,
-                self.mu,
-                self.epsilon,
-                self.delta,
-                self.refuted,
-                self.trials,
-                self.confidence,
-                self.points,
-                self.notes,
-                self.reach,
-                self._unseen,
-            )
-        )
-
-    @property
-    def reach(self) -> float:
-        """The largest mu that so many runs could show, if they always told the data sets apart."""
-        failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
-        return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
-
-    def __repr__(self) -> str:
-        return self.summary().to_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
 
 
 def audit(

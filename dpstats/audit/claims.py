@@ -13,7 +13,7 @@ from dpstats.arguments import as_int, number, shown
 from dpstats.arrays import Floats
 from dpstats.audit.attack import mu_given_away
 from dpstats.audit.events import Objective
-from dpstats.audit.page import total_of
+from dpstats.audit.result import total_of
 from dpstats.errors import ArgumentError, PrivacyError
 
 _FEWEST = 40

@@ -102,28 +102,28 @@ def _interned(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _BETWEEN = "\x1f"
-_LONGEST_SAID = 60
-_MOST_SAID = 10_000
-_said: dict[float, str] = {}
+_LONGEST_KEPT = 60
+_MOST_KEPT = 10_000
+_meanings: dict[float, str] = {}
 
 
 def _code(text: str) -> float:
     code = float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
-    if len(text) <= _LONGEST_SAID and len(_said) < _MOST_SAID:
-        _said[code] = text.replace(_BETWEEN, ", ")
+    if len(text) <= _LONGEST_KEPT and len(_meanings) < _MOST_KEPT:
+        _meanings[code] = text.replace(_BETWEEN, ", ")
     return code
 
 
-def said_of(code: float) -> str | None:
+def meaning_of(code: float) -> str | None:
     """What a code stands for; None if that was not kept: it is long, or there are many.
 
     Examples
     --------
     >>> form = form_of(np.float64(1))
-    >>> said_of(form.values[0]), said_of(-1.0), said_of(np.nan)
+    >>> meaning_of(form.values[0]), meaning_of(-1.0), meaning_of(np.nan)
     ('numpy.float64', None, 'nothing there')
     """
-    return "nothing there" if np.isnan(code) else _said.get(float(code))
+    return "nothing there" if np.isnan(code) else _meanings.get(float(code))
 
 
 def _name_of(kind: type) -> str:

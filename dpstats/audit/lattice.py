@@ -18,6 +18,12 @@ def bits_of(values: Floats) -> NDArray[np.uint64]:
     return np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
 
 
+def same_to_the_bit(rows: Floats) -> bool:
+    """Whether no row, or number, differs from another."""
+    bits = bits_of(rows)
+    return bool((bits == bits[0]).all())
+
+
 def last_bits(values: Floats) -> tuple[Floats, Floats]:
     """Zeros at the end of the mantissa, and the exponent of its last one; NaN where there is none."""
     bits = bits_of(values)
@@ -52,8 +58,8 @@ class Lattice:
         with np.errstate(all="ignore"):
             return np.asarray(np.rint((values - self.origin) / self.step))
 
-    def whole(self, values: Floats) -> NDArray[np.uint64]:
-        """Steps as whole numbers; negative ones in two's complement."""
+    def integers(self, values: Floats) -> NDArray[np.uint64]:
+        """Steps as integers; negative ones in two's complement."""
         finite = np.where(np.isfinite(values), values, self.origin)
         return np.asarray(self.steps(finite).astype(np.int64).view(np.uint64))
 
@@ -69,9 +75,9 @@ def lattice_of(values: Floats) -> Lattice | None:
         # what dividing by the unit loses
         off = np.abs(finite / unit - steps)
         if span / unit < 2**53 and (off <= 4 * _EPS * np.abs(steps)).all():
-            whole = steps.astype(np.int64)
-            step = int(np.gcd.reduce(np.diff(whole)))
-            return Lattice(float(whole[0] % step) * unit, step * unit)
+            counts = steps.astype(np.int64)
+            step = int(np.gcd.reduce(np.diff(counts)))
+            return Lattice(float(counts[0] % step) * unit, step * unit)
     closest = float(np.diff(finite).min())
     if 16 * _EPS * span > 0.01 * closest:  # which holds for numbers that lie on no lattice
         return None

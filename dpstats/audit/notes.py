@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from dpstats.audit.attack import Score
 from dpstats.audit.events import Objective
+from dpstats.audit.result import AuditPoint
 from dpstats.report.format import format_scalar
 
 EQUAL = "the two data sets are equal; nothing could be found."
@@ -32,28 +31,10 @@ _GRID = (
 )
 
 
-class Counted(Protocol):
-    """An event, and what was counted of it."""
-
-    @property
-    def hits(self) -> int: ...
-    @property
-    def false_hits(self) -> int: ...
-    @property
-    def runs(self) -> int: ...
-    @property
-    def power(self) -> float: ...
-    @property
-    def alpha(self) -> float: ...
-    @property
-    def mu(self) -> float: ...
-    def epsilon(self, delta: float, /) -> float: ...
-
-
 def digits_note(
     score: Score,
-    digits: Counted,
-    size: Counted,
+    digits: AuditPoint,
+    size: AuditPoint,
     objective: Objective,
     delta: float | None,
     stands: bool,
@@ -64,7 +45,7 @@ def digits_note(
     ----------
     score : Score
         Of the event on digits.
-    digits, size : Counted
+    digits, size : AuditPoint
         That event, and the one that was chosen among those on the size of numbers.
     objective : function
         For which both were chosen.

@@ -17,6 +17,7 @@ from dpstats.arrays import Floats
 from dpstats.audit.attack import MOST_COLUMNS, Score, learn_scores
 from dpstats.audit.digits import MOST_NUMBERS, learn_digit_scores
 from dpstats.audit.forms import CODED, Form, form_of, forms_matrix, names_of
+from dpstats.audit.lattice import same_to_the_bit
 from dpstats.audit.outcomes import NO_REPLY, Numbers, columns_of, matrix_of, numbers_of
 
 _ALWAYS = (
@@ -162,9 +163,3 @@ class Columns:
         if any(form.cut for form in forms):
             out.append("parts of what was returned that are many or lie deep")
         return (*out, *_ALWAYS)
-
-
-def same_to_the_bit(table: Floats) -> bool:
-    """Whether no row differs from another."""
-    bits = np.ascontiguousarray(table).view(np.uint64)
-    return bool((bits == bits[0]).all())
