@@ -16,7 +16,7 @@ from dpstats.audit.attack import epsilon_given_away, lower_limit, mu_given_away,
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, axes
 from dpstats.report.privacy import PrivacyStatement, total_line
-from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
+from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Printed, Table
 from dpstats.report.tradeoff import draw_ignorance, draw_limit, finish_errors, type_one_errors
 
 _SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim", "size": "values alone"}
@@ -70,7 +70,7 @@ class AuditPoint:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Audit:
+class Audit(Printed):
     """The result of an audit; prints as a page.
 
     Attributes
@@ -132,11 +132,8 @@ class Audit:
         failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
         return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
 
-    def __repr__(self) -> str:
-        return self.summary().to_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
+    def _printed(self) -> Page:
+        return self.summary()
 
 
 def total_of(claim: Any) -> Any:
@@ -216,18 +213,15 @@ def _page(audit: Audit) -> Page:
 
 def _events(points: Sequence[AuditPoint]) -> Table:
     n = points[0].runs
-    counts = {
-        "hits": [p.hits for p in points],
-        "power >=": [p.power for p in points],
-        "false hits": [p.false_hits for p in points],
-        "alpha <=": [p.alpha for p in points],
-    }
     return Table.from_columns(
         [
             Column("", [p.event for p in points], align="l", csv_name="event"),
             Column("for", [", ".join(_SERVES[s] for s in p.serves) for p in points], align="l"),
             Column("likely under", [p.likely_under for p in points], align="l"),
-            *(Column(k, [format_scalar(v, 3) for v in raw], raw) for k, raw in counts.items()),
+            Column.of("hits", [p.hits for p in points]),
+            Column.of("power >=", [p.power for p in points]),
+            Column.of("false hits", [p.false_hits for p in points]),
+            Column.of("alpha <=", [p.alpha for p in points]),
         ],
         notes=(
             f"Events were chosen on other runs; hits are among {n} new runs on the data set under "

@@ -34,13 +34,13 @@ from dpstats.budget.ledger import (
 from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.budget.workers import identity, mark, marked, noted, unmark, worked_for
 from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
-from dpstats.report.table import Page
+from dpstats.report.table import Page, Printed
 
 SLACK = 1e-5
 """What calls that hold up to a probability may add of it, in a budget of mu or rho."""
 
 
-class Budget:
+class Budget(Printed):
     """A total that many calls share, with a ledger of what each has spent.
 
     Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
@@ -171,13 +171,10 @@ class Budget:
 
     def table(self) -> Page:
         """A statement of all charges; prints as text, shows as HTML, exports to Markdown and LaTeX."""
-        return statement_page(self._statement(), whole=True)
+        return statement_page(self._statement(), charges=True)
 
-    def __repr__(self) -> str:
-        return statement_page(self._statement(), whole=False).to_text()
-
-    def _repr_html_(self) -> str:
-        return statement_page(self._statement(), whole=False).to_html()
+    def _printed(self) -> Page:
+        return statement_page(self._statement(), charges=False)
 
     def _statement(self) -> Statement:
         state, allowance = self._read(), self._terms.allowance

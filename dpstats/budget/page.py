@@ -87,8 +87,8 @@ def together(costs: Sequence[Total]) -> str:
     )
 
 
-def statement_page(statement: Statement, whole: bool) -> Page:
-    """The page of a budget; ``whole``: with every charge."""
+def statement_page(statement: Statement, charges: bool) -> Page:
+    """The page of a budget, with every charge or without."""
     s = statement
     n = len(s.entries)
     items = [("Ledger", s.name), ("Protects", s.protects)]
@@ -98,7 +98,7 @@ def statement_page(statement: Statement, whole: bool) -> Page:
         parts.append(
             Paragraph("OVERSPENT: more was published than the total, which no longer holds.")
         )
-    if whole and n:
+    if charges and n:
         parts += [Heading("Charges"), _charges(s), *_calls(s.entries)]
     return Page(tuple(parts))
 
@@ -194,10 +194,14 @@ def _charges(statement: Statement) -> Table:
             Column("No.", [str(e.number) for e in entries], align="l", csv_name="number"),
             Column("time (UTC)", [e.time for e in entries], align="l", csv_name="time"),
             Column("data", [e.data for e in entries], align="l"),
-            Column("mu", [_number(c.mu) for c in costs], [c.mu for c in costs]),
-            Column("rho", [_number(c.rho) for c in costs], [c.rho for c in costs]),
-            Column("delta0", [_slack(c) for c in costs], [c.slack for c in costs]),
-            Column(f"{unit} in all", [_number(v) for v in ours], ours),
+            Column.of("mu", [c.mu for c in costs], 4),
+            Column.of("rho", [c.rho for c in costs], 4),
+            Column(
+                "delta0",
+                [_number(c.slack) if c.slack else "" for c in costs],
+                [c.slack for c in costs],
+            ),
+            Column.of(f"{unit} in all", ours, 4),
         ],
         main=True,
     )
@@ -210,10 +214,6 @@ def _calls(entries: Iterable[Entry]) -> list[Part]:
         came = f"Released: {e.released}." if e.released else "Not known to have ended; it counts."
         parts.append(Paragraph(f"{e.number}. {e.call}. {came}"))
     return parts
-
-
-def _slack(cost: Composed) -> str:
-    return _number(cost.slack) if cost.slack else ""
 
 
 def _number(value: float) -> str:

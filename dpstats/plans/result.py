@@ -9,10 +9,10 @@ import pandas as pd
 
 from dpstats.plans.page import Predictions, plan_csv, plan_page, plot_plan
 from dpstats.report.released import bounds_frame
-from dpstats.report.table import Page
+from dpstats.report.table import Page, Printed
 
 
-class Plan(Predictions):
+class Plan(Printed, Predictions):
     """Expected standard errors of a fit at several budgets, from public data alone.
 
     Prints as a table. What it holds: see `Predictions`, whose attributes it has.
@@ -58,26 +58,20 @@ class Plan(Predictions):
         frame.insert(0, "mu", np.repeat([t.mu for t in self.totals], sizes))
         return frame
 
-    def _page(self) -> Page:
+    def _printed(self) -> Page:
         return plan_page(self)
-
-    def __repr__(self) -> str:
-        return self._page().to_text()
-
-    def _repr_html_(self) -> str:
-        return self._page().to_html()
 
     def to_markdown(self) -> str:
         """The page as Markdown."""
-        return self._page().to_markdown()
+        return self._printed().to_markdown()
 
     def to_latex(self) -> str:
         """The page as LaTeX."""
-        return self._page().to_latex()
+        return self._printed().to_latex()
 
     def to_html(self) -> str:
         """The page as HTML."""
-        return self._page().to_html()
+        return self._printed().to_html()
 
     def to_csv(self) -> str:
         """The table of standard errors as CSV."""

@@ -73,11 +73,10 @@ def answers_table(answers: Answers, passed: bool) -> list[Part]:
         Heading("Probability of an answer"),
         Table.from_columns(
             [
-                Column(
-                    f"{answers.statistic} at least",
-                    ["never" if v is None else format_scalar(v, 4) for _, v in answers.rows],
+                Column.of(
+                    f"{answers.statistic} at least", [v for _, v in answers.rows], 4, none="never"
                 ),
-                Column("probability", [format_scalar(p, 3) for p, _ in answers.rows]),
+                Column.of("probability", [p for p, _ in answers.rows]),
             ],
             notes=tuple(notes),
         ),

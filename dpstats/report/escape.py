@@ -42,17 +42,7 @@ def flat(text: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Escape a text for LaTeX, with Greek letters and signs set in math.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        Text that needs no package of LaTeX.
+    r"""A text for LaTeX without any package, on one line, with Greek letters and signs set in math.
 
     Examples
     --------
@@ -64,20 +54,10 @@ def escape_latex(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Escape a text for Markdown, so that it reads literally, in a table as well.
+    r"""A text for Markdown, on one line, so that it reads literally, in a table as well.
 
-    What has no meaning in Markdown where it stands, such as the underscore inside a word, is left
-    as it is.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        The escaped text.
+    What has no meaning in Markdown where it stands, such as the underscore inside a word, stays as it
+    is.
 
     Examples
     --------
@@ -88,17 +68,7 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Escape a text for HTML, in content and in quoted attributes.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line breaks become spaces.
-
-    Returns
-    -------
-    str
-        The escaped text.
+    """A text for HTML, on one line, in content and in quoted attributes.
 
     Examples
     --------

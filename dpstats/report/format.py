@@ -1,6 +1,6 @@
 """Numbers to text by R's printing rules: the one place of the package where that happens.
 
-R prints a vector with the fewest digits that show its most demanding element to the asked number
+R prints a vector with the fewest digits that show its most demanding element to the given number
 of significant digits, gives every element the same number of decimals, and takes scientific
 notation only where that is narrower. The functions here follow `format`, `format.pval`,
 `formatC`, `round` and `printCoefmat` of R, so a table of estimates reads exactly as its
@@ -22,7 +22,7 @@ from dpstats.errors import ArgumentError
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 NA = "NA"
 DIGITS = 7
-"""Significant digits printed unless told otherwise: R's ``options(digits = 7)``."""
+"""Significant digits by default: R's ``options(digits = 7)``."""
 EPS_PVALUE = 2.220446e-16
 """The p-value below which only "less than" is printed: R's ``.Machine$double.eps``."""
 
@@ -47,7 +47,7 @@ class _Style:
 
 
 class CoefficientColumns(NamedTuple):
-    """The printed columns of a table of coefficients; a column that was not asked for is None."""
+    """The printed columns of a table of coefficients; None for one that was left out."""
 
     estimate: list[str]
     std_error: list[str]
@@ -125,8 +125,8 @@ def _common_style(
     lefts = [_integer_digits(x, e, digits) for x, (e, _) in zip(finite, parts, strict=True)]
     needed = max(n - left for left, (_, n) in zip(lefts, parts, strict=True))
     decimals = min(max(0, needed), 350)
-    whole = max(max(1, left) + (x < 0) for x, left in zip(finite, lefts, strict=True))
-    fixed_width = whole + decimals + (decimals > 0)
+    integer = max(max(1, left) + (x < 0) for x, left in zip(finite, lefts, strict=True))
+    fixed_width = integer + decimals + (decimals > 0)
     sci_decimals = max(n for _, n in parts) - 1
     long_exponent = any(abs(e) >= 100 for e, _ in parts)
     sci_width = (
@@ -134,7 +134,7 @@ def _common_style(
     )
     if fixed or fixed_width <= sci_width:
         decimals = max(decimals, nsmall)
-        return _Style(decimals, scientific=False, width=whole + decimals + (decimals > 0))
+        return _Style(decimals, scientific=False, width=integer + decimals + (decimals > 0))
     return _Style(sci_decimals, scientific=True, width=sci_width)
 
 
@@ -145,24 +145,10 @@ def format_numbers(
     *,
     pad: bool = True,
 ) -> list[str]:
-    """Format a vector as R's `format` does.
+    """A vector as R's `format` prints it, padded on the left to a common width where ``pad``.
 
-    Parameters
-    ----------
-    values : iterable of numbers or None
-        The vector. When every number is an integer (of Python or NumPy), all digits are printed,
-        as R prints its integer vectors.
-    digits : int
-        The significant digits that the most demanding element is shown to.
-    nsmall : int
-        The fewest decimals in fixed notation.
-    pad : bool
-        Whether to pad to a common width on the left, as R does.
-
-    Returns
-    -------
-    list of str
-        One text per value: ``"NA"`` for None, ``"NaN"``, ``"Inf"`` and ``"-Inf"`` as R.
+    ``digits`` are significant digits of the most demanding element, ``nsmall`` the fewest decimals in
+    fixed notation. Integers (of Python or NumPy alone) are printed with all digits, as in R.
 
     Examples
     --------
@@ -188,21 +174,7 @@ def format_numbers(
 
 
 def format_scalar(x: SupportsFloat | None, digits: int = DIGITS, nsmall: int = 0) -> str:
-    """Format one number as R's `format` does.
-
-    Parameters
-    ----------
-    x : number or None
-        The number.
-    digits : int
-        Its significant digits, less those that would be trailing zeros.
-    nsmall : int
-        The fewest decimals in fixed notation.
-
-    Returns
-    -------
-    str
-        The text.
+    """One number as R's `format` prints it: so many significant digits, less trailing zeros.
 
     Examples
     --------
@@ -213,22 +185,10 @@ def format_scalar(x: SupportsFloat | None, digits: int = DIGITS, nsmall: int = 0
 
 
 def format_c(x: SupportsFloat | None, digits: int = DIGITS) -> str:
-    """Format one number as R's `formatC` does by default, that is by C's ``%g``.
+    """One number as R's `formatC` prints it, that is by C's ``%g``.
 
     R prints R-squared and the F statistic so: it goes to scientific notation only below 1e-4, or
     when there are more integer digits than `digits`.
-
-    Parameters
-    ----------
-    x : number or None
-        The number.
-    digits : int
-        Its significant digits, less those that would be trailing zeros.
-
-    Returns
-    -------
-    str
-        The text.
 
     Examples
     --------
@@ -243,18 +203,10 @@ def format_c(x: SupportsFloat | None, digits: int = DIGITS) -> str:
 
 
 def format_full(x: object) -> str:
-    """Write a value so that nothing is lost, for a file that another program reads.
+    """A value in full, for a file that another program reads.
 
-    Parameters
-    ----------
-    x : object
-        A number, a truth value, a text or None.
-
-    Returns
-    -------
-    str
-        The shortest text that reads back as the same double; ``NA``, ``NaN``, ``Inf``, ``TRUE``
-        and ``FALSE`` as R writes and both R and pandas read them.
+    The shortest text that reads back as the same double; ``NA``, ``NaN``, ``Inf``, ``TRUE`` and
+    ``FALSE`` as R writes and both R and pandas read them.
 
     Examples
     --------
@@ -279,26 +231,10 @@ def format_pval(
     eps: float = EPS_PVALUE,
     na_form: str = NA,
 ) -> list[str]:
-    """Format p-values as R's `format.pval` does.
+    """P-values as R's `format.pval` prints them; ``na_form`` stands for None and nan.
 
-    Those of 0.0001 and more share one fixed format, the smaller ones another, and those below
-    `eps` are only said to be so.
-
-    Parameters
-    ----------
-    p : iterable of numbers or None
-        The p-values.
-    digits : int
-        Significant digits within each of the two groups.
-    eps : float
-        The bound below which a p-value is not told apart from zero.
-    na_form : str
-        What is printed for None and nan.
-
-    Returns
-    -------
-    list of str
-        One text per p-value.
+    Those of 0.0001 and more share one fixed format, the smaller ones another, each with so many
+    digits; of those below ``eps`` only that is printed.
 
     Examples
     --------
@@ -332,17 +268,7 @@ def _below_eps(eps: float, digits: int, others: Sequence[str]) -> str:
 
 
 def stars(p: Iterable[SupportsFloat | None]) -> list[str]:
-    """Mark p-values with R's significance codes (see `LEGEND`).
-
-    Parameters
-    ----------
-    p : iterable of numbers or None
-        The p-values.
-
-    Returns
-    -------
-    list of str
-        ``"***"``, ``"**"``, ``"*"``, ``"."`` or ``""``; a bound belongs to the stronger mark.
+    """R's significance codes (see `LEGEND`); a p-value on a bound has the stronger mark.
 
     Examples
     --------
@@ -362,26 +288,11 @@ def format_coefficients(
     digits: int = DIGITS - 3,
     eps: float = EPS_PVALUE,
 ) -> CoefficientColumns:
-    """Format a table of coefficients as R's `printCoefmat` does.
+    """The columns of a table of coefficients as R's `printCoefmat` prints and pads them.
 
-    Estimates and standard errors share one format: the smallest of them gets `digits`
-    significant digits, as far as that does not cost more decimals than it needs.
-
-    Parameters
-    ----------
-    estimates, std_errors : iterable of numbers or None
-        The two columns, of equal length.
-    statistics, p_values : iterable of numbers or None, optional
-        The test columns; leave out what the table does not have.
-    digits : int
-        Significant digits. The default is the one of R's `summary`.
-    eps : float
-        The p-value below which only "less than" is printed.
-
-    Returns
-    -------
-    CoefficientColumns
-        The columns of text, padded as R pads them.
+    Estimates and standard errors share one format: the smallest of them gets `digits` significant
+    digits, as far as that does not cost more decimals than it needs. Test columns may be left out;
+    ``eps`` is the p-value below which only "less than" is printed.
 
     Raises
     ------

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arrays import Floats
-from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.format import format_numbers
 from dpstats.report.model import or_na
 from dpstats.report.table import Column, Table
 
@@ -40,11 +40,7 @@ class Groups:
 
     def table(self, *, main: bool = False) -> Table:
         """Shares and means, as R prints a discriminant analysis."""
-        shares = [float(v) for v in self.shares]
-        columns = [
-            self._first(),
-            Column(self.share, [format_scalar(v, 4) for v in shares], shares),
-        ]
+        columns = [self._first(), Column.of(self.share, [float(v) for v in self.shares], 4)]
         for j, term in enumerate(self.terms):
             values = [float(v) for v in self.means[:, j]]
             columns.append(Column(term, format_numbers(values, digits=4), values))
@@ -52,10 +48,10 @@ class Groups:
 
     def errors(self) -> Table:
         """Standard errors of both."""
-        columns = [self._first(), Column(self.share, [or_na(float(v)) for v in self.shares_se])]
-        for j, term in enumerate(self.terms):
-            columns.append(Column(term, [or_na(float(v)) for v in self.means_se[:, j]]))
-        return Table.from_columns(columns)
+        numbers = zip([self.share, *self.terms], [self.shares_se, *self.means_se.T], strict=True)
+        return Table.from_columns(
+            [self._first(), *(Column(k, [or_na(float(v)) for v in se]) for k, se in numbers)]
+        )
 
     def tidy(self) -> pd.DataFrame:
         """One row per group and number, the share first."""

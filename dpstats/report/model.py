@@ -1,4 +1,4 @@
-"""What the pages of every private model share: print, and the blocks that a summary is made of."""
+"""Pages that all private models share: print, and the blocks of a summary."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def print_page(page: ModelPage, as_table: bool = False) -> Page:
 def printed(
     call: str, parts: Sequence[Part], privacy: PrivacyStatement, notes: Sequence[str]
 ) -> Page:
-    """R's print of anything: the call, what was found, the privacy spent in a line, and notes."""
+    """R's print of a result: the call, the results, the privacy spent in a line, and notes."""
     return Page(
         (
             Heading("Call"),
@@ -134,22 +134,15 @@ def gaps(values: Iterable[float]) -> list[float | None]:
     return [None if math.isnan(v) else float(v) for v in values]
 
 
-def model_summary(page: ModelPage, said: tuple[tuple[str, str], ...], fit: Sequence[Part]) -> Page:
+def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Sequence[Part]) -> Page:
     """R's summary of a fit, followed by the privacy, bounds and diagnostics blocks.
 
-    Parameters
-    ----------
-    page : ModelPage
-        What every model shows.
-    said : tuple of (key, value)
-        What stands between the call and the coefficients.
-    fit : sequence of parts
-        What stands below the coefficients.
+    ``head`` stands between the call and the coefficients, ``fit`` below these.
     """
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),
-        KeyValues(said),
+        KeyValues(head),
         Heading("Coefficients"),
         coefficient_table(page.coefficients),
         *fit,
@@ -163,12 +156,12 @@ def closing_blocks(
     privacy: PrivacyStatement,
     bounds: Sequence[Bound],
     diagnostics: Sequence[Diagnostic],
-    theirs: bool = False,
+    rates: bool = False,
 ) -> list[Part]:
     """What every summary ends with: the privacy spent, error bounds if there are any, diagnostics."""
     parts: list[Part] = [*privacy_blocks(privacy)]
     if bounds:
-        parts += [Heading("Error bounds"), bounds_table(bounds, theirs)]
+        parts += [Heading("Error bounds"), bounds_table(bounds, rates)]
     return [*parts, Heading("Diagnostics"), diagnostics_table(diagnostics)]
 
 
@@ -206,33 +199,30 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
     return Table.from_columns(
         [
             Column("Released", [s.released for s in spent], align="l"),
-            Column("numbers", [str(s.numbers) for s in spent]),
-            Column("sensitivity", [format_scalar(s.sensitivity, 3) for s in spent]),
-            Column("noise sd", [format_scalar(s.noise_sd, 3) for s in spent]),
+            Column.of("numbers", [s.numbers for s in spent]),
+            Column.of("sensitivity", [s.sensitivity for s in spent]),
+            Column.of("noise sd", [s.noise_sd for s in spent]),
             Column("mu", [or_na(s.mu) for s in spent]),
         ]
     )
 
 
-def shown_bounds(bounds: Sequence[Bound], theirs: bool) -> list[Bound]:
+def shown_bounds(bounds: Sequence[Bound], rates: bool) -> list[Bound]:
     """Bounds that are numbers about a fit; the rate of the papers' estimator with that one only."""
     shown = [b for b in bounds if b.kind in ("bound", "simulated")]
-    return shown + [b for b in bounds if b.kind == "rate" and theirs][:1]
+    return shown + [b for b in bounds if b.kind == "rate" and rates][:1]
 
 
-def bounds_table(bounds: Sequence[Bound], theirs: bool) -> Table:
+def bounds_table(bounds: Sequence[Bound], rates: bool) -> Table:
     """The bounds that are numbers about this fit; `bounds()` gives all of them."""
-    shown = shown_bounds(bounds, theirs)
+    shown = shown_bounds(bounds, rates)
     failed = [f"{b.source}: {p}" for b in shown for p in b.premises if p.met is False]
     notes = tuple(dict.fromkeys(failed))
     return Table.from_columns(
         [
             Column("Bound", [b.statement for b in shown], align="l"),
             Column("value", [bounded(b.value) for b in shown]),
-            Column(
-                "prob.",
-                ["" if b.probability is None else format_scalar(b.probability, 3) for b in shown],
-            ),
+            Column.of("prob.", [b.probability for b in shown]),
             Column("kind", [b.kind for b in shown], align="l"),
             Column("source", [b.source for b in shown], align="l"),
         ],
@@ -245,14 +235,8 @@ def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
     return Table.from_columns(
         [
             Column("", [d.name for d in diagnostics], align="l"),
-            Column(
-                "value",
-                ["NA" if d.value is None else format_scalar(d.value, 3) for d in diagnostics],
-            ),
-            Column(
-                "noise sd",
-                ["" if d.noise_sd is None else format_scalar(d.noise_sd, 2) for d in diagnostics],
-            ),
+            Column.of("value", [d.value for d in diagnostics], none="NA"),
+            Column.of("noise sd", [d.noise_sd for d in diagnostics], 2),
             Column("note", [d.note for d in diagnostics], align="l"),
         ]
     )

@@ -1,10 +1,10 @@
-"""What a result says of its privacy: the total in every unit, and what was released for it."""
+"""The privacy of a result: the total in every unit, and what was released for it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import pandas as pd
@@ -36,8 +36,13 @@ def total_line(total: Total) -> str:
     return f"mu = {format_scalar(total.mu, 4)} (GDP){slack}"
 
 
+def frame_of(things: Sequence[Any], *names: str) -> pd.DataFrame:
+    """One row per thing, a column for each of these attributes."""
+    return pd.DataFrame({name: [getattr(thing, name) for thing in things] for name in names})
+
+
 class ReleasedNumbers(Protocol):
-    """A release, as far as a statement of privacy tells of it."""
+    """A release, as far as a statement of privacy describes it."""
 
     @property
     def what(self) -> str: ...
@@ -179,16 +184,7 @@ class PrivacyStatement:
     @property
     def mechanisms(self) -> pd.DataFrame:
         """What was released, its sensitivity, the noise added and the share of the total."""
-        return pd.DataFrame(
-            {
-                "released": [s.released for s in self.spent],
-                "numbers": [s.numbers for s in self.spent],
-                "sensitivity": [s.sensitivity for s in self.spent],
-                "noise_sd": [s.noise_sd for s in self.spent],
-                "mu": [s.mu for s in self.spent],
-                "share": [s.share for s in self.spent],
-            }
-        )
+        return frame_of(self.spent, *(field.name for field in fields(Spent)))
 
     def plot(self, ax: Any = None, at: Any = None) -> Any:
         """What is left to someone who wants to know about one row (or person), whatever else they know.

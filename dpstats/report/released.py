@@ -14,8 +14,8 @@ import pandas as pd
 
 from dpstats.errors import NotReleasedError
 from dpstats.report.bound import Bound
-from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.table import Page
+from dpstats.report.privacy import PrivacyStatement, frame_of
+from dpstats.report.table import Page, Printed
 
 _NEEDS_ROWS = {
     "resid": "residuals",
@@ -81,20 +81,11 @@ class Diagnostic:
 
 def bounds_frame(bounds: Sequence[Bound]) -> pd.DataFrame:
     """Bounds as a table, one row each."""
-    return pd.DataFrame(
-        {
-            "statement": [b.statement for b in bounds],
-            "norm": [b.norm for b in bounds],
-            "value": [b.value for b in bounds],
-            "probability": [b.probability for b in bounds],
-            "kind": [b.kind for b in bounds],
-            "source": [b.source for b in bounds],
-            "premises": ["; ".join(str(p) for p in b.premises) for b in bounds],
-        }
-    )
+    frame = frame_of(bounds, "statement", "norm", "value", "probability", "kind", "source")
+    return frame.assign(premises=["; ".join(map(str, b.premises)) for b in bounds])
 
 
-class Released:
+class Released(Printed):
     """Base of all results; subclasses provide the attributes below."""
 
     _instead_of_rows = "Use predict(newdata) on rows that you may show; "
@@ -142,12 +133,6 @@ class Released:
         """What R's print would show."""
         raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return self._printed().to_text()
-
-    def _repr_html_(self) -> str:
-        return self._printed().to_html()
-
     def _bounds(self) -> tuple[Bound, ...]:
         return self.error
 
@@ -156,15 +141,9 @@ class Released:
         return bounds_frame(self._bounds())
 
     def diagnostics(self) -> pd.DataFrame:
-        """What the fit says of itself: released numbers with their noise, and public ones."""
-        return pd.DataFrame(
-            {
-                "value": [d.value for d in self.details],
-                "noise_sd": [d.noise_sd for d in self.details],
-                "note": [d.note for d in self.details],
-            },
-            index=[d.name for d in self.details],
-        )
+        """Released numbers about the fit with their noise, and public ones."""
+        frame = frame_of(self.details, "value", "noise_sd", "note")
+        return frame.set_axis([d.name for d in self.details])
 
     def plot_privacy(self, ax: Any = None, at: Any = None) -> Any:
         """What the result leaves to someone who wants to know about one row (or person); see
@@ -188,7 +167,7 @@ class Released:
         if name in _NEEDS_ROWS:
             raise NotReleasedError(
                 f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
-                f"themselves. {self._instead_of_rows}diagnostics() has what the fit says of itself."
+                f"themselves. {self._instead_of_rows}diagnostics() has what was released about the fit."
             )
         if name in _NOT_RELEASED:
             raise NotReleasedError(
@@ -198,6 +177,3 @@ class Released:
         if _OTHER_NAMES.get(name):
             raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __str__(self) -> str:
-        return repr(self)

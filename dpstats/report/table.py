@@ -15,13 +15,13 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
 from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
-from dpstats.report.format import format_full
+from dpstats.report.format import format_full, format_scalar
 
 Align = Literal["l", "r"]
 
@@ -70,7 +70,7 @@ def _align(text: str, width: int, align: Align) -> str:
 
 
 def _wrap(text: str, first: str = "", rest: str = "") -> str:
-    """Fold a text at `WIDTH`; words and R's double spaces are kept whole."""
+    """Fold a text at `WIDTH`, between words; R's double spaces stay."""
     return textwrap.fill(
         flat(text),
         WIDTH,
@@ -81,25 +81,22 @@ def _wrap(text: str, first: str = "", rest: str = "") -> str:
     )
 
 
-class _Shown:
-    """What tables and pages share: Python and Jupyter show them in their printed forms."""
+class Printed:
+    """What Python and Jupyter show as text and HTML: a page, or what has one."""
 
     __slots__ = ()
 
-    def to_text(self) -> str:
-        raise NotImplementedError
-
-    def to_html(self) -> str:
-        raise NotImplementedError
+    def _printed(self) -> Any:
+        return self
 
     def __str__(self) -> str:
-        return self.to_text()
+        return repr(self)
 
     def __repr__(self) -> str:
-        return self.to_text()
+        return str(self._printed().to_text())
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return str(self._printed().to_html())
 
 
 @dataclass(frozen=True)
@@ -228,20 +225,8 @@ def _latex_row(cells: Sequence[str]) -> str:
 class Column:
     """One column of a table under construction; see `Table.from_columns`.
 
-    Parameters
-    ----------
-    name : str
-        The heading in every printed form.
-    cells : sequence of str
-        The formatted cells.
-    raw : sequence, optional
-        The values that the CSV form gives in full precision; without them it gives the cells.
-    align : {"l", "r"}
-        Left or right.
-    csv_name : str, optional
-        The heading in the CSV form; `name` if left out.
-    in_csv : bool
-        Whether the CSV form has the column (one of stars need not be there).
+    ``raw`` are the values that the CSV form gives in full precision, under the heading ``csv_name``;
+    without them it gives the cells. A column of stars need not be ``in_csv``.
     """
 
     name: str
@@ -251,30 +236,34 @@ class Column:
     csv_name: str | None = None
     in_csv: bool = True
 
+    @classmethod
+    def of(
+        cls, name: str, values: Sequence[Any], digits: int = 3, *, none: str = "", csv: str = ""
+    ) -> Column:
+        """Numbers with so many significant digits each; ``none`` stands where there is no number."""
+        cells = [none if v is None else format_scalar(v, digits) for v in values]
+        return cls(name, cells, values, csv_name=csv or None)
+
 
 @dataclass(frozen=True, repr=False)
-class Table(_Shown):
-    """A table of formatted cells, with the raw values beside them.
+class Table(Printed):
+    """A table of formatted cells, with the raw values beside them; see `from_columns`.
 
-    Most callers build one by `from_columns`.
+    Printed text keeps the padding of cells, on which R's columns rely; the other forms strip it.
 
     Parameters
     ----------
-    header : tuple of str
-        The column names.
-    rows : tuple of tuple of str
-        The formatted cells. Padding is kept in text (R's columns rely on it) and stripped
-        elsewhere.
+    header, rows
+        Names of the columns, and cells.
     align : tuple of {"l", "r"}
-        One entry per column; by default the first is left-aligned and the others are right.
+        By default the first column is left-aligned and the others are right.
     title : str, optional
         A small heading above the table.
     notes : tuple of str
         Lines below the table, such as the legend of the stars.
-    raw : tuple of tuple
-        The values of the CSV form, of the shape of `rows`; by default the cells.
-    csv_header : tuple of str or None
-        The column names of the CSV form, by default `header`; None leaves a column out.
+    raw, csv_header
+        Values and names of the CSV form, by default the cells and ``header``; a name of None leaves its
+        column out.
     main : bool
         Whether this is the table that stands for its page in the CSV form.
     rules : tuple of int
@@ -329,23 +318,7 @@ class Table(_Shown):
         notes: Iterable[str] = (),
         main: bool = False,
     ) -> Table:
-        """Build a table column by column.
-
-        Parameters
-        ----------
-        columns : iterable of Column
-            The columns, of equal length.
-        title : str, optional
-            A small heading above the table.
-        notes : iterable of str
-            Lines below the table.
-        main : bool
-            Whether this is the table that stands for its page in the CSV form.
-
-        Returns
-        -------
-        Table
-            The table.
+        """A table of columns of equal length; for the rest see `Table`.
 
         Raises
         ------
@@ -488,7 +461,7 @@ Part = Table | Text
 
 
 @dataclass(frozen=True, repr=False)
-class Page(_Shown):
+class Page(Printed):
     """A sequence of tables and texts in reading order: what a summary prints.
 
     Parameters

@@ -1191,11 +1191,11 @@ def _pages() -> dict[str, Any]:
     pure = (PurePrivacy(0.5), PurePrivacy(0.25))
     return {
         "budget": statement_page(
-            _statement(BudgetTotal("mu", 2.0, slack=1e-5), *mixed), whole=True
+            _statement(BudgetTotal("mu", 2.0, slack=1e-5), *mixed), charges=True
         ),
-        "budget_pure": statement_page(_statement(BudgetTotal("epsilon", 1.0), *pure), whole=True),
+        "budget_pure": statement_page(_statement(BudgetTotal("epsilon", 1.0), *pure), charges=True),
         "budget_unspent": statement_page(
-            _statement(BudgetTotal("epsilon", 3.0, 1e-6)), whole=False
+            _statement(BudgetTotal("epsilon", 3.0, 1e-6)), charges=False
         ),
     }
 
