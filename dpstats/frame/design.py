@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpstats.frame.formula.engine import Column, Fields, Pieces
+from dpstats.frame.formula.engine import Column, Fields, Term
 from dpstats.frame.formula.evaluate import State
-from dpstats.frame.formula.grammar import Expr, Piece
+from dpstats.frame.formula.grammar import Expr, Factor
 from dpstats.frame.table import Levels
 
 ROLES = ("y", "offset", "weight")
@@ -41,7 +41,7 @@ class ColumnSpec:
 class BoundFactor:
     """A factor of the right-hand side and the columns it yields."""
 
-    piece: Piece
+    written: Factor
     expr: Expr
     fields: Fields
 
@@ -78,7 +78,7 @@ class Design:
     weight_bound: float | None
     offsets: tuple[str, ...]
     columns: Mapping[str, ColumnSpec]
-    rhs: tuple[Pieces, ...]
+    rhs: tuple[Term, ...]
     factors: Mapping[str, BoundFactor]
     program: tuple[Column, ...]
     states: Mapping[str, State]
@@ -94,12 +94,12 @@ class Design:
         return self.terms.index("Intercept") if "Intercept" in self.terms else None
 
     @property
-    def response_piece(self) -> Piece | None:
+    def written_response(self) -> Factor | None:
         """The left-hand side as the formula writes it."""
         if self.response is None or self.response_factor is None:
             return None
         same = self.response_factor == Expr("column", value=self.response)
-        return Piece(self.response, "column" if same else "expression")
+        return Factor(self.response, "column" if same else "expression")
 
     @cached_property
     def bare(self) -> Mapping[str, int]:

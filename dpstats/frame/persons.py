@@ -22,7 +22,7 @@ import pandas as pd
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.schema import require_column
 from dpstats.frame.source import Check, DaskPartitions, Source, other_rows
-from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, Table
+from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, Opaque, Table
 
 Mask = npt.NDArray[np.bool_]
 
@@ -126,7 +126,7 @@ def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OfPersons:
+class OfPersons(Opaque):
     """A source of which the first rows of every person count, those after them are missing.
 
     Which they are is found anew in every pass, in the order of that pass: a source that hands out its
@@ -159,15 +159,9 @@ class OfPersons:
     def _with_names(self, columns: Sequence[str]) -> list[str]:
         return list(dict.fromkeys([*columns, self.first.column]))
 
-    def whole(self) -> Table:
-        raise TypeError("a public table has no persons")
-
-    def __repr__(self) -> str:
-        return "<first rows of persons>"
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SomeRows:
+class SomeRows(Opaque):
     """A part of a source, of which some rows are made missing; it travels to a worker."""
 
     source: Source
@@ -187,12 +181,6 @@ class SomeRows:
 
     def parts(self, columns: Sequence[str]) -> Iterator[SomeRows]:
         yield self
-
-    def whole(self) -> Table:
-        raise TypeError("a public table has no persons")
-
-    def __repr__(self) -> str:
-        return "<some rows>"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

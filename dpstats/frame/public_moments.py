@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown
@@ -19,9 +18,7 @@ from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
-from dpstats.frame.table import PandasTable, slices
-
-Array = npt.NDArray[np.float64]
+from dpstats.frame.table import Array, PandasTable, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10

@@ -31,16 +31,15 @@ from dpstats.frame.source import (
     other_rows,
     public_table,
 )
-from dpstats.frame.table import Codes, Table, is_table, slices
+from dpstats.frame.table import Array, Codes, Opaque, Table, is_table, slices
 
-Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Block:
+class Block(Opaque):
     """A slab of encoded rows.
 
     Attributes
@@ -57,9 +56,6 @@ class Block:
     y: Array
     offset: Array | None
     weight: Array | None
-
-    def __repr__(self) -> str:
-        return "<Block>"
 
 
 BlockReader = Callable[[], Block]
@@ -105,8 +101,8 @@ class Rows:
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
         """Blocks of at most ``size`` rows, in the table's order."""
-        for piece in self.pieces(size):
-            yield piece()
+        for read in self.pieces(size):
+            yield read()
 
     def pieces(self, size: int = BLOCK_ROWS) -> Iterator[BlockReader]:
         """Blocks that are still to be encoded, which is done by calling them, in any thread."""
@@ -119,7 +115,7 @@ class Rows:
             for table in self._source.tables(self._columns):
                 check_table(self.design, table)
                 for start, stop in slices(table.n, size):
-                    yield _Piece(self.design, table, start, stop)
+                    yield _PendingBlock(self.design, table, start, stop)
                     bar.advance(stop - start)
                 read += table.n
         if read != self.n:
@@ -168,7 +164,7 @@ class _OnPart(Generic[T]):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class _Piece:
+class _PendingBlock:
     """Rows start:stop of a table, encoded when called; never fails because of a cell."""
 
     design: Design
@@ -226,7 +222,7 @@ def open_rows(
     SchemaError
         If a column is missing or of another kind, or the table has no row.
     """
-    source = OneTable(data) if is_table(data) else open_source(data)
+    source: Source | DaskPartitions = OneTable(data) if is_table(data) else open_source(data)
     reading = reading or Reading()
     if first is not None:
         source = OfPersons(first.ordered(source), first)

@@ -1,4 +1,4 @@
-"""What a call may read its rows from: one table after another, as often as it likes.
+"""Sources of rows: one table after another, as often as a call likes.
 
 A pandas DataFrame; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB); the path of a Parquet
 file or folder, or a list of paths; a list of tables, or a function that returns them block by block,
@@ -33,7 +33,7 @@ import pandas as pd
 
 from dpstats.arguments import called, is_path
 from dpstats.errors import PassError, SchemaError, suppress_private_errors
-from dpstats.frame.table import FolderTable, Table, as_table, is_arrow, slices
+from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, slices
 
 T = TypeVar("T")
 Check = Callable[[Table], None]
@@ -64,11 +64,8 @@ class Source(Protocol):
     def parts(self, columns: Sequence[str]) -> Iterator[Source]:
         """The same rows in several sources that can be pickled."""
 
-    def whole(self) -> Table:
-        """All rows in one table in memory."""
 
-
-def open_source(data: Any) -> Source | DaskPartitions:
+def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | DaskPartitions:
     """See the module's docstring; reads nothing of a source that is not in memory.
 
     Raises
@@ -117,7 +114,7 @@ def public_table(data: Any) -> Table:
     """A public table of any kind, in memory: public rows are few."""
     if type(data).__name__ == "RecordBatchReader":
         raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
-    return open_source(data).whole()
+    return open_source(data).read_all()
 
 
 def _require_no_arguments(make: Callable[..., Any]) -> None:
@@ -135,7 +132,7 @@ def _reusable(data: Any) -> bool:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OneTable:
+class OneTable(Opaque):
     """A table in memory."""
 
     table: Table
@@ -153,15 +150,12 @@ class OneTable:
         for start, stop in slices(self.table.n, rows):
             yield OneTable(self.table.part(columns, start, stop))
 
-    def whole(self) -> Table:
+    def read_all(self) -> Table:
         return self.table
-
-    def __repr__(self) -> str:
-        return "<table>"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Blocks:
+class Blocks(Opaque):
     """Tables that a function returns anew at every call; the first of them tells the kinds.
 
     A pass that finds other rows than were counted at first is stopped: their number is public.
@@ -196,7 +190,7 @@ class Blocks:
         for table in self._read():
             yield from OneTable(table).parts(columns)
 
-    def whole(self) -> Table:
+    def read_all(self) -> Table:
         return _together([checked for _, checked in self._blocks()])
 
     def _read(self) -> Iterator[Table]:
@@ -262,9 +256,6 @@ class Blocks:
             raise unreadable()
         return found[0]
 
-    def __repr__(self) -> str:
-        return "<blocks>"
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _RowGroups:
@@ -278,7 +269,7 @@ class _RowGroups:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParquetFiles:
+class ParquetFiles(Opaque):
     """A Parquet file, or a folder of them (with folders such as ``year=2020`` as columns).
 
     What a folder's text means is for the formula to say, a number or a level: types that are guessed
@@ -347,7 +338,7 @@ class ParquetFiles:
             for piece in pieces:
                 yield ParquetFiles((piece,), self.schemas)
 
-    def whole(self) -> Table:
+    def read_all(self) -> Table:
         names = list(dict.fromkeys(name for schema, _ in self.schemas for name in schema.names))
         read = [
             _spelled(batch, piece.folders)
@@ -387,9 +378,6 @@ class ParquetFiles:
             rows = max(_BATCH_NUMBERS // max(len(wanted), 1), _FEWEST_ROWS)
             for batch in file.iter_batches(rows, list(piece.groups), wanted):
                 yield pa.Table.from_batches([batch])
-
-    def __repr__(self) -> str:
-        return "<Parquet>"
 
 
 def _together(tables: list[Any]) -> Table:
@@ -487,7 +475,7 @@ def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class DaskPartitions:
+class DaskPartitions(Opaque):
     """A Dask DataFrame; its partitions are read where Dask computes them (`executors`)."""
 
     frame: Any
@@ -501,11 +489,8 @@ class DaskPartitions:
         """The partitions as Dask's promises, of these columns alone."""
         return list(self.frame[list(columns)].to_delayed())
 
-    def whole(self) -> Table:
+    def read_all(self) -> Table:
         return as_table(self.frame.compute())
-
-    def __repr__(self) -> str:
-        return "<Dask>"
 
 
 def _guarded(read: Callable[[], T]) -> T:

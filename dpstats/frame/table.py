@@ -44,9 +44,16 @@ ADVICE = {
 }
 
 
+class Opaque:
+    """What is shown by its kind alone, because its fields hold rows."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
 @dataclass(frozen=True)
 class ColumnType:
-    """What the schema of a table says of a column."""
+    """The type of a column, from the schema of its table."""
 
     kind: Kind
     label: str  # the type as the table's library writes it

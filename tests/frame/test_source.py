@@ -178,9 +178,9 @@ def test_a_part_has_some_thousands_of_numbers_however_many_columns(
 ) -> None:
     monkeypatch.setattr(source, "_PART_NUMBERS", 3)
     opened = open_source(FRAME)
-    assert [part.whole().n for part in opened.parts(("id",))] == [3] * 333 + [1]
-    assert [part.whole().n for part in opened.parts(NAMES)] == [1] * N
-    assert sum(part.whole().n for part in opened.parts(())) == N
+    assert [part.read_all().n for part in opened.parts(("id",))] == [3] * 333 + [1]
+    assert [part.read_all().n for part in opened.parts(NAMES)] == [1] * N
+    assert sum(part.read_all().n for part in opened.parts(())) == N
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "Dask"])
@@ -204,7 +204,7 @@ def test_blocks_may_be_empty() -> None:
     blocks = [FRAME.iloc[:0], *BLOCKS, FRAME.iloc[:0]]
     assert _size(blocks)[0] == N
     assert (_ids(open_source(blocks).tables(("id",))) == IDS).all()
-    assert sum(part.whole().n for part in open_source(blocks).parts(NAMES)) == N
+    assert sum(part.read_all().n for part in open_source(blocks).parts(NAMES)) == N
 
 
 def test_blocks_are_made_anew_for_every_pass_and_one_at_a_time() -> None:
@@ -330,7 +330,7 @@ def test_folders_of_text_are_levels_and_a_missing_one_is_none(tmp_path: Path) ->
 def test_what_a_file_says_stands_above_its_folder(dtype: str, tmp_path: Path) -> None:
     (tmp_path / "year=7").mkdir()
     FRAME.astype({"year": dtype}).to_parquet(tmp_path / "year=7" / "a.parquet")
-    assert (open_source(tmp_path).whole().numbers("year", 0, N) == FRAME.year).all()
+    assert (open_source(tmp_path).read_all().numbers("year", 0, N) == FRAME.year).all()
 
 
 def test_files_of_a_list_are_read_one_after_another(tmp_path: Path) -> None:
@@ -530,7 +530,7 @@ WHOLE = [kind for kind in KINDS if kind != SEVERAL_TYPES] + ["Dask"]
 @pytest.mark.parametrize("kind", WHOLE)
 def test_all_rows_in_one_table(kind: str, tmp_path: Path) -> None:
     data = dd.from_pandas(FRAME, npartitions=2) if kind == "Dask" else KINDS[kind](tmp_path)
-    _same(open_source(data).whole())
+    _same(open_source(data).read_all())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in WHOLE if kind != "batches"])

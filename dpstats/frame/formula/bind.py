@@ -12,25 +12,25 @@ from dpstats.frame.design import BoundFactor, ColumnSpec
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import Fields
 from dpstats.frame.formula.evaluate import COMPARISONS, State, resolve
-from dpstats.frame.formula.grammar import BASES, Expr, Piece
+from dpstats.frame.formula.grammar import BASES, Expr, Factor
 
 
 def bind(
-    piece: Piece, columns: Mapping[str, ColumnSpec], states: Mapping[str, State]
+    factor: Factor, columns: Mapping[str, ColumnSpec], states: Mapping[str, State]
 ) -> BoundFactor:
     """Check a factor against its columns and find the columns that it yields."""
-    expr = resolve(piece.parse(), {name: spec.code_levels for name, spec in columns.items()})
-    return BoundFactor(piece, expr, _fields(piece, expr, columns, states))
+    expr = resolve(factor.parse(), {name: spec.code_levels for name, spec in columns.items()})
+    return BoundFactor(factor, expr, _fields(factor, expr, columns, states))
 
 
-def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[str, Any]:
+def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dict[str, Any]:
     """The fields of a design that describe its response."""
-    if piece is None:
+    if factor is None:
         return dict.fromkeys(("response", "response_kind", "response_levels", "response_factor"))
-    expr = piece.parse()
+    expr = factor.parse()
     if expr.op in (*BASES, "C", "offset"):
         raise FormulaError(
-            f"`{piece.text}` is not one numeric response; the left-hand side is a column (a number, a "
+            f"`{factor.text}` is not one numeric response; the left-hand side is a column (a number, a "
             "bool, a category with two levels) or an expression such as log(y) or I(y == 'yes')."
         )
     kind, levels = "number", None
@@ -39,7 +39,7 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
         if levels is None or len(levels) != 2:
             shown = [str(level) for level in levels or ()]
             raise FormulaError(
-                f"the response `{piece.text}` is a category with {len(shown)} level(s) in the public "
+                f"the response `{factor.text}` is a category with {len(shown)} level(s) in the public "
                 "data; the left-hand side must be one numeric response, or have two levels"
                 + (
                     f": if rows may say something other than '{shown[0]}', declare the levels, the "
@@ -53,7 +53,7 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
         kind, levels = "bool", (False, True)
     expr = resolve(expr, {name: spec.code_levels for name, spec in columns.items()})
     return {
-        "response": piece.text,
+        "response": factor.text,
         "response_kind": kind,
         "response_levels": levels,
         "response_factor": expr,
@@ -61,12 +61,12 @@ def response_of(piece: Piece | None, columns: Mapping[str, ColumnSpec]) -> dict[
 
 
 def _fields(
-    piece: Piece,
+    factor: Factor,
     expr: Expr,
     columns: Mapping[str, ColumnSpec],
     states: Mapping[str, State],
 ) -> Fields:
-    text = piece.text
+    text = factor.text
     if expr.op == "C" or (expr.op == "column" and columns[expr.value].kind != "number"):
         levels = columns[expr.columns[0]].levels
         assert levels is not None

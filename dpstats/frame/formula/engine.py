@@ -17,14 +17,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from formulaic import Formula
 from formulaic.materializers import PandasMaterializer
 from formulaic.materializers.types import EvaluatedFactor, FactorValues
 from formulaic.parser import DefaultFormulaParser
 from formulaic.parser.algos.tokenize import tokenize
-from formulaic.parser.types import Factor, Term
+from formulaic.parser.types import Factor as EngineFactor
+from formulaic.parser.types import Term as EngineTerm
 from formulaic.transforms import (
     TRANSFORMS,
     C,
@@ -37,10 +37,10 @@ from formulaic.transforms import (
 )
 
 from dpstats.errors import FormulaError, PublicDataError
-from dpstats.frame.formula.grammar import Piece
+from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.table import Array
 
-Array = npt.NDArray[np.float64]
-Pieces = tuple[Piece, ...]
+Term = tuple[Factor, ...]
 
 _MOST_TERMS = 1000
 _KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
@@ -84,15 +84,12 @@ def tokens(formula: str) -> list[tuple[str, str, int]]:
             for token in tokenize(formula)
         ]
     except Exception as error:
-        hint = ""
-        if any(sign in formula for sign in ("==", "!=", "<", ">")):
-            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
-        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
+        raise _unparsed(formula, error) from None
 
 
 def parse_terms(
     formula: str, available: Sequence[str]
-) -> tuple[tuple[Pieces, ...] | None, tuple[Pieces, ...]]:
+) -> tuple[tuple[Term, ...] | None, tuple[Term, ...]]:
     """Terms of the left side (None when there is none) and of the right; () is the constant.
 
     The caller has checked the tokens: formulaic evaluates parts of them to find variables.
@@ -103,10 +100,7 @@ def parse_terms(
     try:
         result = Formula(formula, _parser=parser, _context=context)
     except Exception as error:
-        hint = ""
-        if any(sign in formula for sign in ("==", "!=", "<", ">")):
-            hint = " Wrap comparisons in I(), as in I(y == 'yes')."
-        raise FormulaError(f"'{formula}' cannot be parsed: {_plain(error)}{hint}") from None
+        raise _unparsed(formula, error) from None
     if hasattr(result, "lhs"):
         return _terms(result.lhs), _terms(result.rhs)
     return None, _terms(result)
@@ -120,7 +114,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
     """
     try:
         top = parser.get_ast(formula)
-    except Exception:  # told when it is parsed
+    except Exception:  # the parser itself says why
         return
     # children before parents, without recursion: a tree may be as deep as the formula is long
     nodes, order = [top], []
@@ -137,43 +131,46 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
             continue
         sizes = [count[id(arg)] for arg in args]
         symbol = node.operator.symbol
-        found = available if symbol == "." else sum(sizes)
+        made = available if symbol == "." else sum(sizes)
         large = False
         if symbol in ("^", "**"):
             power = str(args[-1])
             times = int(power) if power.isdigit() and len(power) < 6 else _MOST_TERMS
             large = times > 50 or sizes[0] ** times > 100 * _MOST_TERMS
-            found = 0 if large else sum(math.comb(sizes[0], k) for k in range(1, times + 1))
-            large = large or found > _MOST_TERMS
+            made = 0 if large else sum(math.comb(sizes[0], k) for k in range(1, times + 1))
+            large = large or made > _MOST_TERMS
         elif symbol in ("*", ":", "/", "in") and len(sizes) == 2:
-            found = sizes[0] * sizes[1] + (0 if symbol == ":" else found)
+            made = sizes[0] * sizes[1] + (0 if symbol == ":" else made)
             # one column times a long sum is what its user wrote; a product of products is not
-            made = min(sizes) > 1 or any(id(arg) in products for arg in args)
-            large = made and found > _MOST_TERMS
+            product_of_sums = min(sizes) > 1 or any(id(arg) in products for arg in args)
+            large = product_of_sums and made > _MOST_TERMS
             products.add(id(node))
         if large:
             raise FormulaError(
                 f"'{_start(formula)}' has too many terms once it is multiplied out: products and "
                 f"powers make {_MOST_TERMS} at most."
             )
-        count[id(node)] = found
+        count[id(node)] = made
 
 
 def _start(formula: str) -> str:
     return formula if len(formula) <= 100 else f"{formula[:100]}..."
 
 
-def _terms(terms: Iterable[Any]) -> tuple[Pieces, ...]:
-    found = [
-        tuple(Piece(factor.expr, _KINDS[factor.eval_method.value]) for factor in term.factors)
+def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
+    named = [
+        tuple(Factor(factor.expr, _KINDS[factor.eval_method.value]) for factor in term.factors)
         for term in terms
     ]
-    return tuple(() if term == (Piece("1", "literal"),) else term for term in found)
+    return tuple(() if term == (Factor("1", "literal"),) else term for term in named)
 
 
-def _plain(error: Exception) -> str:
-    """formulaic's message on one line, without terminal colours."""
-    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
+def _unparsed(formula: str, error: Exception) -> FormulaError:
+    """With formulaic's message on one line, without terminal colours."""
+    reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
+    comparison = any(sign in formula for sign in ("==", "!=", "<", ">"))
+    hint = " Wrap comparisons in I(), as in I(y == 'yes')." if comparison else ""
+    return FormulaError(f"'{formula}' cannot be parsed: {reason}{hint}")
 
 
 def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]) -> Fields:
@@ -238,22 +235,24 @@ def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> 
     return Fields(full, full[1:] if spans else full, spans)
 
 
-def structure(terms: Sequence[Pieces], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
+def structure(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
     """The columns that the terms need, at full structural rank, in formulaic's order and names.
 
     Parameters
     ----------
-    terms : sequence of tuple of Piece
+    terms : sequence of tuple of Factor
     factors : mapping
-        Factor text to its fields.
+        EngineFactor text to its fields.
     """
     materializer = PandasMaterializer(pd.DataFrame(index=pd.RangeIndex(2)), context={})
     formula_terms = []
     for term in terms:
-        made = [_factor(piece) for piece in term] or [Factor("1", eval_method="literal")]
-        formula_terms.append(Term(made))
+        made = [_engine_factor(factor) for factor in term] or [
+            EngineFactor("1", eval_method="literal")
+        ]
+        formula_terms.append(EngineTerm(made))
         for factor in made:
-            if factor.eval_method is not Factor.EvalMethod.LITERAL:
+            if factor.eval_method is not EngineFactor.EvalMethod.LITERAL:
                 materializer.factor_cache[factor.expr] = EvaluatedFactor(
                     factor, _stand_in(factor.expr, factors[factor.expr]), set()
                 )
@@ -273,9 +272,9 @@ def structure(terms: Sequence[Pieces], factors: Mapping[str, Fields]) -> tuple[C
     return tuple(columns)
 
 
-def _factor(piece: Piece) -> Factor:
-    method = "literal" if piece.kind == "literal" else "lookup"
-    return Factor(piece.text, eval_method=method)
+def _engine_factor(factor: Factor) -> EngineFactor:
+    method = "literal" if factor.kind == "literal" else "lookup"
+    return EngineFactor(factor.text, eval_method=method)
 
 
 def _stand_in(text: str, fields: Fields) -> FactorValues[Any]:

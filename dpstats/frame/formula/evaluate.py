@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.grammar import BASES, SCALINGS, Expr
+from dpstats.frame.table import Array
 
-Array = npt.NDArray[np.float64]
 State = dict[str, Any]
 
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {

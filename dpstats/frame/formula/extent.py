@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpstats.arguments import computable
 from dpstats.errors import SchemaError
@@ -14,8 +13,7 @@ from dpstats.frame.design import Design
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES, Expr
 from dpstats.frame.schema import Declared, declared_spec
-
-Array = npt.NDArray[np.float64]
+from dpstats.frame.table import Array
 
 # points at which a factor of one column is evaluated; shared out when it has several
 _POINTS = 20001

@@ -121,7 +121,7 @@ class Expr:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Factor:
     """A factor as the formula names it: a column, an expression, or a number that scales."""
 
     text: str
@@ -146,7 +146,7 @@ class Piece:
 
         Examples
         --------
-        >>> Piece("log(x + 1)", "expression").parse().columns
+        >>> Factor("log(x + 1)", "expression").parse().columns
         ('x',)
         """
         if self.kind == "column":

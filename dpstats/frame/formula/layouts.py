@@ -14,7 +14,7 @@ from typing import Any
 
 from dpstats.errors import DPStatsError, FormulaError
 from dpstats.frame.design import Design
-from dpstats.frame.formula.grammar import Piece
+from dpstats.frame.formula.grammar import Factor
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.parse import formula_text, parse
 from dpstats.frame.source import public_table
@@ -67,9 +67,9 @@ def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
     used = {
         c
         for term in parsed.terms
-        for piece in term
-        if piece.kind != "literal"
-        for c in piece.parse().columns
+        for factor in term
+        if factor.kind != "literal"
+        for c in factor.parse().columns
     }
     if name in used:
         raise FormulaError(f"`{name}` is the class and also on the right-hand side.")
@@ -79,7 +79,7 @@ def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
     features = features.removeprefix("0 + ")
     if features in ("1", "0"):
         raise FormulaError("the formula has no feature on its right side: write 'class ~ x1 + x2'.")
-    return f"~ 0 + C({Piece(name, 'column').code}) + {features}", name
+    return f"~ 0 + C({Factor(name, 'column').code}) + {features}", name
 
 
 def curve_formula(formula: str, names: Sequence[str]) -> str:
@@ -141,7 +141,7 @@ def _listed(columns: Sequence[str]) -> str:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise FormulaError(f"column `{twice[0]}` is listed twice.")
-    return "~ " + " + ".join(Piece(name, "column").code for name in names)
+    return "~ " + " + ".join(Factor(name, "column").code for name in names)
 
 
 def features_design(design: Design, classes: int) -> Design:

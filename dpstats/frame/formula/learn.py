@@ -14,13 +14,12 @@ from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.bind import bind, response_of
 from dpstats.frame.formula.evaluate import State, learn_states, resolve
-from dpstats.frame.formula.grammar import Expr, Piece, parse_factor
+from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse
 from dpstats.frame.schema import Declared, declared_spec, require_column
 from dpstats.frame.source import public_table
-from dpstats.frame.table import ADVICE, WORDS, Levels, Table, check_levels
+from dpstats.frame.table import ADVICE, WORDS, Array, Levels, Table, check_levels
 
-Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 WEIGHTS = "(weights)"
@@ -60,18 +59,14 @@ def learn_design(
     limits = mapping("limits", limits)
     table = public_table(public)
     parsed, offsets = _parse(formula, table.names, weights, offset)
-    factors = _factors(parsed)
-    if parsed.response is not None:
-        if any(parsed.response.text == piece.text for term in parsed.terms for piece in term):
-            raise FormulaError(
-                f"`{parsed.response.text}` is the response of '{formula}' and also on its right-hand "
-                "side."
-            )
-        factors.append(parsed.response.parse())
-    for text in offsets:
-        factors.append(parse_factor(text))
+    response = parsed.response
+    if response is not None and any(response.text == f.text for t in parsed.terms for f in t):
+        raise FormulaError(
+            f"`{response.text}` is the response of '{formula}' and also on its right-hand side."
+        )
+    factors = _all_factors(parsed, offsets)
     needed = dict.fromkeys(name for factor in factors for name in factor.columns)
-    optional = _absent_is_fine(parsed, offsets, weights)
+    optional = _optional_columns(parsed, offsets, weights)
     if weights is not None:
         needed[weights] = None
     columns: dict[str, ColumnSpec] = {}
@@ -85,7 +80,9 @@ def learn_design(
         raw[name] = _read(table, name, columns[name])
     clean = _clean(raw, columns, table.n)
     for name in raw:
-        columns[name] = _seen(table, name, columns[name], raw[name][clean], factors, limits)
+        columns[name] = _with_used_levels(
+            table, name, columns[name], raw[name][clean], factors, limits
+        )
     rows = {name: _read(table, name, columns[name])[clean] for name in raw}
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
     bound = _weight_bound(weights, rows, limits)
@@ -119,11 +116,7 @@ def declare_design(
         name: declared_spec(name, value) for name, value in schema.items() if name != WEIGHTS
     }
     parsed, offsets = _parse(formula, tuple(declared), weights, offset)
-    factors = _factors(parsed)
-    if parsed.response is not None:
-        factors.append(parsed.response.parse())
-    for text in offsets:
-        factors.append(parse_factor(text))
+    factors = _all_factors(parsed, offsets)
     for factor in factors:
         for name in factor.columns:
             if name not in declared:
@@ -166,9 +159,9 @@ def _build(
             raise SchemaError(f"`{name}` is a category; weights and offsets are numbers.")
     factors: dict[str, BoundFactor] = {}
     for term in parsed.terms:
-        for piece in term:
-            if piece.kind != "literal" and piece.text not in factors:
-                factors[piece.text] = bind(piece, columns, states)
+        for factor in term:
+            if factor.kind != "literal" and factor.text not in factors:
+                factors[factor.text] = bind(factor, columns, states)
     fields = {text: factor.fields for text, factor in factors.items()}
     program = engine.structure(parsed.terms, fields)
     response = None if parsed.response is None else parsed.response.code
@@ -205,13 +198,21 @@ def _parse(
 
 
 def _factors(parsed: Parsed) -> list[Expr]:
-    pieces: dict[Piece, None] = dict.fromkeys(
-        piece for term in parsed.terms for piece in term if piece.kind != "literal"
+    written: dict[Factor, None] = dict.fromkeys(
+        factor for term in parsed.terms for factor in term if factor.kind != "literal"
     )
-    return [piece.parse() for piece in pieces]
+    return [factor.parse() for factor in written]
 
 
-def _absent_is_fine(parsed: Parsed, offsets: Iterable[str], weights: str | None) -> frozenset[str]:
+def _all_factors(parsed: Parsed, offsets: Iterable[str]) -> list[Expr]:
+    """Those of the right-hand side, the response and the offsets."""
+    response = [] if parsed.response is None else [parsed.response.parse()]
+    return [*_factors(parsed), *response, *map(parse_factor, offsets)]
+
+
+def _optional_columns(
+    parsed: Parsed, offsets: Iterable[str], weights: str | None
+) -> frozenset[str]:
     """Columns that a public table may lack: weights, and offsets when it has no response."""
     names = {weights} if weights is not None else set()
     if parsed.response is None:
@@ -246,7 +247,7 @@ def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
 
 
 def _read(table: Table, name: str, spec: ColumnSpec) -> Array:
-    """A whole public column as numbers; a category as positions of levels, NaN where missing."""
+    """All of a public column as numbers; a category as positions of levels, NaN where missing."""
     if spec.kind == "number":
         return np.ascontiguousarray(table.numbers(name, 0, table.n))
     assert spec.levels is not None
@@ -265,7 +266,7 @@ def _clean(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec], n: int) 
     return clean
 
 
-def _seen(
+def _with_used_levels(
     table: Table,
     name: str,
     spec: ColumnSpec,
@@ -279,8 +280,8 @@ def _seen(
         if not any(f.op == "C" and f.columns == (name,) for f in factors):
             return spec
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
-        whole = "int" in table.type_of(name).label.lower()
-        plain = tuple(int(v) if whole else float(v) for v in numbers)
+        integer = "int" in table.type_of(name).label.lower()
+        plain = tuple(int(v) if integer else float(v) for v in numbers)
         return ColumnSpec("number", check_levels(name, plain))
     if spec.kind == "bool" or isinstance(limit, list) or table.declared_levels(name) is not None:
         return spec

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
-from dpstats.frame.formula.engine import Pieces
-from dpstats.frame.formula.grammar import Piece, parse_factor
+from dpstats.frame.formula.engine import Term
+from dpstats.frame.formula.grammar import Factor, parse_factor
 
 _SIDES = (
     "has one left-hand side and one right-hand side, as in 'y ~ x1 + x2' or '~ x1 + x2'; '|' and "
@@ -21,8 +21,8 @@ _SIDES = (
 class Parsed:
     """Response, terms (the constant is ``()``) and the text of each ``offset(...)``."""
 
-    response: Piece | None
-    terms: tuple[Pieces, ...]
+    response: Factor | None
+    terms: tuple[Term, ...]
     offsets: tuple[str, ...]
 
 
@@ -37,7 +37,7 @@ def parse(formula: str, available: Sequence[str] = (), hidden: Iterable[str] = (
 
     Examples
     --------
-    >>> [[piece.text for piece in term] for term in parse("y ~ x * z").terms]
+    >>> [[factor.text for factor in term] for term in parse("y ~ x * z").terms]
     [[], ['x'], ['z'], ['x', 'z']]
     """
     split_sides(formula)
@@ -98,7 +98,7 @@ def expand_dot(text: str, meaning: str) -> str:
     return text
 
 
-def formula_text(response: str | None, terms: tuple[Pieces, ...], offsets: tuple[str, ...]) -> str:
+def formula_text(response: str | None, terms: tuple[Term, ...], offsets: tuple[str, ...]) -> str:
     """A formula with every operator and dot written out.
 
     Examples
@@ -113,9 +113,9 @@ def formula_text(response: str | None, terms: tuple[Pieces, ...], offsets: tuple
     return f"{response or ''} ~ {' + '.join(right) or '1'}".strip()
 
 
-def term_code(term: Pieces) -> str:
+def term_code(term: Term) -> str:
     """A term as the formula writes it."""
-    return ":".join(piece.code for piece in term) or "1"
+    return ":".join(factor.code for factor in term) or "1"
 
 
 def _parse(formula: str, available: Sequence[str]) -> Parsed:

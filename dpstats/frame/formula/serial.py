@@ -12,7 +12,7 @@ from dpstats.errors import PublicDataError
 from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula.engine import Column, Fields
 from dpstats.frame.formula.evaluate import resolve
-from dpstats.frame.formula.grammar import Piece, parse_factor
+from dpstats.frame.formula.grammar import Factor, parse_factor
 
 VERSION = 1
 
@@ -64,7 +64,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 def design_to_dict(design: Design) -> dict[str, Any]:
     """The design as JSON knows it; `design_from_dict` gives back the same encoding to the bit."""
-    response = design.response_piece
+    response = design.written_response
     return {
         "version": VERSION,
         "formula": design.formula,
@@ -78,11 +78,11 @@ def design_to_dict(design: Design) -> dict[str, Any]:
             name: {"kind": spec.kind, "levels": _list(spec.levels)}
             for name, spec in design.columns.items()
         },
-        "rhs": [[[piece.text, piece.kind] for piece in term] for term in design.rhs],
+        "rhs": [[[factor.text, factor.kind] for factor in term] for term in design.rhs],
         "factors": [
             {
-                "text": factor.piece.text,
-                "kind": factor.piece.kind,
+                "text": factor.written.text,
+                "kind": factor.written.kind,
                 "full": list(factor.fields.full),
                 "reduced": list(factor.fields.reduced),
                 "spans": factor.fields.spans,
@@ -114,18 +114,18 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
     levels = {name: spec.code_levels for name, spec in columns.items()}
     factors = {}
     for one in saved["factors"]:
-        piece = Piece(one["text"], one["kind"])
+        factor = Factor(one["text"], one["kind"])
         fields = Fields(
             tuple(one["full"]), tuple(one["reduced"]), one["spans"], _coding(one["coding"])
         )
-        factors[piece.text] = BoundFactor(piece, resolve(piece.parse(), levels), fields)
+        factors[factor.text] = BoundFactor(factor, resolve(factor.parse(), levels), fields)
     if not all(type(name) is str and _fits(scale, _NUMBER) for name, scale, _ in saved["program"]):
         raise ValueError
     program = tuple(
         Column(name, scale, tuple((text, field) for text, field in parts))
         for name, scale, parts in saved["program"]
     )
-    response = None if saved["response"] is None else Piece(*saved["response"])
+    response = None if saved["response"] is None else Factor(*saved["response"])
     bound = saved["weight_bound"]
     if bound is not None and not 0 < bound < np.inf:
         raise ValueError
@@ -141,7 +141,7 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
         weight_bound=saved["weight_bound"],
         offsets=tuple(saved["offsets"]),
         columns=columns,
-        rhs=tuple(tuple(Piece(*piece) for piece in term) for term in saved["rhs"]),
+        rhs=tuple(tuple(Factor(*factor) for factor in term) for term in saved["rhs"]),
         factors=factors,
         program=program,
         states={text: dict(state) for text, state in saved["states"].items()},

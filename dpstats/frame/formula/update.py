@@ -11,8 +11,8 @@ from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.design import Design
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.bind import response_of
-from dpstats.frame.formula.engine import Column, Pieces
-from dpstats.frame.formula.grammar import BASES, Piece
+from dpstats.frame.formula.engine import Column, Term
+from dpstats.frame.formula.grammar import BASES, Factor
 from dpstats.frame.formula.parse import (
     Parsed,
     expand_dot,
@@ -51,9 +51,9 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
     if sorted(parsed.offsets) != sorted(_offset_calls(design)):
         raise _another_call(design, change, "another offset")
     for term in parsed.terms:
-        for piece in term:
-            if piece.kind != "literal" and piece.text not in design.factors:
-                raise _another_call(design, change, f"`{piece.text}`")
+        for factor in term:
+            if factor.kind != "literal" and factor.text not in design.factors:
+                raise _another_call(design, change, f"`{factor.text}`")
     _require_known(design, change)
     fields = {text: factor.fields for text, factor in design.factors.items()}
     program = engine.structure(parsed.terms, fields)
@@ -63,7 +63,7 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
             raise _another_call(design, change, f"the column '{column.name}'")
     if not program:
         raise FormulaError(f"'{change}' leaves no column.")
-    text = formula_text(_code(design.response_piece), parsed.terms, parsed.offsets)
+    text = formula_text(_code(design.written_response), parsed.terms, parsed.offsets)
     return text, [position[_what(column)] for column in program]
 
 
@@ -74,7 +74,7 @@ def _require_known(design: Design, change: str) -> None:
         if kind == "operator" and "-" in text:  # what is left out is named as what is added
             right = right[:start] + right[start:].replace("-", "+", text.count("-"))
     named = parse("~ " + expand_dot(right, "1")).terms
-    for text in (piece.text for term in named for piece in term if piece.kind != "literal"):
+    for text in (factor.text for term in named for factor in term if factor.kind != "literal"):
         if text not in design.factors:
             near = get_close_matches(text, design.factors, 1)
             hint = f"; did you mean `{near[0]}`?" if near else "."
@@ -167,7 +167,7 @@ def _parse(design: Design, change: str) -> Parsed:
     full = expand_dot(right, f"({' + '.join([*terms, *_offset_calls(design)])})")
     if full != right and () not in design.rhs:
         full = f"0 + {full}"
-    left = expand_dot(left, _code(design.response_piece) or "")
+    left = expand_dot(left, _code(design.written_response) or "")
     return parse(f"{left} ~ {full}")
 
 
@@ -177,7 +177,7 @@ def _same_right(design: Design, parsed: Parsed) -> bool:
     return offsets and _unordered(parsed.terms) == _unordered(design.rhs)
 
 
-def _unordered(terms: Iterable[Pieces]) -> set[frozenset[Piece]]:
+def _unordered(terms: Iterable[Term]) -> set[frozenset[Factor]]:
     return {frozenset(term) for term in terms}
 
 
@@ -191,8 +191,8 @@ def _offset_calls(design: Design) -> tuple[str, ...]:
     return tuple(text for text in design.offsets if text.startswith("offset("))
 
 
-def _code(piece: Piece | None) -> str | None:
-    return None if piece is None else piece.code
+def _code(factor: Factor | None) -> str | None:
+    return None if factor is None else factor.code
 
 
 def _another_call(design: Design, change: str, what: str) -> FormulaError:

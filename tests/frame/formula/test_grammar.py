@@ -3,7 +3,7 @@
 import pytest
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.grammar import Piece, parse_factor
+from dpstats.frame.formula.grammar import Factor, parse_factor
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_huge_constant_is_a_formula_error():
 
 
 def test_code_parses_back():
-    assert Piece("my column", "column").code == "`my column`"
-    assert Piece("x > 0", "expression").code == "{x > 0}"
-    assert Piece("log(x) * log(z)", "expression").code == "{log(x) * log(z)}"
-    assert Piece("log(x)", "expression").code == "log(x)"
+    assert Factor("my column", "column").code == "`my column`"
+    assert Factor("x > 0", "expression").code == "{x > 0}"
+    assert Factor("log(x) * log(z)", "expression").code == "{log(x) * log(z)}"
+    assert Factor("log(x)", "expression").code == "log(x)"
