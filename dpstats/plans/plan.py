@@ -1,9 +1,8 @@
-"""Planning: what a budget would buy, from public data alone, before any private row is read.
+"""Plans: the standard errors that a budget would buy, from public data alone.
 
-`plan_lm` and `plan_glm` take what `dp_lm` and `dp_glm` would take, but a number of rows in the place of
-the data. The fit is rehearsed on rows that the public data let us expect (`plan_rehearsal`) at every
-budget; the errors that these fits state, less what the smallness of the public sample adds to them, are
-the prediction.
+`plan_lm` and `plan_glm` take the arguments of `dp_lm` and `dp_glm`, with a number of rows in the place
+of the data. At every budget the fit is rehearsed on simulated rows (`dpstats.plans.rehearsal`). Its
+standard errors, corrected for the size of the public sample, are the prediction.
 """
 
 from __future__ import annotations
@@ -33,18 +32,16 @@ from dpstats.models.linear.dp_lm import check_response, linear_model, linear_mom
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.plans.page import TargetPlan
 from dpstats.plans.population import (
     DrawnRows,
     Law,
-    LinearKnowledge,
     NormalRows,
     Population,
     anchor_error,
     bernoulli_law,
-    linear_knowledge,
     normal_law,
     poisson_law,
+    public_fit,
     ratio_law,
     relative_error,
     relative_error_of_family,
@@ -53,7 +50,7 @@ from dpstats.plans.population import (
     with_full_residuals,
 )
 from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
-from dpstats.plans.result import Plan
+from dpstats.plans.result import Plan, TargetPlan
 from dpstats.plans.search import (
     MOST_ROWS,
     Target,
@@ -61,7 +58,7 @@ from dpstats.plans.search import (
     rows_by_budget,
     rows_without_privacy,
     smallest_mu,
-    wanted,
+    target_of,
 )
 from dpstats.score_rounds.result import Model
 
@@ -89,7 +86,7 @@ def plan_lm(
     limits: Mapping[str, Any] | None = None,
     rows_per_person: int = 1,
 ) -> Plan:
-    """What `dp_lm` would tell of n private rows at several budgets; reads and spends nothing.
+    """Expected standard errors of `dp_lm` on n private rows at several budgets; spends nothing.
 
     Parameters
     ----------
@@ -101,10 +98,10 @@ def plan_lm(
         The budgets, in one unit (epsilon with ``delta``). Default: mu of 1/4, 1/2, 1 and 2.
     target_se : float or mapping, optional
         A standard error that every coefficient but the constant should reach, or
-        ``{"x1": 0.02}``. The plan then tells the smallest mu for n rows, and for every budget the
+        ``{"x1": 0.02}``. The plan then has the smallest mu for n rows, and for every budget the
         smallest number of rows.
     sigma : float, optional
-        Residual standard deviation, where the public data have no response, or say too little of it.
+        Residual standard deviation, where the public data have no response, or too few rows.
 
     Returns
     -------
@@ -120,16 +117,16 @@ def plan_lm(
     ['term', 'mu', 'std_error', 'std_error_nonprivate']
     """
     unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
-    totals, said = _budgets(mu, rho, epsilon, delta)
+    totals, given = _budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
-    _check_asked("plan_lm", method, formula, public)
+    _check_arguments("plan_lm", method, formula, public)
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
-    aim = wanted(target_se, moments.terms)
-    known = linear_knowledge(moments.gram, moments.cross, moments.yy, moments.m)
-    size = _sigma(sigma, known, moments)
+    aim = target_of(target_se, moments.terms)
+    coef, residual = public_fit(moments.gram, moments.cross, moments.yy, moments.m)
+    size = _sigma(sigma, residual, moments)
     task = LinearTask(method, moments.design, moments, None, ridge, eta)
-    options = {**said, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
+    options = {**given, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
 
@@ -138,14 +135,15 @@ def plan_lm(
         fit, session = fit_rows(task, expected, total.per_row(unit.rows), noise)
         return linear_model(call, task, fit, session, (), unit, delta)
 
-    population = _linear_population(moments, public, known, size)
+    population = _linear_population(moments, public, coef, size, residual is not None)
     least = _without_privacy(moments.gram, ridge, size**2)
     rehearsal = _rehearsal(population, fitting, moments, method, least)
     sure = None
     if isinstance(population, DrawnRows):
-        drawn, given = population.known, sigma is not None or known.sigma is None
+        drawn = population.known
         rest = drawn.y - drawn.x @ population.coef - drawn.offset
-        squares = None if given else drawn.weight * rest**2
+        estimated = sigma is None and residual is not None
+        squares = drawn.weight * rest**2 if estimated else None
         sure = relative_error(drawn, np.sqrt(drawn.weight), squares)
     return _plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
@@ -170,7 +168,7 @@ def plan_glm(
     limits: Mapping[str, Any] | None = None,
     rows_per_person: int = 1,
 ) -> Plan:
-    """What `dp_glm` would tell of n private rows at several budgets; reads and spends nothing.
+    """Expected standard errors of `dp_glm` on n private rows at several budgets; spends nothing.
 
     Parameters
     ----------
@@ -193,15 +191,15 @@ def plan_glm(
     np.float64(0.03)
     """
     unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
-    totals, said = _budgets(mu, rho, epsilon, delta)
+    totals, given = _budgets(mu, rho, epsilon, delta)
     model = resolve_family(family)
     check_numbers(ridge, eta)
     check_iterations(iterations)
-    _check_asked("plan_glm", method, formula, public)
+    _check_arguments("plan_glm", method, formula, public)
     moments, known = family_moments(formula, public, model, weights, offset, limits)
-    aim = wanted(target_se, moments.terms)
+    aim = target_of(target_se, moments.terms)
     task = GlmTask(method, model, moments.design, moments, known, None, ridge, eta, iterations)
-    options = {"family": family_shown(model), **said, "delta": delta, "method": method}
+    options = {"family": family_shown(model), **given, "delta": delta, "method": method}
     options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
     options |= {"limits": limits}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
@@ -218,7 +216,7 @@ def plan_glm(
     squares = None if known is None else known.working(model, coef)[2] ** 2
     if model.dispersed and squares is not None and not squares.any():
         raise PublicDataError(
-            "the public rows leave no residuals: nothing tells how large errors are."
+            "the public rows leave no residuals: the size of errors is not known."
         )
     # residuals of their own fit are too small
     free = 1.0 if squares is None else len(squares) / max(len(squares) - len(coef), 1)
@@ -229,8 +227,8 @@ def plan_glm(
     least = _without_privacy(expected.information(model, coef), ridge, size)
     rehearsal = _rehearsal(population, fitting, moments, method, least, free)
     sure = None if known is None else relative_error_of_family(known, model, coef)
-    found = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
-    return replace(found, events=_events(model, known))
+    plan = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    return replace(plan, events=_events(model, known))
 
 
 def _events(family: Family, known: PublicRows | None) -> int | None:
@@ -263,17 +261,17 @@ def _plan(
     check_size(n, d)
     if sure is None:
         sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
-    found = tuple(rehearsal.at(n, total) for _, total in totals)
+    rehearsed = tuple(rehearsal.at(n, total) for _, total in totals)
     budgets = [total for _, total in totals]
-    errors = falling([p.std_error for p in found], budgets)
+    errors = falling([p.std_error for p in rehearsed], budgets)
     nonprivate = rehearsal.nonprivate(n)
     reached = None
     if aim is not None:
         enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
-        found_mu = (smallest_mu(rehearsal, n, aim), *enough)
+        reaching = (smallest_mu(rehearsal, n, aim), *enough)
         reached = TargetPlan(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
-            mu=min((mu for mu in found_mu if mu is not None), default=None),
+            mu=min((mu for mu in reaching if mu is not None), default=None),
             rows=rows_by_budget(rehearsal, n, budgets, aim),
             rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
         )
@@ -286,10 +284,10 @@ def _plan(
         labels=tuple(label for label, _ in totals),
         totals=tuple(budgets),
         std_errors=errors,
-        silent=tuple(p.silent for p in found),
+        silent=tuple(p.silent for p in rehearsed),
         nonprivate=nonprivate,
         relative_error=sure,
-        bound_sets=tuple(p.bounds for p in found),
+        bound_sets=tuple(p.bounds for p in rehearsed),
         reached=reached,
         shown_delta=1e-5 if delta is None else float(delta),
         share=rehearsal.share,
@@ -313,20 +311,24 @@ def _rehearsal(
 
 
 def _linear_population(
-    moments: PublicMoments, public: Any, known: LinearKnowledge, sigma: float
+    moments: PublicMoments, public: Any, coef: Floats, sigma: float, residuals: bool
 ) -> Population:
-    coef, unsure = known.coef, None
+    """``residuals``: whether the public rows have some, which then stand for errors.
+
+    Public moments without a response: the linear predictor is taken to be as large as the errors.
+    """
+    unsure = None
     if moments.cross is not None:
         unsure = anchor_error(moments.gram, sigma, moments.m)
     if isinstance(public, PublicMoments):
-        if moments.cross is None:  # as much is explained as is not
+        if moments.cross is None:
             root = np.linalg.cholesky(moments.gram)
             coef = np.linalg.solve(root.T, np.full(len(root), sigma / math.sqrt(len(root))))
         return NormalRows(moments.gram, moments.design.constant, coef, normal_law(sigma), unsure)
     rows = public_rows(moments.design, public)
     law: Law | None = normal_law(sigma)
     centre = None
-    if known.sigma is not None:
+    if residuals:
         rows, law = with_full_residuals(rows, coef, sigma), None
         centre = rows.x @ coef + rows.offset
     design = moments.design
@@ -336,7 +338,7 @@ def _linear_population(
 
 
 def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | None) -> Floats:
-    """Coefficients that the public data let expect; a fit itself begins at more careful ones."""
+    """Coefficients of the public data; a fit itself begins at more careful ones."""
     start = public_start(family, moments, known)
     if known is None or not family.binary:
         return start.coef
@@ -384,7 +386,7 @@ def _expected_rows(population: Population) -> PublicRows:
     return PublicRows(drawn.x, drawn.y, zero, one)
 
 
-def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) -> float:
+def _sigma(sigma: float | None, residual: float | None, moments: PublicMoments) -> float:
     if sigma is not None:
         size = computable(sigma)
         if size is None:
@@ -392,7 +394,7 @@ def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) 
                 f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
             )
         return size
-    if known.sigma is None:
+    if residual is None:
         why = (
             "the public data have no response"
             if moments.cross is None
@@ -401,13 +403,13 @@ def _sigma(sigma: float | None, known: LinearKnowledge, moments: PublicMoments) 
         raise ArgumentError(
             f"{why}: say how large residuals are, sigma=..., in units of the response."
         )
-    return known.sigma
+    return residual
 
 
 def _budgets(
     mu: Any, rho: Any, epsilon: Any, delta: float | None
 ) -> tuple[list[tuple[str, Privacy]], dict[str, Any]]:
-    """Every budget with its label, and what the call says of them."""
+    """Every budget with its label, and the argument that names them in the call."""
     if mu is None and rho is None and epsilon is None:
         mu = _USUAL
     given = {k: v for k, v in {"mu": mu, "rho": rho, "epsilon": epsilon}.items() if v is not None}
@@ -445,7 +447,7 @@ def _check_rows(n: Any) -> int:
     return rows
 
 
-def _check_asked(function: str, method: Any, formula: Any, public: Any) -> None:
+def _check_arguments(function: str, method: Any, formula: Any, public: Any) -> None:
     if not isinstance(formula, str):
         raise ArgumentError(
             f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."

@@ -1,9 +1,8 @@
-"""Tables as the public data let us expect them: rows on which a fit is rehearsed before it is run.
+"""Simulated rows like the public ones, on which a fit is rehearsed before it is run.
 
 Everything here is public. Rows are the public rows many times over, or drawn from the normal law of
-public moments. Their second moments are those of the public sample, which is known exactly and says
-of the private rows only so much: `undone` is the factor by which inverses of a sample's second moment
-overstate those of its population.
+public moments. Their second moments are those of the public sample, which differ from those of the
+private rows: `undone` corrects for the bias of inverses of a sample's second moment.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.frame import Block
 from dpstats.models.glm.estimate import Family
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
@@ -25,20 +25,10 @@ _SMEAR = 0.2
 """Standard deviation of the multiples; it lengthens distances by 2 %."""
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """Rows of numbers: design (n, d), response, and offset and weight (n,) where there are some."""
-
-    x: Floats
-    y: Floats
-    offset: Floats | None
-    weight: Floats | None
-
-
 class Population(Protocol):
     """Where rows come from."""
 
-    def rows(self, n: int, generator: np.random.Generator) -> Simulated: ...
+    def rows(self, n: int, generator: np.random.Generator) -> Block: ...
 
 
 class Law(Protocol):
@@ -104,12 +94,12 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
     r, h, e = known.working(family, coef)
     m, d = known.x.shape
     step = 1e-4
-    prefetch, behind = (
+    above, below = (
         replace(known, offset=known.offset + s).working(family, coef)[1] for s in (step, -step)
     )
     inverse = equilibrated_inverse((known.x * h[:, None]).T @ known.x / m)
     along = known.x @ inverse
-    slope = -(along**2 * ((prefetch - behind) / (2 * step))[:, None]).T @ known.x / m
+    slope = -(along**2 * ((above - below) / (2 * step))[:, None]).T @ known.x / m
     moved = along @ (slope / np.diag(inverse)[:, None]).T  # times r: what a row does through coef
     squares = e**2 if family.dispersed else None
     changes = _changes(known.x * np.sqrt(h)[:, None], inverse, squares)
@@ -163,7 +153,7 @@ class DrawnRows:
     unsure: Floats | None = None
     centre: Floats | None = None
 
-    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+    def rows(self, n: int, generator: np.random.Generator) -> Block:
         """n rows."""
         move = _move(self.unsure, len(self.coef), generator)
         some = generator.permutation(len(self.known.y))  # public rows may be sorted
@@ -179,7 +169,8 @@ class DrawnRows:
             if self.centre is not None:
                 y = smeared(y, self.centre[which], generator)
             y = y + x @ move
-        return Simulated(x, y, offset if self.offset else None, weight if self.weighted else None)
+        y = np.asarray(y, dtype=np.float64)
+        return Block(x, y, offset if self.offset else None, weight if self.weighted else None)
 
 
 def smeared(y: Floats, centre: Floats, generator: np.random.Generator) -> Floats:
@@ -213,7 +204,7 @@ class NormalRows:
     law: Law
     unsure: Floats | None = None
 
-    def rows(self, n: int, generator: np.random.Generator) -> Simulated:
+    def rows(self, n: int, generator: np.random.Generator) -> Block:
         """n rows."""
         k, d = self.constant, len(self.moment)
         coef = self.coef + _move(self.unsure, d, generator)
@@ -226,7 +217,8 @@ class NormalRows:
         x[:, rest] = mean[rest] + generator.normal(size=(n, len(rest))) @ _root(spread)
         if k is not None:
             x[:, k] = math.sqrt(self.moment[k, k])
-        return Simulated(x, self.law(x @ coef, None, generator), None, None)
+        y = np.asarray(self.law(x @ coef, None, generator), dtype=np.float64)
+        return Block(x, y, None, None)
 
 
 def _move(unsure: Floats | None, d: int, generator: np.random.Generator) -> Floats:
@@ -237,32 +229,14 @@ def _root(spread: Floats) -> Floats:
     return equilibrated_whitening(spread).root if len(spread) else spread
 
 
-@dataclass(frozen=True)
-class LinearKnowledge:
-    """What public rows or moments say of a linear model.
-
-    Attributes
-    ----------
-    coef : (d,) array
-    sigma : float or None
-        Residual standard deviation; None when nothing is known of the response.
-    """
-
-    coef: Floats
-    sigma: float | None
-
-
-def linear_knowledge(
+def public_fit(
     moment: Floats, cross: Floats | None, yy: float | None, m: int | None
-) -> LinearKnowledge:
-    """Least squares of the public moments, with sigma on m - d degrees of freedom.
-
-    Without a response the linear predictor is taken to be as large as the errors.
-    """
+) -> tuple[Floats, float | None]:
+    """Least squares of the public moments, and sigma on m - d degrees of freedom; None if unknown."""
     if cross is None or yy is None:
-        return LinearKnowledge(np.zeros(len(moment)), None)
+        return np.zeros(len(moment)), None
     coef, variance = moments_least_squares(moment, cross, yy, m)
-    return LinearKnowledge(coef, math.sqrt(variance) if variance else None)
+    return coef, math.sqrt(variance) if variance else None
 
 
 def with_full_residuals(known: PublicRows, coef: Floats, sigma: float) -> PublicRows:

@@ -1,9 +1,8 @@
 """Rehearsals: a fit run on expected rows, at a total that is not spent.
 
-What a fit does with its total depends on what it meets: how long rows are, how far the public anchor is,
+What a fit does with its total depends on the data: how long rows are, how far the public anchor is,
 which cuts and how many rounds follow. Rather than a formula for all that, a plan runs the fit itself on
-rows that the public data let us expect (`dpstats.plans.population`). No private row is there, and
-nothing is charged.
+simulated rows (`dpstats.plans.population`). No private row is there, and nothing is charged.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.frame import Block
-from dpstats.plans.population import Population, Simulated
+from dpstats.plans.population import Population
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.score_rounds.result import Model
@@ -35,7 +34,7 @@ _REPEATS = 5
 class ExpectedRows:
     """Simulated rows as a source that a session can read."""
 
-    simulated: Simulated
+    simulated: Block
     threads: Executor | None = None
 
     @property
@@ -72,7 +71,7 @@ Fitting = Callable[[ExpectedRows, Privacy, int], Model]
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a rehearsed fit lets expect.
+    """The variances and bounds that rehearsals predict for n rows.
 
     Attributes
     ----------
@@ -168,7 +167,7 @@ class Rehearsal:
 
 
 def _scaled(model: Model, total: Privacy, n: int, back: float) -> Model:
-    """A rehearsed fit as one of n rows at the total that was asked for."""
+    """A rehearsed fit as one of n rows at the total of the plan."""
     estimate = replace(model.estimate, n=n, sampling=model.estimate.sampling * back)
     privacy = PrivacyStatement(total, (), seeded=True)
     return replace(model, estimate=estimate, privacy=privacy, n=n)

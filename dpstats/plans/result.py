@@ -1,22 +1,122 @@
-"""A plan: what several budgets are expected to buy."""
+"""A plan: the standard errors expected at several budgets, with its page and its plot."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpstats.plans.page import Predictions, plan_csv, plan_page, plot_plan
+from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
+from dpstats.report.bound import Bound
+from dpstats.report.coefficients import chosen, shortened
+from dpstats.report.format import format_scalar
+from dpstats.report.model import bounded, gaps, or_na, shown_bounds
+from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.released import bounds_frame
-from dpstats.report.table import Page, Printed
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Page,
+    Paragraph,
+    Part,
+    Preformatted,
+    Printed,
+    Table,
+)
+
+_FEW_EVENTS = 10
+_ALIKE = 1.02
+"""Ratio up to which curves are drawn as one."""
+_MOST_LINES = 8
+"""Curves that a plot can tell apart."""
+_APART = 0.12
+"""Share of the axis that a tick and its label take."""
+_MOST_COLUMNS = 7
+"""Budgets beside each other on a page; more follow in further tables."""
 
 
-class Plan(Printed, Predictions):
-    """Expected standard errors of a fit at several budgets, from public data alone.
+@dataclass(frozen=True)
+class TargetPlan:
+    """The budget and the numbers of rows that reach target standard errors.
 
-    Prints as a table. What it holds: see `Predictions`, whose attributes it has.
+    Attributes
+    ----------
+    target : mapping from term to float
+        Infinite where there is none.
+    mu : float or None
+        The smallest for the rows of the plan; None where no budget does.
+    rows : tuple of int or None
+        For every budget of the plan, the smallest number of rows.
+    rows_nonprivate : int or None
+        The same without privacy.
     """
+
+    target: Mapping[str, float]
+    mu: float | None
+    rows: tuple[int | None, ...]
+    rows_nonprivate: int | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Plan(Printed):
+    """Expected standard errors of a fit at several budgets, from public data alone; prints as a table.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    n : int
+        Private rows.
+    m : int or None
+        Public rows.
+    labels : tuple of str
+        The budgets as they were given.
+    totals : tuple of Privacy
+    std_errors : tuple of (d,) arrays
+        NaN where most fits would give none.
+    silent : tuple of float
+        Share of the rehearsed fits that gave no standard errors, for every budget.
+    nonprivate : (d,) array
+        Standard errors without privacy.
+    relative_error : (d,) array
+        How well the standard errors of each coefficient are known from so many public rows; NaN where
+        that is not known.
+    bound_sets : tuple of tuple of Bound
+        For every budget, those that one rehearsed fit states.
+    reached : TargetPlan or None
+    shown_delta : float
+    share : float
+        Of the rows, that is expected to count.
+    events : int or None
+        Public rows with the rarer of two outcomes.
+    """
+
+    call: str
+    method: str
+    terms: tuple[str, ...]
+    n: int
+    m: int | None
+    labels: tuple[str, ...]
+    totals: tuple[Privacy, ...]
+    std_errors: tuple[Floats, ...]
+    silent: tuple[float, ...]
+    nonprivate: Floats
+    relative_error: Floats
+    bound_sets: tuple[tuple[Bound, ...], ...]
+    reached: TargetPlan | None
+    shown_delta: float
+    share: float
+    events: int | None = None
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Every budget in epsilon at the delta that is shown."""
+        return tuple(t.epsilon(self.shown_delta) for t in self.totals)
 
     def tidy(self) -> pd.DataFrame:
         """One row per coefficient and budget: term, mu, std_error, std_error_nonprivate."""
@@ -39,7 +139,7 @@ class Plan(Printed, Predictions):
 
     @property
     def smallest_mu(self) -> float | None:
-        """The smallest mu that is expected to reach ``target_se``; None where none was asked or does."""
+        """The smallest mu that is expected to reach ``target_se``; None where none does."""
         return None if self.reached is None else self.reached.mu
 
     def smallest_n(self) -> pd.Series:
@@ -59,7 +159,7 @@ class Plan(Printed, Predictions):
         return frame
 
     def _printed(self) -> Page:
-        return plan_page(self)
+        return _page(self)
 
     def to_markdown(self) -> str:
         """The page as Markdown."""
@@ -75,7 +175,7 @@ class Plan(Printed, Predictions):
 
     def to_csv(self) -> str:
         """The table of standard errors as CSV."""
-        return plan_csv(self)
+        return _errors(self, slice(0, len(self.labels))).to_csv()
 
     def plot(self, terms: Any = None, intercept: bool = False, ax: Any = None) -> Any:
         """Standard errors against the budget, over those without privacy; returns the axes.
@@ -90,4 +190,195 @@ class Plan(Printed, Predictions):
             Whether the constant is among them.
         ax : matplotlib axes, optional
         """
-        return plot_plan(self, terms, intercept, ax)
+        return _plot(self, terms, intercept, ax)
+
+
+def _page(plan: Plan) -> Page:
+    """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
+    parts: list[Part] = [Heading("Call"), Preformatted(plan.call)]
+    parts.append(Heading("Predicted standard errors"))
+    groups = [slice(k, k + _MOST_COLUMNS) for k in range(0, len(plan.labels), _MOST_COLUMNS)]
+    parts += [_errors(plan, part) for part in groups]
+    if plan.reached is not None:
+        parts += [Heading("Target"), *_target(plan, plan.reached)]
+    if any(plan.bound_sets):
+        parts += [Heading("Error bounds"), *_bounds(plan, groups)]
+    return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(plan)]))
+
+
+def _errors(plan: Plan, part: slice) -> Table:
+    """One row per coefficient; below, what they are over those without privacy, and epsilon."""
+    labels, errors = plan.labels[part], plan.std_errors[part]
+    ratios = [float(np.median(e / plan.nonprivate)) for e in errors]
+    below = ["over no privacy", f"epsilon at delta = {format_scalar(plan.shown_delta, 3)}"]
+    silent = plan.silent[part]
+    if any(plan.silent):
+        below.append("fits that give no errors")
+    columns = [
+        Column("", [*plan.terms, *below], align="l", csv_name="term"),
+        Column(
+            "no privacy",
+            [*_numbers(plan.nonprivate), "1.00", "", ""][: len(plan.terms) + len(below)],
+            [*gaps(plan.nonprivate), 1.0, None, None][: len(plan.terms) + len(below)],
+        ),
+    ]
+    for label, error, ratio, epsilon, without in zip(
+        labels, errors, ratios, plan.epsilons[part], silent, strict=True
+    ):
+        last = [or_na(ratio) if ratio >= 10 else _two_places(ratio), format_scalar(epsilon, 3)]
+        raw = [*gaps(error), *gaps([ratio]), epsilon]
+        if any(plan.silent):
+            last.append(f"{100 * without:.0f} %")
+            raw.append(without)
+        columns.append(Column(label, [*_numbers(error), *last], raw))
+    if not np.isnan(plan.relative_error).any():
+        rough = [f"{min(100 * v, 999):.0f} %" for v in plan.relative_error]
+        columns.append(Column("known to", [*rough, *[""] * len(below)], in_csv=False))
+    return Table.from_columns(columns, main=part.start == 0)
+
+
+def _numbers(values: Floats) -> list[str]:
+    return [or_na(float(v)) for v in values]
+
+
+def _two_places(value: float) -> str:
+    return "NA" if math.isnan(value) else f"{value:.2f}"
+
+
+def _target(plan: Plan, reached: TargetPlan) -> list[Part]:
+    target = {t: v for t, v in reached.target.items() if math.isfinite(v)}
+    sizes = set(target.values())
+    what = (
+        f"{format_scalar(sizes.pop(), 4)} for {', '.join(target)}"
+        if len(sizes) == 1
+        else ", ".join(f"{t}: {format_scalar(v, 4)}" for t, v in target.items())
+    )
+    if reached.mu is not None:
+        epsilon = format_scalar(Privacy(reached.mu).epsilon(plan.shown_delta), 3)
+        mu = f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {plan.n} rows"
+    elif reached.rows_nonprivate is None or reached.rows_nonprivate > plan.n:
+        mu = f"none: {plan.n} rows are too few without privacy as well"
+    else:
+        mu = f"none up to mu = 100 for {plan.n} rows"
+    needed = KeyValues((("Standard error", what), ("Smallest budget", mu)))
+    rows = [reached.rows_nonprivate, *reached.rows]
+    table = Table.from_columns(
+        [
+            Column("Budget", ["no privacy", *plan.labels], align="l", csv_name="budget"),
+            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
+        ]
+    )
+    return [needed, table]
+
+
+def _bounds(plan: Plan, groups: Sequence[slice]) -> list[Part]:
+    """The bounds that a fit would show, by budget, and which of their premises fail where."""
+    sets = [shown_bounds(bounds, plan.method == "pmt") for bounds in plan.bound_sets]
+    names = list(dict.fromkeys((b.statement, b.kind) for bs in sets for b in bs))
+    cells = [_bound_cells(bounds, names) for bounds in sets]
+    failed: dict[str, list[str]] = {}
+    for label, bs in zip(plan.labels, sets, strict=True):
+        conditions = (
+            f"{b.source}: {p.condition}" for b in bs for p in b.premises if p.met is False
+        )
+        for text in dict.fromkeys(conditions):
+            failed.setdefault(text, []).append(label)
+    lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
+    notes = lines or ["Their premises, as far as public data can tell, are met at every budget."]
+    return [
+        Table.from_columns(
+            [
+                Column("Bound", [statement for statement, _ in names], align="l"),
+                *map(Column, plan.labels[part], cells[part]),
+                Column("kind", [kind for _, kind in names], align="l"),
+            ],
+            notes=notes if part is groups[-1] else [],
+        )
+        for part in groups
+    ]
+
+
+def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> list[str]:
+    """The values of these bounds, in the order of their names."""
+    values = {(b.statement, b.kind): b.value for b in bounds}
+    return [bounded(values.get(name, math.nan)) for name in names]
+
+
+def _notes(plan: Plan) -> list[str]:
+    notes = []
+    if plan.m is not None:
+        notes.append(
+            f"a prediction from {plan.m} public rows, in so far as private rows are like them; "
+            "'known to' is how far off it may be for having so few of them (one standard deviation; "
+            "more where noise is most of an error, since cuts follow tails). "
+            "No private row was read, and nothing was spent."
+        )
+    if plan.share < 1:
+        notes.append(
+            f"{100 * (1 - plan.share):.2g} % of the public rows have missing values; as many are "
+            "expected among the private ones."
+        )
+    if plan.events is not None and plan.events < _FEW_EVENTS:
+        notes.append(
+            f"{plan.events} of the {plan.m} public rows have the rarer outcome: from so few, a plan is "
+            "little more than a guess."
+        )
+    if any(plan.silent):
+        notes.append(
+            "in some fits noise would drown the design, and no errors would be given; the errors above "
+            "are those of the others."
+        )
+    if any(np.isnan(e).any() for e in plan.std_errors):
+        notes.append("NA: in most fits noise would drown the design, and no errors would be given.")
+    return notes
+
+
+def _plot(plan: Plan, wanted: Any, intercept: bool, ax: Any) -> Any:
+    """Standard errors over those without privacy, against the budget.
+
+    Where all coefficients pay alike, as they do when the public rows whiten well, they are one line;
+    where they are many, their median with the range of all.
+    """
+    kept = chosen(plan.terms, wanted, intercept)
+    ax = axes(ax)
+    mus = np.array([total.mu for total in plan.totals])
+    order = np.argsort(mus)
+    table = (np.array(plan.std_errors)[order] / plan.nonprivate)[:, kept]
+    names = [plan.terms[k] for k in kept]
+    known = table[np.isfinite(table).all(axis=1)]
+    if len(kept) > 1 and (known.max(axis=1) <= _ALIKE * known.min(axis=1)).all():
+        table, names = np.median(table, axis=1)[:, None], [f"all {len(kept)} coefficients"]
+    elif len(kept) > _MOST_LINES:
+        ax.fill_between(
+            mus[order], table.min(axis=1), table.max(axis=1), color=GREY, alpha=0.3, lw=0
+        )
+        table, names = np.median(table, axis=1)[:, None], [f"median and range of {len(kept)}"]
+    for j, name in enumerate(names):
+        ax.plot(
+            mus[order],
+            table[:, j],
+            marker="o",
+            markersize=4,
+            label=shortened(name),
+            **line_style(j),
+        )
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
+    ax.set_xscale("log")
+    shown = _apart(mus[order])
+    epsilons = np.array(plan.epsilons)[order]
+    ticks = [f"{mus[order][k]:.3g}\n{epsilons[k]:.3g}" for k in shown]
+    ax.set_xticks(mus[order][shown], ticks)
+    ax.minorticks_off()
+    x = f"budget: mu, and epsilon at delta = {format_scalar(plan.shown_delta, 3)}"
+    return finish(ax, x, "standard error over\nthat without privacy")
+
+
+def _apart(mus: Floats) -> list[int]:
+    """Which of the rising budgets get a tick: the first, and those far enough from the one before."""
+    places = np.log(mus)
+    least = _APART * (places[-1] - places[0])
+    out = [0]
+    for k in range(1, len(mus)):
+        if places[k] - places[out[-1]] >= least:
+            out.append(k)
+    return out

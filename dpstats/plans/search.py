@@ -1,4 +1,4 @@
-"""The smallest budget, and the smallest table, at which wanted standard errors are expected."""
+"""The smallest budget, and the smallest table, that are expected to reach target standard errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class Target:
-    """Standard errors that are asked for, infinite where none is."""
+    """Target standard errors, infinite where there is none."""
 
     terms: tuple[str, ...]
     values: Floats
@@ -35,7 +35,7 @@ class Target:
         return bool((std_error <= self.values).all())
 
 
-def wanted(target_se: Any, terms: Sequence[str]) -> Target | None:
+def target_of(target_se: Any, terms: Sequence[str]) -> Target | None:
     """A number is for every coefficient but the constant's; a mapping names them."""
     if target_se is None:
         return None
@@ -76,14 +76,14 @@ def smallest_mu(rehearsal: Rehearsal, n: int, aim: Target) -> float | None:
     """
 
     def attempt(mu: float) -> tuple[bool, float | None]:
-        found = _tried(rehearsal, n, Privacy(mu))
-        if found is None or not aim.met(found.std_error):
+        expected = _rehearsed(rehearsal, n, Privacy(mu))
+        if expected is None or not aim.met(expected.std_error):
             return False, None
-        left = aim.values**2 - found.sampling
-        return True, math.sqrt(float((found.privacy / left).max()))
+        left = aim.values**2 - expected.sampling
+        return True, math.sqrt(float((expected.privacy / left).max()))
 
-    found = _smallest(attempt, 1.0, _LEAST_MU, _MOST_MU)
-    return None if found is None else _rounded_up(found, 2)
+    mu = _smallest(attempt, 1.0, _LEAST_MU, _MOST_MU)
+    return None if mu is None else _rounded_up(mu, 2)
 
 
 def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Target) -> int | None:
@@ -94,17 +94,17 @@ def smallest_n(rehearsal: Rehearsal, n: int, total: Privacy, aim: Target) -> int
     """
 
     def attempt(rows: float) -> tuple[bool, float | None]:
-        found = _tried(rehearsal, math.ceil(rows), total)
-        if found is None or not np.isfinite(found.std_error).all():
+        expected = _rehearsed(rehearsal, math.ceil(rows), total)
+        if expected is None or not np.isfinite(expected.std_error).all():
             return False, None
-        return aim.met(found.std_error), 1 / float(_fraction(found, aim).min())
+        return aim.met(expected.std_error), 1 / float(_fraction(expected, aim).min())
 
     rows = _smallest(attempt, float(n), rehearsal.d + 2.0, float(MOST_ROWS))
     return None if rows is None else round(_rounded_up(rows, 3))
 
 
-def _tried(rehearsal: Rehearsal, n: int, total: Privacy) -> Predicted | None:
-    """None where the total asks for more noise than can be drawn."""
+def _rehearsed(rehearsal: Rehearsal, n: int, total: Privacy) -> Predicted | None:
+    """None where the total needs more noise than can be drawn."""
     try:
         return rehearsal.at(n, total)
     except PrivacyError:
@@ -145,9 +145,9 @@ def _smallest(
     return value
 
 
-def _fraction(found: Predicted, aim: Target) -> Floats:
+def _fraction(expected: Predicted, aim: Target) -> Floats:
     """The u with s u + p u^2 = target^2, for each term; rows over u reach the target."""
-    s, p, target = found.sampling, found.privacy, aim.values**2
+    s, p, target = expected.sampling, expected.privacy, aim.values**2
     finite = np.isfinite(target)
     goal = np.where(finite, target, 1.0)
     u = 2 * goal / (s + np.hypot(s, 2 * np.sqrt(p) * np.sqrt(goal)))
@@ -163,13 +163,13 @@ def rows_without_privacy(nonprivate: Floats, n: int, aim: Target) -> int | None:
 def falling(errors: Sequence[Floats], totals: Sequence[Privacy]) -> tuple[Floats, ...]:
     """Standard errors by budget, so that none is smaller than that of a larger budget.
 
-    A few rehearsals, of which some may give no errors, tell the less the smaller a budget is.
+    A few rehearsals, of which some may give no errors, are the less certain the smaller a budget is.
     """
     order = np.argsort([-total.mu for total in totals], kind="stable")
-    found = np.array(errors)
-    out = found.copy()
-    out[order] = np.fmax.accumulate(found[order])
-    return tuple(np.where(np.isnan(found), np.nan, out))
+    given = np.array(errors)
+    out = given.copy()
+    out[order] = np.fmax.accumulate(given[order])
+    return tuple(np.where(np.isnan(given), np.nan, out))
 
 
 def rows_by_budget(
@@ -179,10 +179,10 @@ def rows_by_budget(
     out: list[int | None] = [None] * len(totals)
     most: int | None = None
     for k in sorted(range(len(totals)), key=lambda k: -totals[k].mu):
-        found = smallest_n(rehearsal, most or n, totals[k], aim)
-        if found is None:
+        rows = smallest_n(rehearsal, most or n, totals[k], aim)
+        if rows is None:
             break  # nor do smaller budgets reach it
-        most = found if most is None else max(most, found)
+        most = rows if most is None else max(most, rows)
         out[k] = most
     return tuple(out)
 
