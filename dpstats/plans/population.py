@@ -169,8 +169,8 @@ class DrawnRows:
             if self.centre is not None:
                 y = smeared(y, self.centre[which], generator)
             y = y + x @ move
-        y = np.asarray(y, dtype=np.float64)
-        return Block(x, y, offset if self.offset else None, weight if self.weighted else None)
+        offset, weight = offset if self.offset else None, weight if self.weighted else None
+        return Block(x, np.asarray(y, dtype=np.float64), offset, weight)
 
 
 def smeared(y: Floats, centre: Floats, generator: np.random.Generator) -> Floats:
