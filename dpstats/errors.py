@@ -1,14 +1,15 @@
-"""The exceptions of the package, one hierarchy, and how they are kept from telling private values.
+"""The exceptions of the package, one hierarchy, and what keeps private values out of them.
 
 Every message is written from public facts alone: the formula, the schema (column names and kinds of
-columns), the public rows, the declared limits, n and the privacy asked for. No message is ever
-built from a value of a private row; what Python or a library would say of one is suppressed
+columns), the public rows, the declared limits, n and the privacy parameters. No message is ever
+built from a value of a private row; messages of Python or a library about one are suppressed
 (`suppress_private_errors`), and so is what the frames of an error hold (`without_trace`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -79,23 +80,35 @@ class PlanWarning(UserWarning):
     """The plan of a call, made from public numbers alone, promises little."""
 
 
+charged_call: ContextVar[str] = ContextVar("the running call, if a budget pays for it", default="")
+
+
+def note_charge(error: BaseException) -> None:
+    """Where a call is interrupted, or fails for no public reason, say that its charge stays."""
+    call = charged_call.get()
+    charged_call.set("")
+    if call and not isinstance(error, DPStatsError | PlanWarning):
+        error.add_note(f"{call} stays charged to its budget.")
+
+
 def without_trace(error: BaseException) -> None:
     """Forget the frames of an error: they hold totals without noise, and reporters show such values."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
+    note_charge(error)
 
 
 def suppress_private_errors(work: Callable[[], T]) -> T | None:
     """What ``work`` returns, or None whatever it raises: nothing of it is shown.
 
     It may be a panic of a compiled library, or what a cell that is an object raises, which are no
-    Exceptions. Ctrl-C is raised anew, because the traceback of the old one holds what was seen.
+    Exceptions. Ctrl-C is raised anew, because the traceback of the old one holds values of rows.
     """
     try:
         return work()
     except KeyboardInterrupt:
-        stopped = True
+        interrupted = True
     except BaseException:
-        stopped = False
-    if stopped:
+        interrupted = False
+    if interrupted:
         raise KeyboardInterrupt
     return None

@@ -51,8 +51,8 @@ class Budget(Printed):
     know nothing of it (sudo, ssh, cron, containers), workers on other machines and, where there is no
     ``/proc``, older workers of workers need ``budget=``. A call is charged before it reads a private
     row. One that would spend more than is left raises `BudgetExceeded` and reads nothing; one that
-    fails before it has read anything is not charged; one that is broken off later stays charged. What
-    is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+    fails before it has read anything is not charged; one that is interrupted later stays charged, and
+    says so. What is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a call writes to its budget: the charge before it reads, and what was released after.
+"""The charge of a call: written to its budget before rows are read, with what was released after.
 
 Nothing here sees a private value.
 """
@@ -18,7 +18,15 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import is_path, shown
 from dpstats.budget.budget import Budget, open_budget
 from dpstats.budget.ledger import ChargeRequest
-from dpstats.errors import ArgumentError, BudgetError, DPStatsError, PassError, PlanWarning
+from dpstats.errors import (
+    ArgumentError,
+    BudgetError,
+    DPStatsError,
+    PassError,
+    PlanWarning,
+    charged_call,
+    note_charge,
+)
 from dpstats.report.released import Released
 
 _R = TypeVar("_R", bound=Released)
@@ -27,7 +35,7 @@ _R = TypeVar("_R", bound=Released)
 class Charge:
     """A charge that was written for a call; without a budget, nothing.
 
-    Inside ``with charge:`` stands what a call finds out before it reads a private row. What is refused
+    Inside ``with charge:`` stands what a call checks before it reads a private row. What is refused
     there for public reasons is not charged. (A reading that fails is no public reason.)
     """
 
@@ -45,12 +53,15 @@ class Charge:
                 error.args = (f"{error} The call stays charged to its budget.",)
         elif isinstance(error, DPStatsError | PlanWarning):
             self._note("withdrawn")
+        if error is not None:
+            note_charge(error)
 
     def released(self, result: _R) -> _R:
         """Write what was released beside the charge; the result."""
         counts = Counter(line.released for line in result.privacy.spent)
         text = "; ".join(f"{what} ({n} times)" if n > 1 else what for what, n in counts.items())
         self._note("released", text + ("; seeded" if result.privacy.seeded else ""))
+        charged_call.set("")
         return result
 
     def _note(self, event: Literal["released", "withdrawn"], text: str = "") -> None:
@@ -83,13 +94,16 @@ def charged(
         raise ArgumentError(
             f"budget must be a dpstats.Budget, such as Budget(mu=2), not {shown(budget)}."
         )
+    charged_call.set("")
     if budget is None:
         return Charge(None)
     epsilon, delta = stated
     both = None
     if epsilon is not None and delta is not None:
         both = ApproximatePrivacy(float(epsilon), float(delta))
-    return Charge(budget, budget._charge(ChargeRequest(call, label, unit.text, cost, both), unit))
+    number = budget._charge(ChargeRequest(call, label, unit.text, cost, both), unit)
+    charged_call.set(call)
+    return Charge(budget, number)
 
 
 def require_no_budget() -> None:

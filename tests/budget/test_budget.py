@@ -341,9 +341,13 @@ def test_a_reading_that_breaks_off_stays_charged(kind: type[Exception], at: int)
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_call_that_a_person_stops_stays_charged(at: int) -> None:
     budget = Budget(mu=5)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         _lm(_breaking(KeyboardInterrupt(), at), budget=budget)
+    assert stopped.value.__notes__ == [f"{budget.entries[0].call} stays charged to its budget."]
     assert budget.spent.mu == 0.5
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        _lm(_breaking(KeyboardInterrupt(), at))
+    assert not hasattr(stopped.value, "__notes__"), "nobody paid for this one"
     assert _lm(budget=budget).privacy.mu == 0.5, "and the budget goes on"
     assert budget.spent.squares == 0.5
 

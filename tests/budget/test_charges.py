@@ -208,10 +208,12 @@ def _require_charged_after_a_release(
     monkeypatch.setattr(Session, "_record", _raising(error, Session._record))
     place = "dpstats.models.eptr_own.releases.release_if_safe"
     monkeypatch.setattr(place, _raising(error, release_if_safe))
-    with pytest.raises(kind):
+    with pytest.raises(kind) as stopped:
         _CALLS[name](budget=budget)
     (entry,) = budget.entries
     assert entry.released == ""
+    if kind is KeyboardInterrupt:
+        assert stopped.value.__notes__ == [f"{entry.call} stays charged to its budget."]
 
 
 @every_error
