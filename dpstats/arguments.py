@@ -1,7 +1,7 @@
-"""Checks of arguments, for every function, and what their messages share.
+"""Checks of arguments, for every function, and their messages.
 
-A check answers with the argument in the form that is computed with, or with None where it is none;
-what it says of an argument never shows a table, a list, or an object of the user's.
+A check returns the argument in the form that is computed with, or None where it is invalid; a message
+never shows a table, a list, or an object of the user's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """An argument for a message: itself if it is a text or a number, and else what it is.
+    """An argument for a message: itself if it is a text or a number, else its type.
 
     What was given by mistake may be a table of private rows, or a list of them.
     """
@@ -99,8 +99,8 @@ def items(values: Any, most: int) -> list[Any] | None:
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         return None
-    found = suppress_private_errors(lambda: list(islice(values, most + 1)))
-    return None if found is None or len(found) > most else found
+    held = suppress_private_errors(lambda: list(islice(values, most + 1)))
+    return None if held is None or len(held) > most else held
 
 
 def is_path(data: Any) -> bool:
@@ -134,11 +134,11 @@ def require_sizes(names: Sequence[str], fine: Iterable[Any]) -> None:
 
 @contextmanager
 def naming(table: str) -> Iterator[None]:
-    """Say in which of the tables of a call a column is missing or of the wrong kind."""
+    """Name the table of a call in errors on a column that is missing or of the wrong type."""
     try:
         yield
     except SchemaError as error:
-        said = str(error)
+        message = str(error)
     else:
         return
-    raise SchemaError(f"in {table}: {said}")
+    raise SchemaError(f"in {table}: {message}")

@@ -1,9 +1,9 @@
 """One call of a function that reads private rows: its total, its charge, its rows, its noise.
 
-`Call` is the protocol that all of them follow, in this order: what was asked for is resolved; arguments
-are checked; the charge is written (`charged`); inside it the private table is opened and its rows are
-counted (`Charged.rows`), still unread; sessions read rows and spend ``per_row``; the result is written
-beside the charge (`Charged.released`).
+`Call` is the protocol that all of them follow, in this order: the privacy parameters are resolved;
+arguments are checked; the charge is written (`charged`); inside it the private table is opened and its
+rows are counted (`Charged.rows`), still unread; sessions read rows and spend ``per_row``; the result
+is written beside the charge (`Charged.released`).
 
 How mu gets from the call to the noise: ``total`` is what the privacy unit, a row or a person, is
 promised. ``per_row`` is what the mechanisms may spend on one row, so that as many rows as a person has
@@ -75,7 +75,7 @@ SAME_TABLE = (
 
 @dataclass(frozen=True)
 class Call(Generic[_Spent]):
-    """What a call was asked for, before anything is charged or read.
+    """The arguments of a call on privacy and reading, before anything is charged or read.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Call(Generic[_Spent]):
 class Charged:
     """A call whose charge is written.
 
-    Inside ``with`` stands what it finds out before it reads a private row: what is refused there for
+    Inside ``with`` stands what it checks before it reads a private row: what is refused there for
     public reasons is not charged. What comes after stays charged, whatever happens.
     """
 
@@ -179,7 +179,7 @@ class Charged:
     def notes(
         self, n: int | None, public: Any, moments: PublicMoments | None = None
     ) -> tuple[str, ...]:
-        """What qualifies the guarantee: of delta, of public data, and of the column of persons."""
+        """Notes that qualify the guarantee: on delta, public data, and the column of persons."""
         return (
             *delta_note(self.call.given.get("delta"), n),
             *spent_note(moments, self.call.total, self.call.unit),
@@ -199,13 +199,13 @@ class Charged:
 
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:
-    """Said where the public sample is the private table."""
+    """A note where the public sample is the private table."""
     same = public is data or (is_path(data) and is_path(public) and str(public) == str(data))
     return (SAME_TABLE,) if same else ()
 
 
 def delta_note(delta: float | None, n: int | None) -> tuple[str, ...]:
-    """Said when delta would allow a mechanism that publishes a row."""
+    """A note where delta would allow a mechanism that publishes a row."""
     if delta is None or not n or delta < 1 / n:
         return ()
     return (
@@ -225,7 +225,7 @@ def check_numbers(ridge: float, eta: float) -> None:
         raise ArgumentError(f"eta must lie strictly between 0 and 1, not {shown(eta)}.")
     if eta < 1e-12:
         raise ArgumentError(
-            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
+            f"eta = {eta:g} is a smaller probability than floats can resolve; use 1e-6 or so."
         )
 
 
@@ -241,7 +241,7 @@ def choose_method(
     public: Any,
     limits: Mapping[str, Any] | None,
 ) -> str:
-    """The method that was asked for, or the one that the data allow."""
+    """The method given, or the one that the data allow."""
     mapping("limits", limits)
     if method is None:
         method = "ssp" if public is None and limits else "anchored"
@@ -293,21 +293,21 @@ def resolve_public(
     return public
 
 
-def spent_note(moments: PublicMoments | None, asked: Total, unit: PrivacyUnit) -> tuple[str, ...]:
-    """Said where the public moments are themselves a private release."""
+def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -> tuple[str, ...]:
+    """A note where the public moments are themselves a private release."""
     if moments is None or moments.spent is None:
         return ()
     spent = moments.spent
-    said = f"The public moments are a private release of their own, at mu = {spent.mu:.4g}: " + (
+    start = f"The public moments are a private release of their own, at mu = {spent.mu:.4g}: " + (
         "seeded, so that nothing made of them is for release; " if spent.seeded else ""
     )
-    both = both_together(spent, asked.mu, unit)
+    both = both_together(spent, total.mu, unit)
     if both is None:
         return (
-            f"{said}if they describe the same rows, both protect different units, and what they cost "
+            f"{start}if they describe the same rows, both protect different units, and what they cost "
             "together is not stated.",
         )
-    return (f"{said}if they describe the same rows, both together cost mu = {both:.4g}.",)
+    return (f"{start}if they describe the same rows, both together cost mu = {both:.4g}.",)
 
 
 def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
@@ -395,17 +395,17 @@ def call_text(function: str, formula: str, options: Mapping[str, Any], unit: Pri
     rows = unit.rows if unit.rows > 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}
     given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
-    said = [f"{name} = {_said(value)}" for name, value in given.items()]
-    return f'{function}("{formula}", {", ".join(said)})'
+    arguments = [f"{name} = {_written(value)}" for name, value in given.items()]
+    return f'{function}("{formula}", {", ".join(arguments)})'
 
 
-def _said(value: Any) -> str:
+def _written(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, Mapping):
-        return f"{{{_listed(f'{_said(k)}: {_said(v)}' for k, v in value.items())}}}"
+        return f"{{{_listed(f'{_written(k)}: {_written(v)}' for k, v in value.items())}}}"
     if isinstance(value, list | tuple):
-        text = _listed(map(_said, value))
+        text = _listed(map(_written, value))
         return f"[{text}]" if isinstance(value, list) else f"({text})"
     if isinstance(value, type):
         return value.__name__

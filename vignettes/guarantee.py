@@ -223,7 +223,7 @@ folder.cleanup()
 
 # %% [markdown]
 # Calls may be chosen after seeing what earlier ones said: the limits are fixed beforehand, and mu^2
-# adds up to them (rho, or epsilon, in budgets of these). What is promised is the total. A charge is
+# adds up to them (rho, or epsilon, in budgets of these). The guarantee is the total. A charge is
 # on disk before the first row is read. A crash leaves it there; a call that is refused for public
 # reasons before it has read anything is not charged. A budget protects rows, or persons that one
 # column names, and refuses calls that protect others. When it is used up, nothing more may be

@@ -1,1 +1,1 @@
-"""What a statement of privacy means: its units, whom it protects, how costs add up. Sees no data."""
+"""Statements of privacy: their units, whom they protect, how costs add up. Sees no data."""

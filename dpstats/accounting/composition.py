@@ -1,4 +1,4 @@
-"""What several calls cost together, and what a budget still allows.
+"""Composition: the cost of several calls together, and what a budget still allows.
 
 Calls are of three kinds: Gaussian ones, "mu-GDP" or "mu-GDP up to slack"; pure ones; and those stated at
 one epsilon and delta. The last are pure up to delta: two laws that are (epsilon, delta)-close are
@@ -6,12 +6,12 @@ mixtures, with weight 1 - delta, of laws that are epsilon-close, and of anything
 Viswanath 2015). A pure one is Gaussian with the mu of `PurePrivacy`. So everything is Gaussian up to
 slack, mu^2 adds and slack adds; rho adds; and where no call is Gaussian, epsilons add.
 
-*Calls that are chosen after seeing results.* An analyst asks for the next call, and its cost,
-knowing what the last one said. The sums above stay valid as long as their limits (`BudgetLimits`)
+*Calls that are chosen after seeing results.* An analyst chooses the next call, and its cost,
+from the results of earlier ones. The sums above stay valid as long as their limits (`BudgetLimits`)
 are fixed before the first call: for mu^2 Smith and Thakurta (2022), for rho Feldman and Zrnic
 (2021), for epsilon and slack because they bound the privacy loss path by path. Limits that trade
 one sum for another later on, "as much slack as mu has left over", are not covered: an analyst could
-decide by what was seen. Therefore a budget in epsilon and delta lays down at its first call, from
+decide by earlier results. Therefore a budget in epsilon and delta lays down at its first call, from
 that call's cost alone, how much of delta is for slack.
 
 *Two limits at once.* With that slack s fixed, it is enough that mu stays within its limit m, or that no
@@ -117,13 +117,13 @@ class Composed:
         Besides the Gaussian curve at mu: pure calls shift the curve of the Gaussian ones by the sum of
         their epsilons.
         """
-        found = [Privacy(self.mu, self.slack).delta(epsilon)]
+        candidates = [Privacy(self.mu, self.slack).delta(epsilon)]
         pure, gaussian = float(self.epsilons), math.sqrt(self.gaussian)
         if epsilon >= pure:
-            found.append(Privacy(gaussian, self.slack).delta(epsilon - pure))
+            candidates.append(Privacy(gaussian, self.slack).delta(epsilon - pure))
         elif not gaussian:
-            found.append(min(self.slack + PurePrivacy(pure).delta(epsilon), 1.0))
-        return min(found)
+            candidates.append(min(self.slack + PurePrivacy(pure).delta(epsilon), 1.0))
+        return min(candidates)
 
     def epsilon(self, delta: float) -> float:
         """An epsilon at this delta: the least that one of the sums gives; infinite at or below slack.
@@ -132,13 +132,15 @@ class Composed:
         """
         if number(delta) != 0:
             check_delta(delta)
-        pure, found = float(self.epsilons), [math.inf]
+        pure, candidates = float(self.epsilons), [math.inf]
         if not self.gaussian and delta >= self.slack:
-            found.append(ApproximatePrivacy(pure, self.slack).epsilon(delta) if delta else pure)
+            candidates.append(
+                ApproximatePrivacy(pure, self.slack).epsilon(delta) if delta else pure
+            )
         if delta > 0:
-            found.append(Privacy(self.mu, self.slack).epsilon(delta))
-            found.append(pure + Privacy(math.sqrt(self.gaussian), self.slack).epsilon(delta))
-        return min(found)
+            candidates.append(Privacy(self.mu, self.slack).epsilon(delta))
+            candidates.append(pure + Privacy(math.sqrt(self.gaussian), self.slack).epsilon(delta))
+        return min(candidates)
 
 
 def _alone(cost: Total) -> Composed:
@@ -209,7 +211,7 @@ class BudgetTotal:
 
     @property
     def total(self) -> Privacy | PurePrivacy:
-        """The whole of it: what one Gaussian (or pure) call could spend."""
+        """All of it: what one Gaussian (or pure) call could spend."""
         if self.unit == "mu":
             return Privacy(self.level)
         if self.unit == "rho":
@@ -237,8 +239,8 @@ class BudgetTotal:
             return apart
         slack = _SLACK_SHARE * self.delta
         if first is not None and first.slack:
-            wanted = self._repeated(first) * first.slack
-            slack = max(slack, min(wanted, _LARGEST_SHARE * self.delta))
+            needed = self._repeated(first) * first.slack
+            slack = max(slack, min(needed, _LARGEST_SHARE * self.delta))
         shared = self._shared(slack)
         if first is None:
             return shared
@@ -248,9 +250,9 @@ class BudgetTotal:
         return apart if isinstance(first, PurePrivacy) else self._shared(first.slack)
 
     def counted(self, cost: Total, stated: ApproximatePrivacy | None, first: Total | None) -> Total:
-        """What a call counts as: as it is, or at one epsilon where epsilons and deltas add up.
+        """The cost of a call in this budget: as it is, or at one epsilon where epsilons add up.
 
-        That is the epsilon and delta that were asked for; for a call in mu, the epsilon at a tenth of
+        That is the epsilon and delta that were given; for a call in mu, the epsilon at a tenth of
         the budget's delta (more than its slack).
         """
         if first is None or not self.delta or self.caps(first).mu:
@@ -287,7 +289,7 @@ class BudgetTotal:
         return resolve_privacy(epsilon=self.level, delta=self.delta - slack)
 
     def left(self, spent: Composed, first: Total | None) -> Total:
-        """What a next call without slack could spend; the whole while nothing is spent."""
+        """What a next call without slack could spend; the total while nothing is spent."""
         if first is None and self.slack is None:
             return self.total
         caps = self.caps(first)
@@ -302,6 +304,6 @@ class BudgetTotal:
 
 
 def _rest(limit: Fraction, spent: Fraction) -> float:
-    """What is left of a limit; a rest that rounding has left is nothing."""
+    """What is left of a limit; a rest of the size of rounding errors is 0."""
     rest = limit - spent
     return float(rest) if rest > limit * _ROUNDING else 0.0

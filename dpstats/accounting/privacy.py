@@ -261,23 +261,23 @@ Total = Cost | ApproximatePrivacy
 
 
 def check_delta(delta: float) -> None:
-    found = number(delta)
-    if found is None or not 0 < found < 1:
+    size = number(delta)
+    if size is None or not 0 < size < 1:
         raise PrivacyError(f"delta must lie strictly between 0 and 1, not {shown(delta)}.")
 
 
 def _positive(name: str, value: float) -> float:
-    found = number(value)
-    if found is None or not 0 < found < math.inf:
+    size = number(value)
+    if size is None or not 0 < size < math.inf:
         raise PrivacyError(f"{name} must be a finite number > 0, not {shown(value)}.")
-    return found
+    return size
 
 
 def _not_negative(name: str, value: float) -> float:
-    found = number(value)
-    if found is None or not 0 <= found < math.inf:
+    size = number(value)
+    if size is None or not 0 <= size < math.inf:
         raise PrivacyError(f"{name} must be a number >= 0, not {shown(value)}.")
-    return found
+    return size
 
 
 def resolve_privacy(
@@ -300,12 +300,12 @@ def resolve_privacy(
     """
     given = [k for k, v in {"mu": mu, "rho": rho, "epsilon": epsilon}.items() if v is not None]
     if len(given) != 1:
-        said = "none was given" if not given else f"{' and '.join(given)} were given"
-        said += "; delta= alone is no budget" if not given and delta is not None else ""
-        said += "" if given else " (a budget does not say how much of it a call may spend)"
+        reason = "none was given" if not given else f"{' and '.join(given)} were given"
+        reason += "; delta= alone is no budget" if not given and delta is not None else ""
+        reason += "" if given else " (a budget does not determine how much of it a call may spend)"
         raise PrivacyError(
             "Say how much privacy the call may spend, in one unit: mu=1 (Gaussian DP), rho=0.5 "
-            f"(zCDP), or epsilon=1 with delta=1e-5; {said}."
+            f"(zCDP), or epsilon=1 with delta=1e-5; {reason}."
         )
     if delta is not None and epsilon is None:
         raise PrivacyError(f"delta= goes with epsilon=; {given[0]}= needs no delta.")
@@ -345,11 +345,11 @@ def resolve_cost(
         try:
             return resolve_privacy(mu, rho, epsilon, delta)
         except PrivacyError as error:
-            said = str(error).replace(
+            message = str(error).replace(
                 "epsilon=1 with delta=1e-5;",
                 "epsilon=1 with delta=1e-5, or epsilon=1 alone (pure differential privacy);",
             )
-        raise PrivacyError(said)
+        raise PrivacyError(message)
     pure = PurePrivacy(_positive("epsilon", epsilon))
     if pure.at > _LARGEST_EPSILON:
         raise PrivacyError(f"a total above epsilon = {_LARGEST_EPSILON:g} protects nobody.")

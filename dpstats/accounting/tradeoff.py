@@ -1,4 +1,4 @@
-"""The trade-off of a claim: which errors it leaves to whoever tells two neighbours apart.
+"""The trade-off function of a claim: the errors of a test that distinguishes two neighbours.
 
 A test that decides between two neighbouring data sets from what was released errs in two ways: it
 takes the first for the second (type I, probability alpha) or the second for the first (type II). A
@@ -25,7 +25,7 @@ _LAST = 40.0  # the largest epsilon at which complements are looked at
 
 
 class Claim(Protocol):
-    """What can be contradicted: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for all S."""
+    """A claim that can be refuted: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for all S."""
 
     def delta(self, epsilon: float, /) -> float:
         """Of every epsilon >= 0."""
@@ -62,7 +62,7 @@ class Allowed:
 
     @classmethod
     def of(cls, claim: Claim) -> Allowed:
-        """What a claim allows; Gaussian ones say it by their own trade-off function as well."""
+        """The powers that a claim allows; for Gaussian ones also by their own trade-off function."""
         mu, slack = number(getattr(claim, "mu", None)), number(getattr(claim, "slack", None))
         if mu is not None and slack == 0 and 0 <= mu < math.inf:
             return cls(claim.delta, mu)
@@ -77,7 +77,7 @@ class Allowed:
         """For many events at once, from a table of the claim: a little too large."""
         best = self._gaussian(alpha)
         if self.delta is not None:
-            # beyond -log(alpha) nothing is said: exp(epsilon) alpha is above 1
+            # beyond -log(alpha) there is no bound: exp(epsilon) alpha is above 1
             last = -math.log(max(float(alpha.min(initial=1.0)), 1e-300))
             for epsilon in np.linspace(0.0, last, _GRID):
                 delta, factor = float(self.delta(float(epsilon))), math.exp(epsilon)

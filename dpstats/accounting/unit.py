@@ -1,4 +1,4 @@
-"""Who is protected: one row, or a person with several rows.
+"""The unit of privacy: one row, or a person with several rows.
 
 Every mechanism of the package is proved for one row replaced by another. A person with k rows is then
 protected by k times less noise-to-cost: the mechanisms run at a k-th of the total (`per_row` of
@@ -51,12 +51,12 @@ class PrivacyUnit:
 
     @classmethod
     def of(cls, rows_per_person: int, person: str | None) -> PrivacyUnit:
-        """The unit that a call asks for."""
+        """The unit of a call."""
         return cls(check_count("rows_per_person", rows_per_person), _column(person))
 
     @property
     def text(self) -> str:
-        """In words, as results say it."""
+        """In words, as results show it."""
         if self.rows == 1 and self.person is None:
             if self.together > 1:
                 return f"{self.together} rows replaced by others (n is public)"
@@ -74,7 +74,7 @@ class PrivacyUnit:
         return f"{who} replaced by {other} ({how})"
 
     def whole(self, per_row: Total) -> Total:
-        """What is stated when the mechanisms have spent this."""
+        """The statement for the unit when the mechanisms have spent this on a row."""
         return per_row.for_group(self.rows)
 
     def group(self, k: int) -> PrivacyUnit:

@@ -1,4 +1,4 @@
-"""Audits: how much a release gives away, at least, and which neighbours tell the most.
+"""Audits: lower bounds on the privacy loss of a release, and a search for neighbours that show it.
 
 `dpstats.audit` is this package and is also called as the function: dpstats.audit(...) and
 ``from dpstats.audit import worst_neighbours`` both work.

@@ -1,4 +1,4 @@
-"""Telling two laws apart from samples of either: scores, and limits that hold.
+"""Scores that distinguish two laws by samples of either, and limits of error probabilities.
 
 Everything is a pure function of arrays, one row per run. Scores are learnt on some runs; limits of an
 event's two probabilities come from others, and hold whatever was learnt.
@@ -21,7 +21,7 @@ Looks = Literal["size", "digits", "exact", "else"]
 Read = Callable[[Floats], Floats]
 """A number of each run."""
 
-_FAR = 6.0  # robust standard deviations beyond which a number says no more to a linear score
+_FAR = 6.0  # robust standard deviations at which numbers are clipped in a linear score
 _MOST_BINS = 32
 MOST_COLUMNS = 40  # with scores of their own
 _MOST_JOINT = 300  # with a full covariance
@@ -59,11 +59,11 @@ def upper_limit(hits: Any, runs: int, failure: float) -> Floats:
     return np.where(missed > 0, limit, 1.0)
 
 
-# --- what limits say of privacy ----------------------------------------------------------------------
+# --- privacy parameters from limits ----------------------------------------------------------------
 
 
 def mu_given_away(power: Any, alpha: Any) -> Floats:
-    """The mu at which an event may have P(S) = power and Q(S) = alpha; negative if it says nothing.
+    """The mu at which an event may have P(S) = power and Q(S) = alpha; negative without evidence.
 
     Examples
     --------
@@ -331,14 +331,14 @@ def distance(scores: Sequence[Score], first: Floats, second: Floats) -> float:
     >>> distance(scores, runs, runs + 9) > distance(scores, runs, runs + 1) > 0
     True
     """
-    found = []
+    distances = []
     for score in scores:
         one, two = score.of(first), score.of(second)
-        found.append(_rank_distance(one, two))
+        distances.append(_rank_distance(one, two))
         if not score.ordinal:
-            found.append(_robust_distance(one, two))
-    by_chance = math.sqrt(2 * math.log(2 * len(found)) * (1 / len(first) + 1 / len(second)))
-    return max(found) - 1.25 * by_chance
+            distances.append(_robust_distance(one, two))
+    by_chance = math.sqrt(2 * math.log(2 * len(distances)) * (1 / len(first) + 1 / len(second)))
+    return max(distances) - 1.25 * by_chance
 
 
 def _rank_distance(one: Floats, two: Floats) -> float:

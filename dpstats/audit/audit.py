@@ -1,16 +1,16 @@
-"""An audit kit: what does a release give away about one row, at least?
+"""Audits of a release: a lower bound on what it gives away about one row.
 
 Run a release many times on two neighbouring data sets, and try to tell the two apart. Whoever succeeds
-more often than the claimed privacy allows has refuted the claim. Nothing here needs privacy of its
-own, and nothing here protects: audits are for test data. `worst_neighbours` looks for a telling pair.
+more often than the claimed privacy allows has refuted the claim. Audits protect nothing: they are for
+test data. `worst_neighbours` searches for a pair that shows the loss clearly.
 
 >>> import numpy as np
 >>> noise = np.random.default_rng(1)
 >>> data, other = np.zeros(20), np.append(np.zeros(19), 1.0)
 >>> def leaky(rows):  # the sensitivity of this mean is 1/20; mu = 1 would need as much noise
 ...     return round(rows.mean() + noise.normal(scale=1 / 60), 6)
->>> found = audit(leaky, (data, other), mu=1, trials=4000)
->>> found.refuted, 2 < found.mu < 3
+>>> result = audit(leaky, (data, other), mu=1, trials=4000)
+>>> result.refuted, 2 < result.mu < 3
 (True, True)
 """
 
@@ -67,7 +67,7 @@ def audit(
         Every call must be a fresh run, independent of those before: no fixed seed inside. It may return
         a number, an array, a Series, DataFrame, list, tuple or dict of numbers, None or NaN ("no reply",
         an outcome of its own), or a result of the package, of which `coef()` or `mean`, `value`,
-        `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are looked at, as far as it has
+        `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are compared, as far as it has
         them, and whether there was a reply. Besides numbers, what they are counts: last digits, the
         sign of zero, types, the order of keys and labels, and all that an instance of a class holds,
         private or not. Its errors are passed on, and warnings that come again and again are shown once.
@@ -84,13 +84,13 @@ def audit(
     delta : float, optional
         At which the lower bound of epsilon is given; the claim's own, if it has one, or 1e-5.
     trials : int
-        Runs in all, half of them on either data set; 40 or more. 55 % are counted, the others find out
-        what to count. Some thousands tell noise that is a third too small; a fit of ten milliseconds
+        Runs in all, half of them on either data set; 40 or more. 55 % are counted, the others choose
+        what to count. Some thousands detect noise that is a third too small; a fit of ten milliseconds
         then takes a minute.
     confidence : float
         Of everything that is reported, together.
     statistic : function, optional
-        What to look at in the value that ``release`` returned: gives numbers, as above. A telling
+        What to compare of the value that ``release`` returned: gives numbers, as above. A powerful
         statistic (a likelihood ratio, if you know it) makes a sharper audit. It may not depend on which
         of the two data sets was used other than through what was released.
 
@@ -107,7 +107,7 @@ def audit(
 
     Notes
     -----
-    *Why the bounds hold.* Scores and events are found on the first 45 % of the runs. The other runs are
+    *Why the bounds hold.* Scores and events are chosen on the first 45 % of the runs. The other runs are
     independent of these, so that for them every event S is a fixed one, and the numbers of runs in
     which it happens are binomial with P(S) and Q(S). Clopper-Pearson limits for one binomial fail with
     probability (1 - confidence) / (number of limits) at most, whatever P(S) is; by the union bound all
@@ -124,11 +124,11 @@ def audit(
     noise should be added to integers, or the sum be rounded to a grid that does not depend on the data.
     ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits. Where
     an event on digits decides, the best event on the size of the values is counted beside it, and if
-    the digits tell more, a note says so, and why that may be.
+    the digits give away more, a note says so, and why that may be.
 
     *What an audit cannot do.* Not refuted is not proved. Another pair of data sets, another statistic,
     or more runs may give away more; rare events (a delta of 1e-9) are out of reach of any number of
-    runs. The page ends with what was not looked at.
+    runs. The page ends with what was not examined.
 
     Examples
     --------
@@ -136,10 +136,10 @@ def audit(
     >>> noise = np.random.default_rng(1)
     >>> def mean(rows):
     ...     return round(np.clip(rows, 0, 1).mean() + noise.laplace(scale=1 / 20), 6)
-    >>> found = audit(mean, (np.zeros(20), np.append(np.zeros(19), 1.0)), epsilon=1, trials=8000)
-    >>> found.refuted, 0.6 < found.epsilon <= 1
+    >>> result = audit(mean, (np.zeros(20), np.append(np.zeros(19), 1.0)), epsilon=1, trials=8000)
+    >>> result.refuted, 0.6 < result.epsilon <= 1
     (False, True)
-    >>> print(found.summary().to_text().splitlines()[1])
+    >>> print(result.summary().to_text().splitlines()[1])
     Claim:      epsilon = 1 (pure)
 
     Without the rounding the last bits of the sum tell whether 0 or 1 / 20 was added to the noise:
@@ -180,8 +180,10 @@ def audit(
             "release has a fixed seed: every run returned the same. Leave seed= out, or let it change "
             "from call to call."
         )
-    found = _audit_of(tables, learn, choose, columns, claim, delta_of(claim, delta), confidence)
-    rarest = float(upper_limit(0, found.points[0].runs, (1 - confidence) / (2 * len(found.points))))
+    result = _audit_of(tables, learn, choose, columns, claim, delta_of(claim, delta), confidence)
+    rarest = float(
+        upper_limit(0, result.points[0].runs, (1 - confidence) / (2 * len(result.points)))
+    )
     unseen = columns.unseen(
         np.vstack([x[:learn] for x in tables]),
         [one.form for side in runs for one in side],
@@ -189,7 +191,7 @@ def audit(
         rarest,
     )
     equal = (EQUAL,) if same_data(first, second) else ()
-    return replace(found, notes=(*equal, *found.notes), _unseen=unseen)
+    return replace(result, notes=(*equal, *result.notes), _unseen=unseen)
 
 
 def _audit_of(
@@ -228,7 +230,7 @@ def _audit_of(
             served.append((event, [unit]))
         else:
             known.append(unit)
-    # how many events there are is known before anything is counted
+    # the number of events is fixed before anything is counted
     failure = (1 - confidence) / (2 * len(served))
     points = tuple(_point(event, its, counted, failure) for event, its in served)
     refuted = allowed is not None and any(point.refutes(allowed) for point in points)
@@ -237,8 +239,8 @@ def _audit_of(
     if size is not None and not notes:
         at = delta if in_epsilon(claim) else None
         stands = allowed is not None and not refuted
-        said = digits_note(deciding, points[0], size, aims[0], at, stands)
-        notes += [] if said is None else [said]
+        note = digits_note(deciding, points[0], size, aims[0], at, stands)
+        notes += [] if note is None else [note]
     return Audit(
         mu=max(point.mu for point in points),
         epsilon=max(point.epsilon(delta) for point in points),

@@ -1,4 +1,4 @@
-"""What is asked of an audit: its arguments, and the claim that is put to the test."""
+"""The arguments of an audit, and the claim that it tests."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def check_audit(release: Any, statistic: Any, trials: Any, confidence: Any) -> N
 
 def claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
     """The claim that the arguments make, or None."""
-    said = {"claim": claim, "mu": mu, "rho": rho, "epsilon": epsilon}
-    given = [name for name, value in said.items() if value is not None]
+    claims = {"claim": claim, "mu": mu, "rho": rho, "epsilon": epsilon}
+    given = [name for name, value in claims.items() if value is not None]
     if len(given) > 1:
         raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
     beyond = number(delta)
@@ -58,7 +58,7 @@ def claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
     if claim is not None:
         if not callable(getattr(claim, "delta", None)):
             raise PrivacyError(
-                "claim must have a method delta(epsilon), such as fit.privacy; or say mu= or epsilon=."
+                "claim must have a method delta(epsilon), such as fit.privacy; or give mu= or epsilon=."
             )
         return claim
     for name, value in (("mu", mu), ("rho", rho), ("epsilon", epsilon)):
@@ -82,7 +82,7 @@ def own_claim(outcome: Any) -> Any:
 
 
 def delta_of(claim: Any, delta: float | None) -> float:
-    """Where epsilon is bounded: as asked, or where the claim itself is made."""
+    """The delta at which epsilon is bounded: the one given, or that of the claim."""
     if delta is not None:
         return float(delta)
     total = total_of(claim)

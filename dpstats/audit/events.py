@@ -1,4 +1,4 @@
-"""Events that tell two laws apart: what they are in words, and which of them is chosen.
+"""Events that distinguish two laws: their words, and how they are chosen.
 
 Events are chosen on runs that count nowhere else, so that limits of their probabilities hold for
 whichever was chosen.
@@ -27,9 +27,9 @@ class Event:
     of_first: bool
 
     def __str__(self) -> str:
-        said = "" if self.score.words is None else self.score.words(self.threshold, self.above)
-        if said:
-            return said
+        words = "" if self.score.words is None else self.score.words(self.threshold, self.above)
+        if words:
+            return words
         if self.threshold == -math.inf:
             return f"{self.score.name} is {'there' if self.above else 'missing'}"
         sign = ">" if self.above else "<="
@@ -137,9 +137,9 @@ def _telling(first: Floats, second: Floats) -> Floats:
     return np.concatenate([most, first[[0, -1]], second[[0, -1]]])
 
 
-def _between(at: Floats, seen: Floats) -> Floats:
-    """Thresholds half way between the scores that were seen."""
-    values = np.unique(seen)
+def _between(at: Floats, scores: Floats) -> Floats:
+    """Thresholds half way between observed scores."""
+    values = np.unique(scores)
     next_one = np.searchsorted(values, at, side="right")
     before, after = (values[np.clip(k, 0, values.size - 1)] for k in (next_one - 1, next_one))
     middle = before / 2 + after / 2
@@ -161,7 +161,7 @@ def _preferred(values: Floats, looks: NDArray[np.str_], by_chance: float) -> int
             return int(np.argmax((values >= least) & plain[:, None]))
     # digits name a cause, exact values do not
     for group in (looks != "exact", looks == "exact"):
-        found = (values >= equal) & group[:, None]
-        if found.any():
+        equals = (values >= equal) & group[:, None]
+        if equals.any():
             break
-    return int(np.argmax(found))
+    return int(np.argmax(equals))

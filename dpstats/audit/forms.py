@@ -1,4 +1,4 @@
-"""What a returned value shows besides its numbers: kinds, order, lost digits and attributes.
+"""Properties of a returned value besides its numbers: types, order, lost digits and attributes.
 
 Everything becomes a number with a name, so that an audit can compare it. Kinds, texts and orders become
 codes, which are equal where these are equal and say nothing else.
@@ -79,8 +79,8 @@ def form_of(outcome: Any) -> Form:
     walk = _Walk()
     walk.through(outcome)
     return Form(
-        _interned(tuple(walk.found)),
-        np.fromiter(walk.found.values(), dtype=float, count=len(walk.found)),
+        _interned(tuple(walk.numbers)),
+        np.fromiter(walk.numbers.values(), dtype=float, count=len(walk.numbers)),
         walk.cut,
     )
 
@@ -149,9 +149,9 @@ def _order(labels: Sequence[Any]) -> float:
 
 @dataclass
 class _Walk:
-    """Through a value and what it holds: what is near is found before what is deep."""
+    """Through a value and what it holds, what is near before what is deep."""
 
-    found: dict[str, float] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
     cut: bool = False
     _met: dict[int, Any] = field(default_factory=dict)  # kept, so that no address is used again
     _queue: deque[tuple[str, Any, int]] = field(default_factory=deque)
@@ -160,13 +160,13 @@ class _Walk:
         self._queue.append(("", outcome, 0))
         while self._queue:
             name, value, depth = self._queue.popleft()
-            if len(self.found) >= _MOST_PARTS or depth > _DEEPEST:
+            if len(self.numbers) >= _MOST_PARTS or depth > _DEEPEST:
                 self.cut = True
                 return
             self._visit(name, value, depth)
 
     def _note(self, what: str, name: str, value: float) -> None:
-        self.found[f"{what}{name or 'value'}"] = value
+        self.numbers[f"{what}{name or 'value'}"] = value
 
     def _visit(self, name: str, value: Any, depth: int) -> None:
         self._note("type of ", name, _code(_name_of(type(value))))

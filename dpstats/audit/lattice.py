@@ -1,4 +1,4 @@
-"""Bits of floats, and the grid on which numbers lie, if they do."""
+"""Bits of floats, and the grid on which numbers lie."""
 
 from __future__ import annotations
 

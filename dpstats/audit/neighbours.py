@@ -213,9 +213,9 @@ def _by_extremeness(table: _Table) -> list[int]:
 
 
 def _positions(rows: Any, n: int) -> list[int]:
-    found = [as_int(i, -n) for i in items(rows, n) or []]
-    inside = [i for i in found if i is not None and i < n]
-    if not inside or len(inside) < len(found):
+    positions = [as_int(i, -n) for i in items(rows, n) or []]
+    inside = [i for i in positions if i is not None and i < n]
+    if not inside or len(inside) < len(positions):
         raise ArgumentError(f"rows must be a list of positions of rows of data, which has {n}.")
     return inside
 
@@ -274,7 +274,7 @@ def worst_neighbours(
     trials: int = 50,
     statistic: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Look for the replacement of one row that a release shows most clearly.
+    """Search for the replacement of one row that a release shows most clearly.
 
     A search, not a proof: it tries some rows that break many a release and gives a pair to `audit`. It
     looks at the data as they are and its answer shows rows of them: use test data, or keep the answer
@@ -309,11 +309,11 @@ def worst_neighbours(
 
     Notes
     -----
-    Scores that tell the runs on data from those on other are learnt on one half of the runs; on the
+    Scores that distinguish the runs on data from those on other are learnt on half of the runs; on the
     other half, distances in robust standard deviations (and by ranks) are compared, less what chance
     would make of the best score. The five clearest pairs run again, twice as often, and the clearest
-    then is the answer. Laws that differ in rare events alone are not found with few runs, nor is what a
-    release does at a value that no row has: put such rows into candidates.
+    then is the answer. Few runs do not detect laws that differ in rare events alone, nor what a release
+    does at a value that no row has: put such rows into candidates.
 
     Examples
     --------
@@ -334,16 +334,16 @@ def worst_neighbours(
     again = _Runs(release, statistic)
     tried = list(_replacements(table, candidates, rows))
     before: list[Run] = []
-    found: list[_Tried] = []
+    best: list[_Tried] = []
     for name, i, row in tried:
         words, other = f"{name} in the place of row {i}", table.replaced(i, row)
         if not table.changed(other, i):
             continue
         before = before or again.on(data, trials)
         after = again.on(other, trials, words)
-        found.append(_Tried(_distance(before, after), words, other))
-        found = sorted(found, key=lambda one: -one.distance)[:_FINALISTS]
-    if not found:
+        best.append(_Tried(_distance(before, after), words, other))
+        best = sorted(best, key=lambda one: -one.distance)[:_FINALISTS]
+    if not best:
         raise ArgumentError(
             "no row to put in was other than the row in its place: give candidates=, a list of rows "
             "that data could have and that differ from those they replace."
@@ -351,7 +351,7 @@ def worst_neighbours(
     # among so many some look clear by chance: fresh runs, and more of them, decide
     before = again.on(data, 2 * trials)
     clearest = max(
-        found,
+        best,
         key=lambda one: _distance(before, again.on(one.other, 2 * trials, one.name)),
     )
     return data, clearest.other
@@ -378,7 +378,7 @@ class _Runs:
 
 @dataclass(frozen=True)
 class _Tried:
-    """Another data set, and how clearly it was told from the given one."""
+    """Another data set, and its distance from the given one."""
 
     distance: float
     name: str
@@ -386,7 +386,7 @@ class _Tried:
 
 
 def _distance(before: list[Run], after: list[Run]) -> float:
-    """How clearly runs differ: learnt on every other one, seen on the rest."""
+    """How clearly runs differ: learnt on every other one, measured on the rest."""
     columns = Columns.of(before[::2] + after[::2])
     first, second = columns.table(before), columns.table(after)
     scores = columns.scores(first[::2], second[::2])

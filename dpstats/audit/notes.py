@@ -1,4 +1,4 @@
-"""What the page of an audit says besides its figures: why digits tell, what was wrong with the runs."""
+"""Notes of an audit: leaks in last digits and their causes, runs that do not vary, equal data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpstats.audit.events import Objective
 from dpstats.audit.result import AuditPoint
 from dpstats.report.format import format_scalar
 
-EQUAL = "the two data sets are equal; nothing could be found."
+EQUAL = "the two data sets are equal; there is nothing to detect."
 CONSTANT = (
     "on either data set every run returned the same. If that is because of a fixed seed, the runs are "
     "not independent and nothing here holds, the verdict above least of all: let the seed change from "
@@ -20,13 +20,13 @@ _FLOATS = (
     "what the values give away without their last digits, round them: "
     "statistic=lambda value: round(value, 6)."
 )
-_WHOLE = (
-    "Which remainder the value has tells the data sets apart: the noise may take only some whole "
+_INTEGERS = (
+    "The remainder of the value distinguishes the data sets: the noise may take only some whole "
     "numbers. Rounding does not help; draw noise that can be any whole number."
 )
 _GRID = (
-    "The values lie on a grid in steps of {}, and which remainder their number of steps has tells the "
-    "data sets apart: the noise may take only some of the steps. Rounding to these steps does not help; "
+    "The values lie on a grid in steps of {}, and the remainder of their number of steps distinguishes "
+    "the data sets: the noise may take only some of the steps. Rounding to these steps does not help; "
     "draw noise that can be any number of them."
 )
 
@@ -39,7 +39,7 @@ def digits_note(
     delta: float | None,
     stands: bool,
 ) -> str | None:
-    """That digits tell the data sets apart, why, and what to do; None if sizes may tell as much.
+    """A note on digits that give away more than sizes: why, and what to do; None if they may not.
 
     Parameters
     ----------
@@ -64,11 +64,13 @@ def digits_note(
     if not more > less:
         return None
     all_of_it, sizes = (f"{unit} >= {format_scalar(bound, 3)}" for bound in (more, less))
-    said = f"an event on the last digits gives away {all_of_it}, the values without them only {sizes}. "
+    leak = (
+        f"an event on the last digits gives away {all_of_it}, the values without them only {sizes}."
+    )
     if stands:
-        return said.rstrip()
+        return leak
     if score.step is None:
-        return said + _FLOATS
+        return f"{leak} {_FLOATS}"
     if score.step == 1:
-        return said + _WHOLE
-    return said + _GRID.format(format_scalar(score.step, 4))
+        return f"{leak} {_INTEGERS}"
+    return f"{leak} {_GRID.format(format_scalar(score.step, 4))}"

@@ -1,4 +1,4 @@
-"""What a release returns, as rows of numbers: the outcomes that an audit compares."""
+"""The numbers that a release returns, one row for each run."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def columns_of(outcomes: Sequence[Numbers]) -> tuple[str, ...]:
 
 
 def matrix_of(outcomes: Sequence[Numbers], columns: Sequence[str]) -> Floats:
-    """One row per outcome; what it does not have is NaN, what is not asked for is left out.
+    """One row per outcome: NaN in columns that it lacks; numbers of no column are left out.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Every release of the package with what it claims, in one table."""
+"""The registry of claims: every release of the package with its lemma, in one table."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Audit(Printed):
 
     @property
     def reach(self) -> float:
-        """The largest mu that so many runs could show, if they always told the data sets apart."""
+        """The largest mu that so many runs could show, if they always distinguished the data sets."""
         failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
         return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
 
@@ -172,11 +172,11 @@ def _verdict(audit: Audit, sure: str) -> str:
         return "No claim was given; what is given away is at least the above."
     if audit.refuted:
         return f"The claim is REFUTED at confidence {sure}."
-    found = _claimed(audit.claim, audit.delta)
+    claimed = _claimed(audit.claim, audit.delta)
     least = {"mu": audit.mu, "epsilon": audit.epsilon}
-    if found is None or not math.isfinite(found[1]):
+    if claimed is None or not math.isfinite(claimed[1]):
         return "Not refuted by this pair and this statistic, which proves nothing."
-    unit, value = found
+    unit, value = claimed
     return (
         f"Not refuted: this pair and this statistic give away at least {unit} = "
         f"{format_scalar(least[unit], 3)} of the claimed {format_scalar(value, 4)}. This is no proof."
@@ -207,7 +207,7 @@ def _page(audit: Audit) -> Page:
     parts: list[Part] = [head, *(Paragraph(f"Note: {note}") for note in audit.notes)]
     parts += [Heading("Events"), _events(audit.points)]
     if audit._unseen:
-        parts += [Heading("Not looked at"), Paragraph(f"{'; '.join(audit._unseen)}.")]
+        parts += [Heading("Not examined"), Paragraph(f"{'; '.join(audit._unseen)}.")]
     return Page(tuple(parts))
 
 

@@ -1,4 +1,4 @@
-"""Runs of a release as rows of one table: the numbers that were returned, and the form of what was."""
+"""Runs of a release as rows of one table: the numbers that were returned, and their forms."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def draw(
 ) -> tuple[Any, Run]:
     """One run: what was returned, and what is kept of it."""
     outcome = release(data)
-    seen = outcome if statistic is None else statistic(outcome)
-    return outcome, Run(numbers_of(seen), form_of(seen))
+    value = outcome if statistic is None else statistic(outcome)
+    return outcome, Run(numbers_of(value), form_of(value))
 
 
 @contextmanager
@@ -122,7 +122,7 @@ class Columns:
         return np.hstack([numbers, forms_matrix([one.form for one in runs], self.forms)])
 
     def scores(self, first: Floats, second: Floats) -> tuple[Score, ...]:
-        """What may tell two laws apart, learnt from rows of either table."""
+        """Scores that may distinguish two laws, learnt from rows of either table."""
         size = len(self.numbers)
         shown = [_MISSING if name == NO_REPLY else name for name in self.numbers]
         plain = learn_scores(first[:, :size], second[:, :size], shown)
@@ -139,7 +139,7 @@ class Columns:
     def unseen(
         self, learnt: Floats, forms: Sequence[Form], statistic: bool, rarest: float
     ) -> tuple[str, ...]:
-        """What no score has looked at, in words.
+        """What no score has examined, in words.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class Columns:
         forms : sequence of Form
             Of all runs.
         statistic : bool
-            Whether the user has said what to look at.
+            Whether the user has given a statistic.
         rarest : float
             The smallest probability of an event that could show anything.
         """

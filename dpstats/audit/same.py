@@ -1,4 +1,4 @@
-"""Whether two data sets are the same to the bit."""
+"""Equality of two data sets to the bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def same_data(one: Any, other: Any) -> bool:
-    """Whether two things are of one kind and hold the same; False where that cannot be seen.
+    """Whether two things are of one type and hold the same; False where that cannot be decided.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Budgets: what may be spent on a data set altogether, and what has been. Sees no private value."""
+"""Budgets: the total that may be spent on a data set, and what was spent. Sees no private value."""

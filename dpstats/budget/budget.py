@@ -1,6 +1,6 @@
-"""Budgets: what may be spent on a data set altogether, and what has been.
+"""Budgets: the total that may be spent on a data set, and what was spent.
 
-The way of a charge: a call knows its total from its arguments; `charged` (`charge`) has the budget
+A call knows its total from its arguments; `charged` (`charge`) has the budget
 write it to its ledger (`ledger`), if it allows that (`dpstats.accounting.composition`), before the
 private table is opened; the call runs; what it released is written beside the charge.
 Nothing here sees a private value.
@@ -51,8 +51,9 @@ class Budget(Printed):
     know nothing of it (sudo, ssh, cron, containers), workers on other machines and, where there is no
     ``/proc``, older workers of workers need ``budget=``. A call is charged before it reads a private
     row. One that would spend more than is left raises `BudgetExceeded` and reads nothing; one that
-    fails before it has read anything is not charged; one that is interrupted later stays charged, and
-    says so. What is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs nothing.
+    fails before it has read anything is not charged; one that is interrupted later stays charged,
+    and says so. What is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs
+    nothing.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class Budget(Printed):
     path : str or path, optional
         A file that keeps the ledger. With a total it is made if it is not there: say
         ``Budget(mu=2, path="study.budget")`` the first time and ``Budget(path="study.budget")``
-        later, which takes no mistyped name for a new study. Several processes may use it at
+        later, so that a mistyped name is not taken for a new study. Several processes may use it at
         once, and other people who may write the file and its folder. Without a path the budget
         ends with the process. The ledger is as safe as the file: who may delete it, or put an
         old copy in its place, may spend twice.
@@ -115,7 +116,7 @@ class Budget(Printed):
     ) -> None:
         if unnamed:
             raise ArgumentError(
-                "say the unit of the total, Budget(mu=2), Budget(rho=2) or Budget(epsilon=3, "
+                "name the unit of the total, Budget(mu=2), Budget(rho=2) or Budget(epsilon=3, "
                 "delta=1e-6); a file is Budget(path='study.budget')."
             )
         self._lock = threading.RLock()
@@ -137,7 +138,7 @@ class Budget(Printed):
         self._state = _State()
         self._read()
 
-    # -- what a person asks -----------------------------------------------------------------------
+    # -- for users --------------------------------------------------------------------------------
 
     @property
     def spent(self) -> Composed:
@@ -219,7 +220,7 @@ class Budget(Printed):
         0.4
         """
         if not isinstance(what, str) or not what.strip():
-            raise ArgumentError(f"say in words what is released, not {shown(what)}.")
+            raise ArgumentError(f"describe in words what is released, not {shown(what)}.")
         if not isinstance(data, str):
             raise ArgumentError(f"data is a label, a text, not {shown(data)}.")
         cost: Total = resolve_cost(mu, rho, epsilon, delta)
@@ -232,7 +233,7 @@ class Budget(Printed):
         )
         self._note(number, "released", "by other means")
 
-    # -- what a call asks -------------------------------------------------------------------------
+    # -- for calls --------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         global _home
@@ -256,16 +257,18 @@ class Budget(Printed):
             if not _open:
                 unmark()
 
-    def _charge(self, asked: ChargeRequest, unit: PrivacyUnit, published: bool = False) -> int:
+    def _charge(self, request: ChargeRequest, unit: PrivacyUnit, published: bool = False) -> int:
         """Write a charge, if it is allowed (or published already); its number. For `charge`."""
         self._require(unit)
 
         def line(number: int) -> LedgerEntry:
             state, allowance = self._state, self._terms.allowance
-            counted = replace(asked, cost=allowance.counted(asked.cost, asked.stated, state.first))
+            counted = replace(
+                request, cost=allowance.counted(request.cost, request.stated, state.first)
+            )
             caps = allowance.caps(state.first or counted.cost)
             if not published and not caps.hold(state.spent.plus(counted.cost)):
-                raise self._refusal(asked, counted.cost, state)
+                raise self._refusal(request, counted.cost, state)
             return counted.line(number)
 
         with self._lock:
@@ -278,63 +281,65 @@ class Budget(Printed):
         both count: two. So a call with ``person=`` protects a change of j rows, whoever they are of, if
         2 j rows are within its own.
         """
-        ours = self._terms.unit
-        if unit.person == ours.person:
-            needed, how = ours.rows, ""
-        elif ours.person is None:
-            needed, how = 2 * ours.rows, f" (or open the budget with person='{unit.person}')"
+        own = self._terms.unit
+        if unit.person == own.person:
+            needed, how = own.rows, ""
+        elif own.person is None:
+            needed, how = 2 * own.rows, f" (or open the budget with person='{unit.person}')"
         else:
             raise BudgetError(
-                f"this budget protects persons named by `{ours.person}`; the call protects "
-                f"{unit.text}. Add person='{ours.person}', rows_per_person={ours.rows} to the call."
+                f"this budget protects persons named by `{own.person}`; the call protects "
+                f"{unit.text}. Add person='{own.person}', rows_per_person={own.rows} to the call."
             )
         if unit.rows < needed:
             raise BudgetError(
-                f"this budget protects {ours.text}; the call protects {unit.text}. Add "
+                f"this budget protects {own.text}; the call protects {unit.text}. Add "
                 f"rows_per_person={needed} to the call{how}."
             )
 
     def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
-        """Write what came of a charge. For `dpstats.budget.charge`."""
+        """Write the outcome of a charge. For `dpstats.budget.charge`."""
         with self._lock:
             self._ledger.append(
                 self._learn,
                 lambda number: LedgerEntry(number, now(), event, charge, text=plain(text)),
             )
 
-    def _refusal(self, asked: ChargeRequest, cost: Total, state: _State) -> BudgetExceeded:
+    def _refusal(self, request: ChargeRequest, cost: Total, state: _State) -> BudgetExceeded:
         allowance = self._terms.allowance
         left = allowance.left(state.spent, state.first)
         caps = allowance.caps(state.first or cost)
-        wanted = in_unit(cost, allowance) if asked.stated is None else as_stated(asked.stated)
-        said = (
-            f"The call asks for {wanted}, and the budget ({self._ledger.name}) has "
+        requested = (
+            in_unit(cost, allowance) if request.stated is None else as_stated(request.stated)
+        )
+        message = (
+            f"The call asks for {requested}, and the budget ({self._ledger.name}) has "
             f"{in_unit(left, allowance)} left of {in_unit(allowance.total, allowance)}. Nothing was "
             "read or charged. "
         )
         room = max(caps.slack - state.spent.slack, 0.0)
         if not caps.mu and not allowance.delta and (cost.slack or isinstance(cost, Privacy)):
-            said += "A budget of epsilon alone is for calls with epsilon alone."
+            message += "A budget of epsilon alone is for calls with epsilon alone."
         elif cost.slack > room * (1 + 1e-12):
-            said += (
+            message += (
                 f"Its delta adds {cost.slack:.3g} to those before, and {room:.3g} is left for that: ask "
                 "with a smaller delta"
                 + (", or keep another budget with a larger slack=." if caps.mu else "")
             )
         elif caps.mu and not isinstance(cost, Privacy):
             alone = Composed().plus(cost)
-            said += (
+            message += (
                 f"A call that is not Gaussian counts as mu = {alone.mu:.3g} in this budget, and mu = "
                 f"{left.mu:.3g} is left: keep such calls in a budget of their own."
             )
         elif allowance.delta and allowance.slack and not state.entries:
-            said += (
+            message += (
                 f"{allowance.slack:.3g} of delta is kept, by slack=, for calls that hold up to a "
                 "probability."
             )
         elif state.entries:
-            said += "budget.table() shows what it was spent on."
-        return BudgetExceeded(said.rstrip(" "), asked.cost, left)
+            message += "budget.table() shows what it was spent on."
+        return BudgetExceeded(message.rstrip(" "), request.cost, left)
 
     def _read(self) -> _State:
         with self._lock:
@@ -362,7 +367,7 @@ def _again(path: str) -> Budget:
 
 
 class _State:
-    """What the lines of a ledger add up to."""
+    """The sums of the entries of a ledger."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -387,8 +392,8 @@ class _State:
         if line.event == "charge":
             self.first = self.first or line.cost
             self.spent = self.spent.plus(line.cost)
-            said = (line.call, line.data, line.unit)
-            self.entries[line.number] = Entry(line.number, line.time, *said, line.cost)
+            labels = (line.call, line.data, line.unit)
+            self.entries[line.number] = Entry(line.number, line.time, *labels, line.cost)
         elif line.event == "released":
             self.entries[line.charge] = replace(self.entries[line.charge], released=line.text)
         else:

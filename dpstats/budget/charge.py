@@ -116,7 +116,7 @@ def require_no_budget() -> None:
 
 
 def label_of(data: Any, reads_paths: bool = True) -> str:
-    """What a ledger calls the data: a path, the name in a table's attrs, or its kind; never a row.
+    """The label of data in a ledger: a path, the name in a table's attrs, or its kind; never a row.
 
     Texts are paths only where the function that is called takes them for such.
     """

@@ -1,10 +1,10 @@
-"""Where the charges of a budget are written: in memory, or in one SQLite file.
+"""The ledger of a budget: its charges, in memory or in one SQLite file.
 
 A ledger is a log that only grows: a charge before a call reads a row; then what the call released,
-or that it was withdrawn because it read nothing. Every line bears a digest of itself and of the line
-before, so that a line that was changed, lost or put in is noticed. What is decided (may this be
-charged?) is decided in the same transaction that writes it, and the transaction is on disk before it
-returns: of several processes none can charge twice or over another, and after a crash a charge stands.
+or that it was withdrawn because it read nothing. Every line has a digest of itself and of the line
+before, so that a line that was changed, lost or inserted is noticed. Whether a charge is allowed is
+decided in the same transaction that writes it, and the transaction is on disk before it returns: no
+process can overwrite the charge of another, and after a crash a charge stands.
 
 Nothing here sees a private value.
 """
@@ -44,7 +44,7 @@ Event = Literal["charge", "released", "withdrawn"]
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """What a ledger was opened with: how much may be spent, and on whose protection."""
+    """The terms of a ledger: how much may be spent, and who is protected."""
 
     allowance: BudgetTotal
     rows_per_person: int = 1
@@ -106,19 +106,19 @@ class ChargeRequest:
     data: str
     unit: str
     cost: Total
-    stated: ApproximatePrivacy | None = None  # as the caller said it, if in epsilon and delta
+    stated: ApproximatePrivacy | None = None  # as it was given, if in epsilon and delta
 
     def line(self, number: int) -> LedgerEntry:
         law = next(name for name, kind in _LAWS.items() if type(self.cost) is kind)
         level = self.cost.mu if isinstance(self.cost, Privacy) else self.cost.at
         cost = (law, float(level), float(self.cost.slack))
-        said = (plain(self.call), plain(self.data), plain(self.unit))
-        return LedgerEntry(number, now(), "charge", number, *said, *cost)
+        labels = (plain(self.call), plain(self.data), plain(self.unit))
+        return LedgerEntry(number, now(), "charge", number, *labels, *cost)
 
 
 Write = Callable[[int], LedgerEntry]
 """From the number of the next line to that line; raises where it may not be written."""
-Seen = Callable[[list[LedgerEntry]], None]
+Learn = Callable[[list[LedgerEntry]], None]
 
 
 class Ledger(Protocol):
@@ -131,11 +131,11 @@ class Ledger(Protocol):
     def name(self) -> str:
         """How a statement calls it."""
 
-    def news(self, seen: Seen) -> None:
-        """Tell the lines that were not told yet; those that ``seen`` was stopped at come again."""
+    def news(self, learn: Learn) -> None:
+        """Give ``learn`` the lines that are new; if it is interrupted, they come again."""
 
-    def append(self, seen: Seen, write: Write) -> int:
-        """Add a line while nobody else can: ``seen`` is told the news before ``write`` decides.
+    def append(self, learn: Learn, write: Write) -> int:
+        """Add a line while nobody else can: ``learn`` gets the new lines before ``write`` decides.
 
         Returns its number.
         """
@@ -147,7 +147,7 @@ def plain(text: str) -> str:
 
 
 def now() -> str:
-    """The time as lines bear it."""
+    """The time as lines have it."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -159,17 +159,17 @@ class MemoryLedger:
     def __init__(self, terms: BudgetTerms) -> None:
         self.terms = terms
         self._lines: list[LedgerEntry] = []
-        self._told = 0
+        self._read = 0
         self._process = identity()
 
-    def news(self, seen: Seen) -> None:
+    def news(self, learn: Learn) -> None:
         self._require_home()
-        new = self._lines[self._told :]
-        seen(new)
-        self._told += len(new)
+        new = self._lines[self._read :]
+        learn(new)
+        self._read += len(new)
 
-    def append(self, seen: Seen, write: Write) -> int:
-        self.news(seen)
+    def append(self, learn: Learn, write: Write) -> int:
+        self.news(learn)
         self._lines.append(write(len(self._lines) + 1))
         return len(self._lines)
 
@@ -189,7 +189,7 @@ class FileLedger:
     """
 
     def __init__(self, path: Path, terms: BudgetTerms | None) -> None:
-        self.path = _whole(path)  # a process may change its folder
+        self.path = _absolute(path)  # a process may change its folder
         self.name = str(self.path)
         if os.path.isdir(self.path):
             raise BudgetError(f"'{path}' is a folder: name a file in it.")
@@ -201,7 +201,7 @@ class FileLedger:
             _create(self.path, terms)
         # at first in a way that cannot write: to open another application's database may change it
         with self._connected(_PEEK) as connection:
-            self._require_ours(connection)
+            self._require_budget(connection)
         with self._connected() as connection:
             self.terms = self._head(connection)[0]
             if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
@@ -213,28 +213,28 @@ class FileLedger:
                 "Budget(path=...) alone takes it as it is; another total needs another file."
             )
 
-    def news(self, seen: Seen) -> None:
+    def news(self, learn: Learn) -> None:
         with self._connected() as connection:
             connection.execute("BEGIN")
-            self._news(connection, seen)
+            self._news(connection, learn)
 
-    def append(self, seen: Seen, write: Write) -> int:
+    def append(self, learn: Learn, write: Write) -> int:
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            self._news(connection, seen)
+            self._news(connection, learn)
             line = write(self._known + 1)
             digest = _digest(self._digest, line)
             marks = ", ".join("?" * (len(fields(LedgerEntry)) + 1))
             connection.execute(f"INSERT INTO log VALUES ({marks})", (*astuple(line), digest))
             connection.execute("UPDATE budget SET head = ?", (digest,))
             connection.execute("COMMIT")
-        seen([line])
+        learn([line])
         self._known, self._digest = line.number, digest
         return line.number
 
-    def _news(self, connection: sqlite3.Connection, seen: Seen) -> None:
+    def _news(self, connection: sqlite3.Connection, learn: Learn) -> None:
         """Lines after the last one that was read, which must still be what it was."""
-        self._require_ours(connection)
+        self._require_budget(connection)
         terms, head = self._head(connection)
         if terms != self.terms:
             raise _changed(self.name)
@@ -253,10 +253,10 @@ class FileLedger:
             lines.append(line)
         if before != head:
             raise _damaged(self.name)
-        seen(lines)
+        learn(lines)
         self._known, self._digest = number, before
 
-    def _require_ours(self, connection: sqlite3.Connection) -> None:
+    def _require_budget(self, connection: sqlite3.Connection) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != _APPLICATION:
@@ -270,13 +270,13 @@ class FileLedger:
     def _head(self, connection: sqlite3.Connection) -> tuple[BudgetTerms, str]:
         """The terms, and the digest of the last line: without it, lost last lines would not show."""
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
-        found = connection.execute("SELECT terms, digest, head FROM budget").fetchall()
-        if journal != "delete" or len(found) != 1:
+        rows = connection.execute("SELECT terms, digest, head FROM budget").fetchall()
+        if journal != "delete" or len(rows) != 1:
             raise _damaged(self.name)
-        text, digest, head = found[0]
+        text, digest, head = rows[0]
         try:
-            said = json.loads(text)
-            terms = BudgetTerms(BudgetTotal(**said.pop("allowance")), **said)
+            saved = json.loads(text)
+            terms = BudgetTerms(BudgetTotal(**saved.pop("allowance")), **saved)
         except (TypeError, ValueError, AttributeError, KeyError):
             raise _damaged(self.name) from None
         if digest != _digest("", terms):
@@ -290,13 +290,13 @@ class FileLedger:
                 yield connection
             return
         except sqlite3.Error as error:
-            said = _explained(self.name, error)
+            refusal = _explained(self.name, error)
         except UnicodeDecodeError:  # a message about a damaged schema, which quotes it
-            said = _damaged(self.name)
-        raise said
+            refusal = _damaged(self.name)
+        raise refusal
 
 
-def _whole(path: Path) -> Path:
+def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except (OSError, RuntimeError) as error:  # no such user; the folder is gone
@@ -318,7 +318,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _create(path: Path, terms: BudgetTerms) -> None:
-    """A new ledger, whole or not at all: it is made elsewhere and linked to its name.
+    """A new ledger, complete or not at all: it is made under another name and linked to its own.
 
     Where another process was faster, its ledger stays.
     """
@@ -338,8 +338,8 @@ def _create(path: Path, terms: BudgetTerms) -> None:
                     "CREATE TABLE budget (terms NOT NULL, digest NOT NULL, head NOT NULL)"
                 )
                 start = _digest("", terms)
-                said = (json.dumps(asdict(terms)), start, start)
-                connection.execute("INSERT INTO budget VALUES (?, ?, ?)", said)
+                head = (json.dumps(asdict(terms)), start, start)
+                connection.execute("INSERT INTO budget VALUES (?, ?, ?)", head)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
                 connection.execute("COMMIT")
@@ -353,8 +353,8 @@ def _create(path: Path, terms: BudgetTerms) -> None:
             finally:
                 os.close(folder)
     except (OSError, ValueError, sqlite3.Error) as error:
-        said_of_it = error.strerror if isinstance(error, OSError) else str(error)
-        raise BudgetError(f"the budget '{path}' cannot be made: {said_of_it}.") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BudgetError(f"the budget '{path}' cannot be made: {reason}.") from None
 
 
 def _named(made: Path, path: Path) -> None:
@@ -399,10 +399,10 @@ def _line(name: str, values: list[Any]) -> LedgerEntry:
 def described(terms: BudgetTerms) -> str:
     """Terms as they were typed."""
     a = terms.allowance
-    said = f"{a.unit}={a.level:g}" + (f", delta={a.delta:g}" if a.delta else "")
-    said += f", slack={a.slack:g}" if a.slack is not None else ""
-    said += f", rows_per_person={terms.rows_per_person}" if terms.rows_per_person > 1 else ""
-    return said + (f", person='{terms.person}'" if terms.person is not None else "")
+    text = f"{a.unit}={a.level:g}" + (f", delta={a.delta:g}" if a.delta else "")
+    text += f", slack={a.slack:g}" if a.slack is not None else ""
+    text += f", rows_per_person={terms.rows_per_person}" if terms.rows_per_person > 1 else ""
+    return text + (f", person='{terms.person}'" if terms.person is not None else "")
 
 
 def _foreign(name: str) -> BudgetError:
@@ -413,7 +413,7 @@ def _foreign(name: str) -> BudgetError:
 
 def _damaged(name: str) -> BudgetError:
     return BudgetError(
-        f"the budget '{name}' is damaged: what was spent cannot be told, so nothing can be charged. "
+        f"the budget '{name}' is damaged: what was spent is not known, so nothing can be charged. "
         "It is left as it is; take it from a backup, or count its data as spent."
     )
 

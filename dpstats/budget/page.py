@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a budget says of itself."""
+    """The content of the page of a budget."""
 
     name: str
     allowance: BudgetTotal
@@ -115,12 +115,12 @@ def _adds_up(statement: Statement) -> str:
 
 
 def _sums(statement: Statement) -> Table:
-    """Total, spent and remaining in the units in which they say something."""
+    """Total, spent and remaining in the units in which they are defined."""
     s = statement
     names = ["Total", f"Spent ({_counted(len(s.entries))})", "Remaining"]
     cells = _of_sums(s) if s.caps.mu else _of_epsilons(s)
     columns = list(zip(*cells, strict=True))
-    notes = ["What is promised is the total."]
+    notes = ["The guarantee is the total."]
     if s.caps.mu:
         notes.insert(0, "rho adds up; mu adds up in squares, epsilon in neither.")
     return Table.from_columns(
@@ -138,7 +138,7 @@ def _sums(statement: Statement) -> Table:
 
 
 def _of_epsilons(statement: Statement) -> list[tuple[str, ...]]:
-    """Cells of the lines where epsilons and deltas add up; mu and rho say nothing there."""
+    """Cells where epsilons and deltas add up; mu and rho are not defined there."""
     allowance, spent, left = statement.allowance, statement.spent, statement.remaining
     room = Composed().plus(left)
     lines = (
@@ -150,7 +150,7 @@ def _of_epsilons(statement: Statement) -> list[tuple[str, ...]]:
 
 
 def _of_sums(statement: Statement) -> list[tuple[str, ...]]:
-    """Cells of the lines where mu^2 or rho adds up, and delta0."""
+    """Cells where mu^2 or rho adds up, and delta0."""
     s = statement
     lines = (
         (Composed().plus(s.allowance.total), s.caps.slack),
@@ -171,7 +171,7 @@ def _of_sums(statement: Statement) -> list[tuple[str, ...]]:
 
 
 def _above(slack: float) -> float:
-    """A delta at which epsilon is told beside this slack: the usual one, if it is well above."""
+    """A delta at which epsilon is shown beside this slack: the usual one, if it is well above."""
     return _SHOWN_DELTA if slack <= _SHOWN_DELTA / 2 else min(10 * slack, 0.5)
 
 
@@ -187,7 +187,7 @@ def _charges(statement: Statement) -> Table:
         sums.append(running)
     unit, delta = statement.allowance.unit, statement.allowance.delta
     epsilons = unit == "epsilon"
-    ours = [c.epsilon(delta) if epsilons else c.rho if unit == "rho" else c.mu for c in sums]
+    totals = [c.epsilon(delta) if epsilons else c.rho if unit == "rho" else c.mu for c in sums]
     costs = [Composed().plus(e.cost) for e in entries]
     return Table.from_columns(
         [
@@ -201,14 +201,14 @@ def _charges(statement: Statement) -> Table:
                 [_number(c.slack) if c.slack else "" for c in costs],
                 [c.slack for c in costs],
             ),
-            Column.of(f"{unit} in all", ours, 4),
+            Column.of(f"{unit} in all", totals, 4),
         ],
         main=True,
     )
 
 
 def _calls(entries: Iterable[Entry]) -> list[Part]:
-    """What was called and what came of it, in lines that may be long."""
+    """The calls and what they released, in lines that may be long."""
     parts: list[Part] = [Heading("Calls")]
     for e in entries:
         came = f"Released: {e.released}." if e.released else "Not known to have ended; it counts."

@@ -1,15 +1,15 @@
-"""Where a process says which budget is open in it, for those that work for it.
+"""How worker processes learn which budget is open in the process that they work for.
 
 A process knows what was open when it was started: from the environment, or from the fork that made it. A
 worker of a pool may be older than the ``with`` block whose calls it runs. Workers of `multiprocessing`,
 and of what is built on it, know the number of the process that they work for (on Linux, all processes
-know those that they descend from): that process keeps a note under its number in the folder for
-temporary files, and what the nearest note says comes first. Where there is none, what was inherited
-stands: a call that was begun inside a block and runs after it is charged.
+know their ancestors): that process keeps a note under its number in the folder for temporary files, and
+the nearest note comes first. Where there is none, what was inherited counts: a call that was begun
+inside a block and runs after it is charged.
 
 A note names a file, or nothing for a budget in memory. Nothing here sees a private value.
 
-A number of a process does not say who it is: a program that takes the place of another (``os.exec``)
+The number of a process does not identify it: a program that takes the place of another (``os.exec``)
 keeps the number, and a process in a namespace of its own may have that of its parent. What a process
 opened itself is therefore marked by a random name (`identity`), which neither of them knows.
 """
@@ -33,7 +33,7 @@ from dpstats.errors import BudgetError
 
 _MARK = "DPSTATS_OPEN_BUDGET"
 _before: dict[str, str | None] = {}
-"""What the environment said before a process opened one; a fork has that of its parent as well."""
+"""The variable of the environment before a process opened a budget; a fork has its parent's as well."""
 _name = uuid.uuid4().hex
 
 
@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def mark(path: str) -> None:
-    """Say that a budget is open here: one with this file, or "" for one in memory."""
+    """Note that a budget is open here: one with this file, or "" for one in memory."""
     note = _note(os.getpid())
     new = note.with_name(f"{note.name}.{uuid.uuid4().hex}")
     try:
@@ -72,7 +72,7 @@ def mark(path: str) -> None:
 
 
 def unmark() -> None:
-    """Say that none is open here any more."""
+    """Remove the note: none is open here any more."""
     if identity() in _before:
         before = _before.pop(identity())
         if before is None:
@@ -88,9 +88,9 @@ def marked() -> str | None:
     path = noted()
     if path is not None:
         return path
-    said = os.environ.get(_MARK, "")
-    home, space, path = said.partition(" ")
-    if said and not space:
+    value = os.environ.get(_MARK, "")
+    home, space, path = value.partition(" ")
+    if value and not space:
         raise BudgetError(
             f"the variable {_MARK} is set, and not by an open budget: unset it, or open the budget "
             "here, with Budget(path=...)."
@@ -101,22 +101,22 @@ def marked() -> str | None:
 
 
 def noted() -> str | None:
-    """What the process that this one works for, or the nearest that it descends from, says is open.
+    """The budget in the note of the process that this one works for, or of the nearest ancestor.
 
-    Nobody else may say what is charged. Programs that workers start, and workers of workers, have no
-    other way to know: what their environment says is as old as the worker.
+    No other process may decide what is charged. Programs that workers start, and workers of workers,
+    have no other source: their environment is as old as the worker.
     """
     master = worked_for()
     for process in dict.fromkeys([*([] if master is None else [master]), *_ancestors()]):
         for folder in _folders():
-            path = _said_in(_note(process, folder), process)
+            path = _path_in(_note(process, folder), process)
             if path is not None:
                 return path
     return None
 
 
 def _ancestors() -> Iterator[int]:
-    """The processes that this one descends from, where that can be told, the nearest first."""
+    """The ancestors of this process, where they are known, the nearest first."""
     process = os.getpid()
     while process > 1:
         process = int(_of_system(process, 1) or 0)
@@ -129,8 +129,8 @@ def _folders() -> list[str]:
     return list(dict.fromkeys([tempfile.gettempdir(), "/tmp"]))
 
 
-def _said_in(note: Path, master: int) -> str | None:
-    """What a note says, if it is of that process and of this user."""
+def _path_in(note: Path, master: int) -> str | None:
+    """The path in a note, if it is of that process and of this user."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         with open(os.open(note, flags), "rb") as file:
@@ -165,7 +165,7 @@ def _note(process: int, folder: str | None = None) -> Path:
 def _place(process: str) -> str:
     """Where a number is of one process: folders may be shared by machines and containers.
 
-    It is found anew by every ``process``: a fork may live in a namespace of its own.
+    Each ``process`` determines it anew: a fork may live in a namespace of its own.
     """
     space = ""
     with contextlib.suppress(OSError):
@@ -174,12 +174,12 @@ def _place(process: str) -> str:
 
 
 def _began(process: int) -> bytes:
-    """When a process began, where that can be told: its number may be given again."""
+    """When a process began, where that is known: its number may be used again."""
     return _of_system(process, 19)
 
 
 def _of_system(process: int, field: int) -> bytes:
-    """What the system says of a process, counted after its name; nothing where it says none."""
+    """A field of the status of a process, counted after its name; empty where there is none."""
     try:
         return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[field]
     except (OSError, IndexError):

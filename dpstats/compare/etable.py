@@ -1,4 +1,4 @@
-"""Tables of several fits."""
+"""Tables of several fits: their estimates, facts and notes."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def etable(
     models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
     notes = _spent(models) + _remarks(models)
     if public:
-        alone, said = _public_columns(models)
+        alone, missing = _public_columns(models)
         entries += alone
-        notes += said
+        notes += missing
     others = [] if nonprivate is None else _open_fits(nonprivate)
     entries += [_open_entry(name, fit) for name, fit in others]
     if len(models) < len(given) or others:
@@ -127,10 +127,10 @@ def _open_fits(fits: Any) -> list[tuple[str, Any]]:
     """Fits without privacy with their names, however they are given."""
     if isinstance(fits, Mapping):
         return [(f"{name} ({_OPEN})", fit) for name, fit in fits.items()]
-    found = _list(fits)
-    if len(found) == 1:
-        return [(_OPEN, found[0])]
-    return [(f"{_OPEN} {k}", fit) for k, fit in enumerate(found, 1)]
+    several = _list(fits)
+    if len(several) == 1:
+        return [(_OPEN, several[0])]
+    return [(f"{_OPEN} {k}", fit) for k, fit in enumerate(several, 1)]
 
 
 def _list(fits: Any) -> list[Any]:
@@ -143,17 +143,17 @@ def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
             raise ArgumentError("the mapping of fits has the names already; leave names= out.")
         names = [k if isinstance(k, str) else shown(k) for k in fits]
         fits = list(fits.values())
-    found = _list(fits)
-    if not found:
+    several = _list(fits)
+    if not several:
         raise ArgumentError("etable needs at least one fit: etable([fit1, fit2]).")
     if names is None:
-        names = [f"({k})" for k in range(1, len(found) + 1)]
-    headings = items(names, len(found))
-    if headings is None or len(headings) != len(found):
-        raise ArgumentError(f"names must be a list of {len(found)} headings, one for each fit.")
+        names = [f"({k})" for k in range(1, len(several) + 1)]
+    headings = items(names, len(several))
+    if headings is None or len(headings) != len(several):
+        raise ArgumentError(f"names must be a list of {len(several)} headings, one for each fit.")
     if not all(isinstance(n, str) for n in headings):
         raise ArgumentError("names must be texts.")
-    return list(zip(headings, found, strict=True))
+    return list(zip(headings, several, strict=True))
 
 
 def _entry(name: str, fit: Any) -> Entry:
@@ -215,13 +215,13 @@ def _read(name: str, fit: Any) -> Entry:
 
 def _kind(fit: Any, named: bool) -> str:
     """That a fit is not private; its model, where no other line names it; whose errors it has."""
-    said = [_OPEN]
+    parts = [_OPEN]
     model, covariance = getattr(fit, "model", None), getattr(fit, "cov_type", None)
     if model is not None and not named:
-        said.append(type(model).__name__)
+        parts.append(type(model).__name__)
     if isinstance(covariance, str) and covariance not in ("nonrobust", "H1"):
-        said.append(covariance)
-    return ", ".join(said)
+        parts.append(covariance)
+    return ", ".join(parts)
 
 
 def _freedom(fit: Any) -> float:
@@ -233,14 +233,14 @@ def _freedom(fit: Any) -> float:
 
 def _family(fit: Any) -> str:
     """As `GlmModel.table_facts` says it, of a fit of statsmodels' GLM."""
-    found = resolve_family(fit.family)
-    return f"{found}, {found.link}"
+    family = resolve_family(fit.family)
+    return f"{family}, {family.link}"
 
 
 def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], list[str]]:
     """The fits of public rows alone, those that are the same once."""
     entries: list[Entry] = []
-    seen: list[tuple[tuple[str, ...], Any]] = []
+    before: list[tuple[tuple[str, ...], Any]] = []
     missing = []
     for name, fit in models:
         alone = fit.public_fit
@@ -248,9 +248,9 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
             missing.append(name)
             continue
         terms = fit.coefficients.terms
-        if any(terms == t and np.array_equal(alone.coef, c) for t, c in seen):
+        if any(terms == t and np.array_equal(alone.coef, c) for t, c in before):
             continue
-        seen.append((terms, alone.coef))
+        before.append((terms, alone.coef))
         kind = _PUBLIC if fit.public_spent is None else _RELEASED
         whose = kind if len(models) == 1 else f"{kind} {name}"
         facts: dict[str, Any] = {"Method": kind}
@@ -266,8 +266,8 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
         entries = [replace(entries[0], name=str(entries[0].facts["Method"]))]
     if not missing:
         return entries, []
-    said = f"Public data say too little for a fit of their own beside {', '.join(missing)}."
-    return entries, [said]
+    note = f"Public data are too few for a fit of their own beside {', '.join(missing)}."
+    return entries, [note]
 
 
 def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
@@ -298,8 +298,8 @@ def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
 
 
 def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
-    """What a reader must know of single columns."""
-    said: dict[str, list[str]] = {}
+    """Notes on single columns."""
+    columns: dict[str, list[str]] = {}
     for name, fit in models:
         p = fit.privacy
         remarks = [SEEDED] if p.seeded else []
@@ -310,5 +310,5 @@ def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
         if math.isnan(p.mu):
             remarks.append("epsilon holds for this release by itself")
         for remark in (*remarks, *fit.qualified):
-            said.setdefault(remark.rstrip("."), []).append(name)
-    return [f"{', '.join(names)}: {remark}." for remark, names in said.items()]
+            columns.setdefault(remark.rstrip("."), []).append(name)
+    return [f"{', '.join(names)}: {remark}." for remark, names in columns.items()]

@@ -69,7 +69,7 @@ class Style:
 
     @classmethod
     def of(cls, digits: int | None, stars: bool | tuple[float, ...], level: float | None) -> Style:
-        """From what was asked for; None and True are the usual."""
+        """From the arguments of a table; None and True are the defaults."""
         levels = (STARS if stars else ()) if isinstance(stars, bool) else stars
         return cls(_DIGITS if digits is None else digits, levels, level)
 
@@ -105,7 +105,7 @@ def _fact(value: str | float) -> str:
 
 
 def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[str], list[object]]:
-    """Two cells for every term of the table: the estimate, and what says how sure it is."""
+    """Two cells for every term of the table: the estimate, and its standard error or interval."""
     cells: list[str] = []
     raw: list[object] = []
     ends = None if style.level is None else np.transpose(c.interval(style.level)).tolist()
@@ -145,17 +145,17 @@ def _alike(values: Sequence[float], error: float, digits: int) -> list[str]:
 
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
-    said = []
+    lines = []
     if style.stars:
         levels = list(enumerate(style.stars, 1))[::-1]
-        said.append(", ".join(f"{'*' * k} p < {format_scalar(level, 3)}" for k, level in levels))
+        lines.append(", ".join(f"{'*' * k} p < {format_scalar(level, 3)}" for k, level in levels))
     what = (
         "Standard errors in parentheses"
         if style.level is None
         else f"{format_scalar(100 * style.level, 4)} % intervals in brackets"
     )
     private = any((e.coefficients.privacy != 0).any() for e in entries)
-    return [*said, what + ("; they cover sampling and privacy noise." if private else ".")]
+    return [*lines, what + ("; they cover sampling and privacy noise." if private else ".")]
 
 
 def check_level(level: float) -> float:

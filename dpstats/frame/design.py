@@ -1,4 +1,4 @@
-"""What a formula became once it was bound to its columns: data, and how to read them.
+"""A design: a formula bound to its columns, as data.
 
 A design is learnt or declared in `formula.learn`, changed in `formula.update`, written as JSON in
 `formula.serial`; tables are opened and encoded for it in `rows`.
@@ -104,13 +104,13 @@ class Design:
     @cached_property
     def bare(self) -> Mapping[str, int]:
         """Columns of numbers that are a column of the design by themselves, with its position."""
-        found: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for j, column in enumerate(self.program):
             if len(column.parts) == 1 and column.scale == 1.0:
                 expr = self.factors[column.parts[0][0]].expr
                 if expr.op == "column" and self.columns[expr.value].kind == "number":
-                    found.setdefault(expr.value, j)
-        return found
+                    positions.setdefault(expr.value, j)
+        return positions
 
     def columns_for(self, roles: Collection[str]) -> tuple[str, ...]:
         """Names of the table's columns that the design and these roles read."""

@@ -1,15 +1,15 @@
-"""Where the rows of a call are read, and what is shown of it meanwhile.
+"""Passes over rows: in this process, by workers of an executor or by Dask; and their progress bar.
 
-In this process, block by block; by the workers of an executor, part by part; or by Dask, where its
-partitions are. What workers return is added up by the caller, in integers: who did what, in which order
-and how often, changes no bit. A worker is told what to compute, computes it for its part, and forgets
-both; a failure says only that there was one. This module's tasks bear one name for all, and no hash of
+In this process rows are read block by block, by an executor's workers part by part, and by Dask where
+its partitions are. What workers return is added up by the caller, in integers: who did what, in which
+order and how often, changes no bit. A worker computes its part and forgets it; a failure is reported
+without its cause. This module's tasks bear one name for all, and no hash of
 what they hold. (Those of a Dask DataFrame are its maker's: Dask names them, and logs their errors.)
 
-Who did what changes no bit because every worker makes the same of a row. Sums, products and roots are
+No bit changes because every worker computes the same from a row. Sums, products and roots are
 the same everywhere; exp, log and their kind may differ in a last bit between processors and libraries,
-and then who did what, which may follow from anything, would shift other rows than the one replaced.
-So workers say what they are (`arithmetic`), and a call that meets two kinds is stopped.
+and then the distribution of work, which may depend on anything, would shift other rows than the one
+replaced. So workers report their arithmetic, and a call that meets two kinds is stopped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _COMPUTING = ("dpstats", "numpy", "scipy", "pandas", "pyarrow", "formulaic", "st
 
 @dataclass(frozen=True)
 class Reading:
-    """What the caller of a fit says of the reading of its rows.
+    """How the caller of a fit wants its rows to be read.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Reading:
     def map_parts(
         self, source: Source | DaskPartitions, columns: Sequence[str], work: Work[T]
     ) -> Iterator[T] | None:
-        """What ``work`` finds in every part of the rows; None where they are read in this process."""
+        """Results of ``work`` on every part of the rows; None where they are read in this process."""
         if isinstance(source, DaskPartitions):
             return _by_dask(source, columns, work)
         if self.executor is None or self.threads is not None:
@@ -123,17 +123,17 @@ class Reading:
         return self._bar(f"pass {number}", total)
 
     def _bar(self, what: str, total: int | None = None) -> Bar:
-        wanted = _interactive() if self.progress is None else self.progress
-        return Bar(f"{self.function}: {what}", total, 0 if self.progress else _PATIENCE, wanted)
+        visible = _interactive() if self.progress is None else self.progress
+        return Bar(f"{self.function}: {what}", total, 0 if self.progress else _PATIENCE, visible)
 
 
 class Bar:
-    """How far a pass over the rows is, on the terminal."""
+    """A progress bar of a pass over the rows, on the terminal."""
 
-    def __init__(self, label: str, total: int | None, patience: float, wanted: bool) -> None:
+    def __init__(self, label: str, total: int | None, patience: float, visible: bool) -> None:
         self._bar: Any = None
         self._read, self._total = 0, total
-        if wanted:
+        if visible:
             from tqdm import tqdm
 
             shown: dict[str, Any] = {"desc": label, "delay": patience, "leave": False}
@@ -142,7 +142,7 @@ class Bar:
             self._bar = tqdm(total=total, unit=" rows", unit_scale=True, **shown)
 
     def advance(self, rows: int) -> None:
-        """Shown in twentieths of the whole: sizes of blocks and parts may follow what is in them."""
+        """Shown in twentieths of all rows: sizes of blocks and parts may depend on their content."""
         if self._bar is None:
             return
         self._read += rows
@@ -212,7 +212,7 @@ class _Counting:
 
 
 def arithmetic() -> str:
-    """What the present thread makes of numbers: libraries, elementary functions, subnormals."""
+    """The arithmetic of this thread: libraries, elementary functions, subnormals."""
     # a mode of the thread's processor, which libraries built with -ffast-math set
     subnormal = np.array([1e-310, -2e-310])
     kept = "kept" if np.all(subnormal * np.array([1.0, 0.5]) != 0) else "flushed"
@@ -225,10 +225,10 @@ def _libraries() -> str:
     x = np.concatenate([np.linspace(-745.0, 709.0, 65_537), np.linspace(-13.1, 13.1, 65_537)])
     positive = np.exp2(x)
     with np.errstate(all="ignore"):
-        found = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
-        found += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
-        found += [special.ndtr(x), special.log_ndtr(x), special.gammaln(np.abs(x))]
-    digest = hashlib.sha256(b"".join(values.tobytes() for values in found)).hexdigest()[:8]
+        results = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
+        results += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
+        results += [special.ndtr(x), special.log_ndtr(x), special.gammaln(np.abs(x))]
+    digest = hashlib.sha256(b"".join(values.tobytes() for values in results)).hexdigest()[:8]
     libraries = ", ".join(f"{name} {_version(name)}" for name in _COMPUTING)
     return f"{libraries}, {platform.machine()} {''.join(platform.libc_ver())}, functions {digest}"
 
@@ -241,7 +241,7 @@ def _version(name: str) -> str:
 
 
 def other_arithmetic(one: str, other: str) -> PassError:
-    """Said where two workers are of different kinds."""
+    """Raised where two workers are of different kinds."""
     return PassError(
         f"the workers are not alike: {one}; and {other}. The guarantee needs every worker to make the "
         "same of a row: use machines of one kind with the same versions of these packages."
@@ -249,7 +249,7 @@ def other_arithmetic(one: str, other: str) -> PassError:
 
 
 def dpstats_pass(job: _Job[T], frame: Any = None) -> T | None:
-    """What a worker does; its name is what a dashboard shows. None where it failed."""
+    """The task of a worker, under the name that a dashboard shows. None where it failed."""
     return job.on(None if frame is None else OneTable(as_table(frame)))
 
 
@@ -272,7 +272,7 @@ def _by_executor(
         ):  # which logs every cancelled one
             for future in waiting:
                 future.cancel()
-        waiting.clear()  # an error that is kept would keep what workers found
+        waiting.clear()  # an error that is kept would keep results of workers
 
 
 def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
@@ -288,12 +288,14 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
     name = f"{dpstats_pass.__name__}-{uuid.uuid4()}"
     job: Any = dask.delayed(_Job(work, None), name=name, traverse=False)
-    found = suppress_private_errors(lambda: [once(job, part) for part in source.delayed(columns)])
-    if found is None:
+    promises = suppress_private_errors(
+        lambda: [once(job, part) for part in source.delayed(columns)]
+    )
+    if promises is None:
         raise _lost()
     client = _client()
     if client is None:
-        results = suppress_private_errors(lambda: dask.compute(*found))
+        results = suppress_private_errors(lambda: dask.compute(*promises))
         if results is None:
             raise _lost()
         for result in results:
@@ -303,7 +305,7 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
         return
     from distributed import as_completed
 
-    futures = client.compute(found)
+    futures = client.compute(promises)
     try:
         for future in as_completed(futures):
             yield _result(future.result)
@@ -325,12 +327,12 @@ def _client() -> Any:
 
 
 def _result(read: Callable[[], T | None]) -> T:
-    """What a worker found; why it found nothing is not shown."""
-    found = _unbroken(read)
-    del read  # an error that is kept would keep what workers found
-    if found is None:
+    """The result of a worker; the reason of a failure is not shown."""
+    result = _unbroken(read)
+    del read  # an error that is kept would keep results of workers
+    if result is None:
         raise _lost()
-    return found
+    return result
 
 
 def _unbroken(read: Callable[[], T | None]) -> T | None:
@@ -345,13 +347,13 @@ def _unbroken(read: Callable[[], T | None]) -> T | None:
             broken = True
             return None
 
-    found = suppress_private_errors(guarded)
+    result = suppress_private_errors(guarded)
     if broken:
         raise PassError(
             "the executor lost its worker processes. A script that uses ProcessPoolExecutor must do its "
             "work under if __name__ == '__main__':; else memory may have run out."
         )
-    return found
+    return result
 
 
 def _lost() -> PassError:

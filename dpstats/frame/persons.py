@@ -5,7 +5,7 @@ table. All others become rows with missing values, which count nowhere; so do ro
 missing, or is no text and no whole number. (What that does for privacy: `dpstats.accounting.unit`.)
 
 A column of Python objects may hold 17 in some rows and "017" in others, of one person. There only text
-that no reader can have taken for something else names a person; `OBJECTS` says so.
+that no reader can have read as another value names a person; `OBJECTS` says so.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FirstRows:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of names in a column of this kind."""
+        """Notes on names in a column of this type."""
         return (OBJECTS.format(self.column),) if "object" in self.kinds else ()
 
     def ordered(self, source: Source | DaskPartitions) -> Source:
@@ -114,10 +114,10 @@ class _Walk:
 
 
 def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:
-    """Names of persons; None where one cannot be read, whatever a library says of it."""
-    found = suppress_private_errors(lambda: table.keys(column, start, stop))
-    if found is not None:
-        return found
+    """Names of persons; None where one cannot be read, whatever a library raises."""
+    names = suppress_private_errors(lambda: table.keys(column, start, stop))
+    if names is not None:
+        return names
     if stop - start == 1:
         return np.array([None], dtype=object)
     middle = (start + stop) // 2
@@ -129,21 +129,21 @@ def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]
 class OfPersons(Opaque):
     """A source of which the first rows of every person count, those after them are missing.
 
-    Which they are is found anew in every pass, in the order of that pass: a source that hands out its
-    rows in another order each time has, in each pass, as few rows of a person as any other.
+    They are determined anew in every pass, in the order of that pass: a source that yields its rows in
+    another order each time has, in each pass, as few rows of a person as any other.
     """
 
     source: Source
     first: FirstRows
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
         walk = _Walk(self.first)
 
         def both(table: Table) -> None:
             check(table)
             walk.check(table)
 
-        return self.source.size(both, seen)
+        return self.source.size(both, advance)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
         walk = _Walk(self.first)
@@ -167,8 +167,8 @@ class SomeRows(Opaque):
     source: Source
     keep: Mask
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        n = self.source.size(check, seen)
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
+        n = self.source.size(check, advance)
         if n != len(self.keep):
             raise other_rows(len(self.keep), n)
         return n

@@ -1,4 +1,4 @@
-"""What a public sample says of a model: second moments, and no rows."""
+"""Second moments of a public sample, which stand for its rows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PublicMoments:
     spent : SpentOn or None
         What was spent on them, where they are a private release.
     ridged : bool
-        Whether a ridge stands in for what the sample does not tell (`with_ridge`).
+        Whether a ridge was added, for a sample that lacks some directions (`with_ridge`).
     """
 
     design: Design
@@ -132,16 +132,16 @@ class PublicMoments:
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
         if zero:
-            said = f"the column(s) {listed(zero)} are zero in every public row"
-            self._refuse(said, zero[-1], ridge)
+            reason = f"the column(s) {listed(zero)} are zero in every public row"
+            self._refuse(reason, zero[-1], ridge)
         require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         null = values < _RANK_TOLERANCE * values[-1]
         if null.any():
             size = np.sqrt((vectors[:, null] ** 2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
-            said = f"the columns {listed(involved)} depend on each other"
-            self._refuse(said, involved[-1], ridge)
+            reason = f"the columns {listed(involved)} depend on each other"
+            self._refuse(reason, involved[-1], ridge)
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
@@ -181,15 +181,15 @@ class PublicMoments:
     def from_json(cls, text: str) -> PublicMoments:
         """Moments from what ``to_json`` has written."""
         try:
-            found = _loaded(cls, json.loads(text))
-            found.to_json()  # strict JSON has no infinite numbers
+            moments = _loaded(cls, json.loads(text))
+            moments.to_json()  # strict JSON has no infinite numbers
         except PublicDataError:
             raise
         except Exception:  # whatever a text may be: it is read as untrusted
-            found = None
-        if found is None:
+            moments = None
+        if moments is None:
             raise PublicDataError("this text is not what PublicMoments.to_json() has written.")
-        return found
+        return moments
 
     @classmethod
     def declare(
@@ -334,8 +334,8 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
             raise ValueError
     if dropped is None or (cross is None) != (yy is None) or (cross and design.response is None):
         raise ValueError
-    found = number(yy)
-    if yy is not None and (found is None or not 0 <= found < np.inf):
+    square = number(yy)
+    if yy is not None and (square is None or not 0 <= square < np.inf):
         raise ValueError
     matrix = _shaped(gram, (d, d))
     vector = None if cross is None else _shaped(cross, (d,))

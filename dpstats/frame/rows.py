@@ -1,6 +1,6 @@
 """Rows of a table as blocks of numbers.
 
-A row that is missing a value, is not finite or has an unknown level becomes zero as a whole. Each
+A row that is missing a value, is not finite or has an unknown level becomes a row of zeros. Each
 row is encoded by itself: replacing one changes no other row, raises nothing and warns of nothing.
 """
 
@@ -122,18 +122,18 @@ class Rows:
             raise other_rows(self.n, read)
 
     def map_parts(self, task: Callable[[Rows], T]) -> Iterator[T] | None:
-        """What ``task`` finds in every part of the rows, worked on elsewhere; None: do it here.
+        """Results of ``task`` on every part of the rows, by workers; None: in this process.
 
-        Raises PassError, and says no more, where a part could not be worked on.
+        Raises PassError, without the cause, where a part could not be worked on.
         """
         work = _OnPart(self.design, task)
-        found = self._reading.map_parts(self._source, self._columns, work)
-        return None if found is None else self._counted(found)
+        results = self._reading.map_parts(self._source, self._columns, work)
+        return None if results is None else self._counted(results)
 
-    def _counted(self, found: Iterator[_Found[T]]) -> Iterator[T]:
+    def _counted(self, results: Iterator[_PartResult[T]]) -> Iterator[T]:
         read = 0
         with self._bar() as bar:
-            for rows, workers, result in found:
+            for rows, workers, result in results:
                 self._arithmetic = self._arithmetic or workers
                 if workers != self._arithmetic:
                     raise other_arithmetic(self._arithmetic, workers)
@@ -148,17 +148,17 @@ class Rows:
         return self._reading.bar(self._passes, self.n)
 
 
-_Found = tuple[int, str, T]
+_PartResult = tuple[int, str, T]
 
 
 @dataclass(frozen=True)
 class _OnPart(Generic[T]):
-    """A task for the encoded rows of a part of a table; their number, who did it, what was found."""
+    """A task for the encoded rows of a part of a table; their number, the arithmetic and the result."""
 
     design: Design
     task: Callable[[Rows], T]
 
-    def __call__(self, part: Source) -> _Found[T]:
+    def __call__(self, part: Source) -> _PartResult[T]:
         n = part.size(partial(check_table, self.design), lambda rows: None)
         return n, arithmetic(), self.task(Rows(self.design, part, Reading(), n))
 
@@ -179,8 +179,8 @@ class _PendingBlock:
         block = self._encoded(start, stop)
         if block is not None:
             return block
-        # some cell cannot be read at all: then its row alone is empty, and nothing is said of it;
-        # halving finds it in about twice the time that a block takes anyway
+        # some cell cannot be read at all: then its row alone is empty, without a message;
+        # halving locates it in about twice the time that a block takes anyway
         if stop - start == 1:
             return self._empty_row()
         middle = (start + stop) // 2
@@ -193,7 +193,7 @@ class _PendingBlock:
         return Block(np.asfortranarray(x), np.asarray(y), offset, weight)
 
     def _encoded(self, start: int, stop: int) -> Block | None:
-        """The block, or None when a cell of it defies reading, whatever it raises."""
+        """The block, or None when a cell of it cannot be read, whatever it raises."""
         return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])
 
     def _empty_row(self) -> Block:
@@ -296,9 +296,9 @@ def encode(
             numbers[name] = _finite(numbers[name], dead)
             if spec.levels is not None:
                 codes[name] = _number_codes(numbers[name], np.array(spec.levels, np.float64))
-    for name, found in codes.items():
-        np.logical_or(dead, found < 0, out=dead)
-        codes[name] = np.maximum(found, 0)
+    for name, positions in codes.items():
+        np.logical_or(dead, positions < 0, out=dead)
+        codes[name] = np.maximum(positions, 0)
 
     with np.errstate(all="ignore"):
         _fill(design, numbers, codes, x, dead)

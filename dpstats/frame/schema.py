@@ -1,4 +1,4 @@
-"""What a design demands of a table's columns, from names and types alone."""
+"""Checks of a table's columns against a design, by names and types alone."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
     """Raise unless the table has every column that is read, each of a kind that fits."""
     for name in design.columns_for(roles):
         require_column(table, name, f"'{design.formula}'")
-        found = table.type_of(name)
-        wanted = design.columns[name].kind
-        accepted = _ACCEPTED[wanted]
-        if wanted == "number" and not _enters_design(design, name):
+        type_ = table.type_of(name)
+        needed = design.columns[name].kind
+        accepted = _ACCEPTED[needed]
+        if needed == "number" and not _enters_design(design, name):
             # True and False are 1 and 0 in a response, an offset or a weight
             accepted += ("bool",)
-        if found.kind not in accepted:
-            advice = ADVICE.get(found.kind, "") if wanted == "number" else ""
-            if found.kind == "number":
+        if type_.kind not in accepted:
+            advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
+            if type_.kind == "number":
                 advice = f"turn it into text first, e.g. {name}.astype(str)"
-                if wanted == "bool":
+                if needed == "bool":
                     advice = f"turn it into booleans first, e.g. {name} == 1"
             raise SchemaError(
-                f"column `{name}` holds {WORDS[found.kind]} ({found.label}), but the public data "
-                f"declare {WORDS[wanted]}" + (f"; {advice}." if advice else ".")
+                f"column `{name}` holds {WORDS[type_.kind]} ({type_.label}), but the public data "
+                f"declare {WORDS[needed]}" + (f"; {advice}." if advice else ".")
             )
 
 

@@ -2,15 +2,15 @@
 
 A pandas DataFrame; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB); the path of a Parquet
 file or folder, or a list of paths; a list of tables, or a function that returns them block by block,
-anew each time; a Dask DataFrame. A source tells its size and the kinds of its columns, hands out its
-tables, and falls into parts that can be pickled and read elsewhere.
+anew each time; a Dask DataFrame. A source knows its size and the types of its columns, yields its
+tables, and can be divided into parts that are pickled and read by other processes.
 
-Rows that are named twice would count twice, and be protected half as well as is said: files that are
+Rows that are named twice would count twice, and have half the protection that is stated: files that are
 the same, by whatever names and links, and tables that are one object, are refused. (Copies and slices
-cannot be told from other rows, and what a Dask DataFrame was made of is not looked at.)
+cannot be recognised, and the origin of a Dask DataFrame is not checked.)
 
-That a block cannot be read, or that blocks differ in kind, may be learnt from an error; why, or what is
-in them, may not: the texts of other libraries' errors quote cells, and are withheld.
+An error may show that a block cannot be read, or that blocks differ in type; it may not show why, or
+what is in them: messages of other libraries quote cells, and are withheld.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
 _LISTS: tuple[type, ...] = (list, tuple, deque, type({}.values()))
-"""What runs no code of anybody else's when it is looped over."""
+"""Types that run no foreign code when they are looped over."""
 ONE_SHOT = (
     "can be read once only, and a fit reads its rows several times. Give a list of tables, the "
     "path of a Parquet file or folder, or a function that starts afresh each time: "
@@ -55,8 +55,8 @@ ONE_SHOT = (
 class Source(Protocol):
     """Rows in one or several tables."""
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
-        """Number of rows (public); ``check`` is called with every table, ``seen`` with its rows."""
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
+        """Number of rows (public); ``check`` is called with every table, ``advance`` with its rows."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
         """All rows, one table after another; at least the columns that are named."""
@@ -76,9 +76,9 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | DaskPartitions:
     if isinstance(data, pd.DataFrame) or (is_arrow(data) and not hasattr(data, "dtype")):
         return OneTable(as_table(data))
     if is_path(data):
-        return ParquetFiles.found([data])
+        return ParquetFiles.open([data])
     if isinstance(data, list | tuple) and data and all(is_path(item) for item in data):
-        return ParquetFiles.found(data)
+        return ParquetFiles.open(data)
     if _is_dask(data):
         return DaskPartitions(data)
     if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):  # a pyarrow Dataset
@@ -137,7 +137,7 @@ class OneTable(Opaque):
 
     table: Table
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
         check(self.table)
         return self.table.n
 
@@ -156,26 +156,26 @@ class OneTable(Opaque):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Blocks(Opaque):
-    """Tables that a function returns anew at every call; the first of them tells the kinds.
+    """Tables that a function returns anew at every call; the first of them fixes the types of columns.
 
-    A pass that finds other rows than were counted at first is stopped: their number is public.
+    A pass that reads another number of rows than was counted at first is stopped: it is public.
     """
 
     make: Callable[[], Any]
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
         n, k = 0, 0
         for k, table in enumerate(self._read(), start=1):
             try:
                 check(table)
             except SchemaError as error:
-                said = str(error)
+                message = str(error)
             else:
                 n += table.n
-                seen(table.n)
+                advance(table.n)
                 continue
             raise SchemaError(
-                f"in {'the first' if k == 1 else 'a later'} block: {said} Blocks must agree: fix the "
+                f"in {'the first' if k == 1 else 'a later'} block: {message} Blocks must agree: fix the "
                 "types when reading, e.g. "
                 "pd.read_csv(..., dtype={'x': float, 'g': str})."
             )
@@ -238,7 +238,7 @@ class Blocks(Opaque):
         yield from steps(made)
 
     def _made(self) -> Any:
-        """What the function returns; of its failure the kind is told where nothing was read yet."""
+        """What the function returns; the type of its error is shown where nothing was read yet."""
         kind = ""
 
         def made() -> Any:
@@ -249,12 +249,12 @@ class Blocks(Opaque):
                 kind = type(error).__name__
                 raise
 
-        found = suppress_private_errors(lambda: (_silently(made),))
-        if found is None and kind:
+        result = suppress_private_errors(lambda: (_silently(made),))
+        if result is None and kind:
             raise SchemaError(f"the function given as data failed with {kind} when it was called.")
-        if found is None:
+        if result is None:
             raise unreadable()
-        return found[0]
+        return result[0]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -272,7 +272,7 @@ class _RowGroups:
 class ParquetFiles(Opaque):
     """A Parquet file, or a folder of them (with folders such as ``year=2020`` as columns).
 
-    What a folder's text means is for the formula to say, a number or a level: types that are guessed
+    Whether a folder's text is a number or a level is for the formula to say: types that are guessed
     from all texts would change with one of them.
 
     Only the columns that are needed are read, some tens of thousands of rows at a time.
@@ -282,7 +282,7 @@ class ParquetFiles(Opaque):
     schemas: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...]
 
     @classmethod
-    def found(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
+    def open(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
         try:
             import pyarrow.dataset as pads
         except ImportError:
@@ -308,8 +308,8 @@ class ParquetFiles(Opaque):
                         pieces.append(_RowGroups(*where, folders, fragment.filesystem))
             return cls(tuple(pieces), tuple(schemas.values()))
 
-        found = suppress_private_errors(look)
-        if found is None:
+        files = suppress_private_errors(look)
+        if files is None:
             raise SchemaError(
                 f"'{at}' "
                 + (
@@ -319,12 +319,12 @@ class ParquetFiles(Opaque):
                     "blocks: lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
                 )
             )
-        if not found.schemas:
+        if not files.schemas:
             raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
         _refuse_same_rows(parts)
-        return found
+        return files
 
-    def size(self, check: Check, seen: Callable[[int], None]) -> int:
+    def size(self, check: Check, advance: Callable[[int], None]) -> int:
         for schema, folders in self.schemas:
             check(FolderTable(as_table(schema.empty_table()), dict(folders)))
         return sum(piece.rows for piece in self.pieces)
@@ -374,9 +374,9 @@ class ParquetFiles(Opaque):
         with pq.ParquetFile(
             piece.path, filesystem=piece.files, pre_buffer=False, buffer_size=_BUFFER
         ) as file:
-            wanted = [name for name in columns if name in file.schema_arrow.names]
-            rows = max(_BATCH_NUMBERS // max(len(wanted), 1), _FEWEST_ROWS)
-            for batch in file.iter_batches(rows, list(piece.groups), wanted):
+            present = [name for name in columns if name in file.schema_arrow.names]
+            rows = max(_BATCH_NUMBERS // max(len(present), 1), _FEWEST_ROWS)
+            for batch in file.iter_batches(rows, list(piece.groups), present):
                 yield pa.Table.from_batches([batch])
 
 
@@ -406,19 +406,19 @@ def _pandas(table: Any) -> pd.DataFrame:
 
 
 def _named(path: str) -> list[str]:
-    """What a path or a pattern names, in full: workers may stand in another folder."""
+    """What a path or a pattern names, in full: workers may have another current folder."""
     if "://" in path:
         return [path]
     path = os.path.abspath(os.path.expanduser(path))
     if os.path.exists(path):
         return [path]
-    found = sorted(glob.glob(path, recursive=True))
-    if not found:
+    paths = sorted(glob.glob(path, recursive=True))
+    if not paths:
         raise SchemaError(f"there is no file or folder '{path}'.")
-    return found
+    return paths
 
 
-_TWICE = ": its rows would count twice, and be protected half as well as is said. Name it once."
+_TWICE = ": its rows would count twice, and have half the protection that is stated. Name it once."
 
 
 def _same_file(path: str, files: Any) -> Any:
@@ -495,10 +495,10 @@ class DaskPartitions(Opaque):
 
 def _guarded(read: Callable[[], T]) -> T:
     """What is read, without warnings and errors: they may quote a cell."""
-    found = suppress_private_errors(lambda: (_silently(read),))
-    if found is None:
+    result = suppress_private_errors(lambda: (_silently(read),))
+    if result is None:
         raise unreadable()
-    return found[0]
+    return result[0]
 
 
 def _silently(read: Callable[[], T]) -> T:
@@ -516,7 +516,7 @@ def steps(blocks: Iterable[T]) -> Iterator[T]:
 
 
 def unreadable() -> PassError:
-    """Said where the reading of rows fails, in whatever way."""
+    """Raised where the reading of rows fails, in whatever way."""
     return PassError(
         "the data could not be read to their end; the reason is withheld, because it may quote a "
         "private cell. To find it, loop over the blocks where you may see them: "
@@ -525,7 +525,7 @@ def unreadable() -> PassError:
 
 
 def other_rows(counted: int, read: int) -> PassError:
-    """Said where a pass finds another number of rows than the first: n is public."""
+    """Raised where a pass reads another number of rows than the first: n is public."""
     return PassError(
         f"the data had {counted} rows when they were counted, and {read} in a later pass. A function "
         "given as data must start afresh each time it is called, and return the same rows."

@@ -139,8 +139,8 @@ def slices(n: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _finite(value: Any) -> bool:
-    found = number(value)
-    return found is not None and math.isfinite(found)
+    size = number(value)
+    return size is not None and math.isfinite(size)
 
 
 def check_levels(name: str, levels: Iterable[Any]) -> Levels:
@@ -238,7 +238,7 @@ class PandasTable:
         return _positions(part.to_numpy(object), levels)
 
 
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 def _held_by_arrow(dtype: Any) -> bool:
@@ -294,7 +294,7 @@ def _ambiguous(text: str) -> bool:
     """Whether a reader may have taken a text for something that is spelled otherwise."""
     if text.strip().lower() in ("true", "false"):
         return True
-    return _reads_as_number(text) and not _WHOLE.fullmatch(text)
+    return _reads_as_number(text) and not _INTEGER.fullmatch(text)
 
 
 def _reads_as_number(text: str) -> bool:
@@ -500,7 +500,7 @@ def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
     """Positions in ``levels`` of Arrow text or dictionaries."""
     import pyarrow as pa
 
-    found = [np.empty(0, dtype=np.intp)]
+    codes = [np.empty(0, dtype=np.intp)]
     for chunk in chunks:
         if not pa.types.is_dictionary(chunk.type):
             chunk = chunk.cast(pa.large_binary()).dictionary_encode()
@@ -511,8 +511,8 @@ def _arrow_codes(chunks: Iterable[Any], levels: Levels) -> Codes:
         if isinstance(levels[0], str):
             keys = tuple(level.encode("utf-8", "surrogatepass") for level in levels)
         position = np.append(_positions(values.to_pylist(), keys), -1)
-        found.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
-    return np.asarray(np.concatenate(found), dtype=np.intp)
+        codes.append(position[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
+    return np.asarray(np.concatenate(codes), dtype=np.intp)
 
 
 def _coded(type_: Any) -> Kind | None:

@@ -1,1 +1,1 @@
-"""Plans: what a budget would buy, from public data, before a private row is read."""
+"""Plans: the standard errors that a budget would buy, from public data."""

@@ -1,4 +1,4 @@
-"""Rehearsals: a fit run on expected rows, at a total that is not spent.
+"""Rehearsals: a fit run on simulated rows, at a total that is not spent.
 
 What a fit does with its total depends on the data: how long rows are, how far the public anchor is,
 which cuts and how many rounds follow. Rather than a formula for all that, a plan runs the fit itself on

@@ -333,13 +333,13 @@ def _notes(plan: Plan) -> list[str]:
     return notes
 
 
-def _plot(plan: Plan, wanted: Any, intercept: bool, ax: Any) -> Any:
+def _plot(plan: Plan, selected: Any, intercept: bool, ax: Any) -> Any:
     """Standard errors over those without privacy, against the budget.
 
     Where all coefficients pay alike, as they do when the public rows whiten well, they are one line;
     where they are many, their median with the range of all.
     """
-    kept = chosen(plan.terms, wanted, intercept)
+    kept = chosen(plan.terms, selected, intercept)
     ax = axes(ax)
     mus = np.array([total.mu for total in plan.totals])
     order = np.argsort(mus)

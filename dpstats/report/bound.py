@@ -1,4 +1,4 @@
-"""The form of a bound: a statement that a person can read and a number that a program can use."""
+"""Error bounds: a statement, a number, and the premises of the theorem."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Premise:
     met: bool | None
 
     def __str__(self) -> str:
-        said = {True: "met", False: "NOT met", None: "not known"}[self.met]
-        return f"{self.condition}: {said}"
+        status = {True: "met", False: "NOT met", None: "not known"}[self.met]
+        return f"{self.condition}: {status}"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Bound:
     norm : str
         "l2", "spectral", ...
     value : float
-        The bound; infinite when its premises fail and it says nothing.
+        The bound; infinite when its premises fail.
     probability : float or None
         With which it holds; None for a rate.
     source : str

@@ -33,10 +33,10 @@ _MOST_NAMES = 10_000
 _TALLEST = 300.0  # inches of a figure, within what can be drawn
 
 
-def chosen(terms: Sequence[str], wanted: Any, intercept: bool) -> list[int]:
-    """Which coefficients to draw, in the order asked for, or that of the fit.
+def chosen(terms: Sequence[str], selected: Any, intercept: bool) -> list[int]:
+    """Which coefficients to draw, in the order given, or that of the fit.
 
-    Without names: all, and the intercept where it is asked for or alone.
+    Without names: all, and the intercept if ``intercept`` or if it is alone.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def chosen(terms: Sequence[str], wanted: Any, intercept: bool) -> list[int]:
     ([1, 2], [1])
     """
     check_switch("intercept", intercept)
-    if wanted is None:
+    if selected is None:
         kept = [j for j, term in enumerate(terms) if intercept or term != "Intercept"]
         return kept or list(range(len(terms)))
-    names = [wanted] if isinstance(wanted, str) else items(wanted, _MOST_NAMES)
+    names = [selected] if isinstance(selected, str) else items(selected, _MOST_NAMES)
     if names is None:
-        raise ArgumentError(f"terms must be a list of names, not {shown(wanted)}.")
+        raise ArgumentError(f"terms must be a list of names, not {shown(selected)}.")
     for name in names:
         if not one_of(name, terms):
             raise ArgumentError(f"no term {shown(name)}; the terms are {listed(terms)}.")
@@ -59,22 +59,22 @@ def chosen(terms: Sequence[str], wanted: Any, intercept: bool) -> list[int]:
 
 
 def plot_coefficients(
-    found: Coefficients, terms: Any, level: float, intercept: bool, ax: Any
+    coefficients: Coefficients, terms: Any, level: float, intercept: bool, ax: Any
 ) -> Any:
     """Estimates with their intervals, the first on top.
 
-    A thick bar is the interval that sampling alone would give, a thin line the whole one. Where no
-    standard errors are given there is the estimate by itself.
+    A thick bar is the interval that sampling alone would give, a thin line the full one. Where there
+    are no standard errors there is the estimate by itself.
     """
     z = quantile(level)
-    kept = chosen(found.terms, terms, intercept)
-    names = [folded(found.terms[j]) for j in kept]
+    kept = chosen(coefficients.terms, terms, intercept)
+    names = [folded(coefficients.terms[j]) for j in kept]
     rows = np.arange(len(kept))
     lines = 1 + max(name.count("\n") for name in names)
     ax = axes(ax, min(1.1 + len(kept) * (0.16 + 0.16 * lines), _TALLEST))
-    coef, error = found.coef[kept], found.std_error[kept]
+    coef, error = coefficients.coef[kept], coefficients.std_error[kept]
     with np.errstate(invalid="ignore"):
-        sampling = np.sqrt(np.diag(found.sampling)[kept])
+        sampling = np.sqrt(np.diag(coefficients.sampling)[kept])
     known = np.isfinite(coef) & np.isfinite(error)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     for half, width, colour, label in (
@@ -123,12 +123,12 @@ def plot_path(
     lambdas: Floats,
     coef: Floats,
     penalty: str,
-    wanted: Any,
+    selected: Any,
     intercept: bool,
     ax: Any,
 ) -> Any:
     """Coefficients against the penalty, which grows to the right; names where it is least."""
-    kept = chosen(terms, wanted, intercept)
+    kept = chosen(terms, selected, intercept)
     some = lambdas > 0
     if not some.any():
         raise ArgumentError("a path is drawn on a log scale, and no lambda is above 0.")

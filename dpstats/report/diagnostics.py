@@ -1,4 +1,4 @@
-"""Diagnostics that every fit has: which rows were cut, which were empty, and why."""
+"""Diagnostics that every fit has: the shares of truncated and of empty rows."""
 
 from __future__ import annotations
 

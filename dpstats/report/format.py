@@ -346,7 +346,7 @@ def _statistic_texts(values: list[float | None], places: int, digits: int) -> li
 
 
 def _p_value_texts(values: list[float | None], digits: int, eps: float) -> list[str]:
-    """P-values where nan, unlike in `format_pval`, is told apart from a missing value."""
+    """P-values where nan, unlike in `format_pval`, is distinguished from a missing value."""
     texts = format_pval(values, digits, eps)
     return [
         "NaN" if x is not None and math.isnan(x) else text

@@ -1,4 +1,4 @@
-"""Tables of groups of rows (classes, components): a share and a mean in every column, and errors."""
+"""Tables of groups of rows (classes, components): shares, means and their standard errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session prefers: digits and stars of printed tables, as R's options()."""
+"""Options of a session: digits and stars of printed tables, as R's options()."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _LOCAL: ContextVar[_Choice | None] = ContextVar("dpstats options of a with block
 
 
 def _now() -> _Choice:
-    """What holds: in a with block, for its thread or task alone, its own choice."""
+    """The options in force: in a with block its own, for its thread or task alone."""
     return _LOCAL.get() or _session
 
 
@@ -106,12 +106,12 @@ def _change(name: str, value: Any) -> None:
         _set(_Choice(now.digits, check_stars(value)))
 
 
-def _set(found: _Choice) -> None:
+def _set(choice: _Choice) -> None:
     global _session
     if _LOCAL.get() is None:
-        _session = found
+        _session = choice
     else:
-        _LOCAL.set(found)
+        _LOCAL.set(choice)
 
 
 def check_digits(value: Any) -> int | None:

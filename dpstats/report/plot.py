@@ -1,4 +1,4 @@
-"""How every plot of the package looks: axes, colours, public rows, letters. Needs matplotlib.
+"""The style of plots: axes, colours, public rows, letters. Needs matplotlib.
 
 Nothing is changed but the axes that are drawn on: matplotlib's settings stay the user's. Sizes of
 letters are relative to them, and one step smaller on axes as narrow as half a page.
@@ -49,7 +49,7 @@ def size_in_inches(ax: Any) -> tuple[float, float]:
 
 
 def letters(ax: Any) -> tuple[str, str]:
-    """Sizes of labels, and of all that is said inside."""
+    """Sizes of letters: of labels, and of text inside the axes."""
     return ("small", "x-small") if _narrow(ax) else ("medium", "small")
 
 

@@ -187,11 +187,11 @@ class PrivacyStatement:
         return frame_of(self.spent, *(field.name for field in fields(Spent)))
 
     def plot(self, ax: Any = None, at: Any = None) -> Any:
-        """What is left to someone who wants to know about one row (or person), whatever else they know.
+        """The trade-off curve: the errors of a test on one row (or person), whatever else is known.
 
-        Such a person tests, from the result, whether a row is there or another one in its place. The
-        curve is the least type II error that goes with each type I error: no test is below it. The
-        closer it comes to the diagonal, where people guess, the better the row is hidden.
+        The test decides from the result whether a row is there or another one in its place. The curve is
+        the least type II error at each type I error: no test is below it. The closer it comes to the
+        diagonal, where one guesses, the better the row is protected.
 
         Parameters
         ----------

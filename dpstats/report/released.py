@@ -1,7 +1,7 @@
-"""What every result answers, whatever was fitted: bounds, diagnostics, and why there are no rows.
+"""Methods of every result: bounds, diagnostics, the privacy plot, and why there are no rows.
 
 A result is frozen and holds no row of the private data, so that it can be printed, pickled and passed
-on. What would need a row does not exist; asking for it says what to use instead.
+on. What would need a row does not exist; the error names what to use instead.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One line of diagnostics: a number, its noise if it is a private release, and a word on it."""
+    """One line of diagnostics: a number, its noise if it is a private release, and a note."""
 
     name: str
     value: float | None
@@ -107,7 +107,7 @@ class Released(Printed):
         return self.n
 
     def _glance_items(self) -> dict[str, list[Any]]:
-        """What every one-row description holds."""
+        """Columns of `glance` that every result has."""
         return {
             "nobs": [self.nobs],
             "n_public": [self.m],
@@ -122,7 +122,7 @@ class Released(Printed):
         }
 
     def glance(self) -> pd.DataFrame:
-        """One row that describes the fit as a whole."""
+        """One row that describes the fit."""
         raise NotImplementedError
 
     def summary(self) -> Page:
@@ -146,8 +146,7 @@ class Released(Printed):
         return frame.set_axis([d.name for d in self.details])
 
     def plot_privacy(self, ax: Any = None, at: Any = None) -> Any:
-        """What the result leaves to someone who wants to know about one row (or person); see
-        `PrivacyStatement.plot`.
+        """The trade-off curve of the result; see `PrivacyStatement.plot`.
 
         Needs matplotlib (``pip install "dpstats[plot]"``).
 

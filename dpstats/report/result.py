@@ -1,7 +1,7 @@
-"""What every fitted model answers: coefficients, errors, intervals, tidy tables.
+"""Methods of every fitted model: coefficients, standard errors, intervals, tidy tables.
 
 A result is frozen and holds no row of the private data, so that it can be printed, pickled and passed
-on. What would need a row does not exist; asking for it says what to use instead.
+on. What would need a row does not exist; the error names what to use instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plot of a total: which errors it leaves to whoever wants to know about one row or person."""
+"""The plot of a trade-off curve: the errors of whoever tests a hypothesis on one row or person."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draw_limit(ax: Any, alpha: Floats, least: Floats, label: str) -> None:
 
 
 def draw_ignorance(ax: Any, label: str) -> None:
-    """The errors of those who guess."""
+    """The errors of guessing."""
     ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", label=label)
 
 
@@ -48,7 +48,7 @@ def finish_errors(ax: Any, title: str, **legend: Any) -> Any:
 
 
 def equivalents(total: Total, deltas: Iterable[float]) -> tuple[tuple[float, float], ...]:
-    """What a total is at each delta, as (epsilon, delta); left out where it says nothing.
+    """The total as (epsilon, delta) at each delta; left out where there is no finite epsilon.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def equivalents(total: Total, deltas: Iterable[float]) -> tuple[tuple[float, flo
     >>> [(round(epsilon, 3), delta) for epsilon, delta in equivalents(Privacy(1.0), [1e-3, 1e-5])]
     [(3.139, 0.001), (4.377, 1e-05)]
     """
-    found = ((float(total.epsilon(delta)), delta) for delta in deltas)
-    return tuple((epsilon, delta) for epsilon, delta in found if math.isfinite(epsilon))
+    pairs = ((float(total.epsilon(delta)), delta) for delta in deltas)
+    return tuple((epsilon, delta) for epsilon, delta in pairs if math.isfinite(epsilon))
 
 
 def deltas_of(at: Any, shown_delta: float) -> tuple[float, ...]:
-    """The deltas that were asked for, in falling order; by default three and the one that pages show."""
+    """The deltas given, in falling order; by default three and the one that pages show."""
     if at is None:  # a pure total is shown at 0, where it is one epsilon and nothing else
         return tuple(sorted({*_DELTAS, shown_delta}, reverse=True)) if shown_delta else (0.0,)
     given = [at] if number(at) is not None else items(at, _MOST_DELTAS)

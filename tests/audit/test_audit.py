@@ -670,7 +670,7 @@ def test_a_leak_of_size_is_not_laid_on_digits(statistic: Any) -> None:
 def test_noise_that_takes_some_whole_numbers_is_not_to_be_rounded() -> None:
     for scale in (2, 50):
         (note,) = _notes(lambda g, s=scale: lambda data: data + 2 * round(s * g.normal()), 1)  # type: ignore[misc]
-        assert "Which remainder the value has" in note
+        assert "The remainder of the value" in note
         assert "can be any whole number" in note
         assert "round(" not in note
     (note,) = _notes(lambda g: lambda data: (data + 2 * round(50 * g.normal())) / 100, 1)
@@ -706,7 +706,7 @@ def test_equal_data_sets_are_noticed() -> None:
         audit(lambda rows: 1.0, (data, data))
     noise = _gaussian()
     found = audit(lambda rows: noise(0.0), (data, data.copy()), mu=1, trials=40)
-    assert found.notes[0] == "the two data sets are equal; nothing could be found."
+    assert found.notes[0] == "the two data sets are equal; there is nothing to detect."
     other = data.assign(b=["x", "y"])
     assert not audit(lambda rows: noise(0.0), (data, other), mu=1, trials=40).notes
 
@@ -838,7 +838,7 @@ def test_what_counts_the_calls_tells_nothing() -> None:
 
 def test_what_was_not_looked_at_is_said() -> None:
     words = " ".join(repr(audit(_gaussian(), (0.0, 1.0), mu=1, trials=400)).split())
-    assert "Not looked at: any other pair of data sets; events rarer than 1 in " in words
+    assert "Not examined: any other pair of data sets; events rarer than 1 in " in words
     assert "the time a run takes" in words
     assert "which floats far from zero the noise cannot reach" in words
     assert "digits of a Decimal between" in words

@@ -1227,7 +1227,7 @@ def test_print_is_the_statement_without_its_charges() -> None:
 
 def test_units_are_named() -> None:
     for given in ((2,), (1.0, 1e-5), ("study.budget",)):
-        with pytest.raises(ArgumentError, match=r"say the unit of the total, Budget\(mu=2\)"):
+        with pytest.raises(ArgumentError, match=r"name the unit of the total, Budget\(mu=2\)"):
             Budget(*given)
 
 

@@ -94,7 +94,7 @@ def test_where_the_public_data_say_too_little_it_is_said() -> None:
     public, private = fair()
     moments = public_moments("~ age + religious", public)
     fit = dp_lm(FORMULA, private, public=moments, mu=1, seed=1)
-    assert "say too little for a fit of their own beside (1)" in str(etable(fit, public=True))
+    assert "are too few for a fit of their own beside (1)" in str(etable(fit, public=True))
 
 
 def test_a_fit_without_privacy_stands_beside_with_a_warning() -> None:
@@ -174,7 +174,7 @@ def test_moments_of_a_family_are_no_least_squares_fit() -> None:
     moments = public_moments("affair ~ age", public)
     fit = dp_glm("affair ~ age", private, public=moments, mu=1, seed=1)
     assert fit.public_fit is None
-    assert "say too little for a fit of their own" in str(etable(fit, public=True))
+    assert "are too few for a fit of their own" in str(etable(fit, public=True))
 
 
 def test_options_in_a_with_block_are_of_its_thread_alone() -> None:

@@ -880,8 +880,8 @@ _CHARGED = (
     _charge(
         "a call for named persons is taken for rows",
         "dpstats/budget/budget.py",
-        "needed, how = 2 * ours.rows,",
-        "needed, how = ours.rows,",
+        "needed, how = 2 * own.rows,",
+        "needed, how = own.rows,",
         f"{_BUDGET}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
@@ -1055,8 +1055,8 @@ _FORMULAS = (
     _formula(
         "errors of a reader quote cells",
         "dpstats/frame/source.py",
-        "        found = suppress_private_errors(lambda: (_silently(made),))\n",
-        "        found = (_silently(made),)\n",
+        "        result = suppress_private_errors(lambda: (_silently(made),))\n",
+        "        result = (_silently(made),)\n",
         "tests/frame/test_source.py::test_errors_of_a_function_are_not_heard",
     ),
     _formula(

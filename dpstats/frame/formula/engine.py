@@ -110,7 +110,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
     """Raise before a formula of a few characters becomes terms without end.
 
     An upper bound from the tree alone: products multiply, and a power of a sum is multiplied out
-    before terms that are alike become one. Sums may be as long as the user has patience to write.
+    before equal terms are merged. Sums may have any length.
     """
     try:
         top = parser.get_ast(formula)
@@ -200,14 +200,14 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
                 )
             metadata = values.__formulaic_metadata__
             form = metadata.get_format()
-            found = [form.format(name=text, field=name) for name in metadata.column_names]
-            table = np.full((len(levels), len(found)), np.nan)
+            fields = [form.format(name=text, field=name) for name in metadata.column_names]
+            table = np.full((len(levels), len(fields)), np.nan)
             coded = np.asarray(values, np.float64)
             if not np.isfinite(coded).all():
                 raise ValueError("they are not finite")
             table[[list(levels).index(level) for level in kept]] = coded
-            coding.update({name: table[:, j].copy() for j, name in enumerate(found)})
-            names.append(tuple(found))
+            coding.update({name: table[:, j].copy() for j, name in enumerate(fields)})
+            names.append(tuple(fields))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}") from None
     return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
@@ -310,18 +310,18 @@ def _scoped_columns(scoped: Any, factors: Mapping[str, Fields]) -> list[Column]:
 
 
 def learn_state(op: str, x: Array, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stateful transform remembers of the public rows, as JSON knows it."""
+    """The state that a transform learns from public rows, in types of JSON."""
     if len(x) < 2:
         raise ValueError("fewer than two usable rows")
     state: dict[str, Any] = {}
     if op in ("center", "scale"):
         scale(x, **({"scale": False} if op == "center" else options), _state=state)
-        found = {
+        learnt = {
             key: None if state[key] is None else float(state[key]) for key in ("center", "scale")
         }
-        if not all(v is None or np.isfinite(v) for v in found.values()) or found["scale"] == 0:
+        if not all(v is None or np.isfinite(v) for v in learnt.values()) or learnt["scale"] == 0:
             raise ValueError("the column does not vary")
-        return found
+        return learnt
     if op == "poly":
         degree = _degree(options)
         if len(np.unique(x)) <= degree:
@@ -340,13 +340,13 @@ def learn_state(op: str, x: Array, options: Mapping[str, Any]) -> dict[str, Any]
     if isinstance(given.get("constraints"), list):
         given["constraints"] = np.array(given["constraints"], dtype=np.float64)
     spline(x, **given, _state=state)
-    found = {key: _floats(state[key]) for key in ("lower_bound", "upper_bound", "knots")}
+    learnt = {key: _floats(state[key]) for key in ("lower_bound", "upper_bound", "knots")}
     constraints = state["constraints"]
     if constraints is not None:
         # the complement itself is kept: its signs may differ between LAPACK builds
         q = np.linalg.qr(np.transpose(constraints), mode="complete")[0]
-        found["complement"] = q[:, np.shape(constraints)[0] :].tolist()
-    return found
+        learnt["complement"] = q[:, np.shape(constraints)[0] :].tolist()
+    return learnt
 
 
 def apply_basis(

@@ -1,4 +1,4 @@
-"""Factors as numbers: one value per row, from that row alone and from what the public rows said."""
+"""Values of factors: one per row, from that row and from what was learnt on public rows."""
 
 from __future__ import annotations
 

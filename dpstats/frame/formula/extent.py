@@ -1,4 +1,4 @@
-"""How large the columns of a declared design can be."""
+"""Largest absolute values of the columns of a declared design."""
 
 from __future__ import annotations
 
@@ -56,25 +56,27 @@ def design_extent(design: Design, schema: Mapping[str, Any]) -> tuple[Array, flo
         for name, values in zip(factor.fields.full, fields, strict=True):
             low, high = _range(text, values)
             sizes[text, name] = max(abs(low), abs(high))
-    found = [
+    largest = [
         abs(column.scale) * float(np.prod([sizes[part] for part in column.parts]))
         for column in design.program
     ]
-    for term, size in zip(design.terms, found, strict=True):
+    for term, size in zip(design.terms, largest, strict=True):
         if not 0 < size < np.inf:
-            raise SchemaError(f"the column '{term}' is {size:g} all over the declared limits.")
+            raise SchemaError(
+                f"the column '{term}' is {size:g} everywhere within the declared limits."
+            )
         _require_computable(f"the column '{term}'", size)
     if design.response_factor is None:
-        return np.array(found), 0.0
+        return np.array(largest), 0.0
     low, high = _extremes(design.response or "", design.response_factor, design, schema)
     for text, expr in zip(design.offsets, design.offset_factors, strict=True):
         least, most = _extremes(text, expr, design, schema)
         low, high = low - most, high - least
     response = max(abs(low), abs(high))
     _require_computable(f"the response '{design.response}'", response)
-    for term, size in zip(design.terms, found, strict=True):
+    for term, size in zip(design.terms, largest, strict=True):
         _require_computable(f"the response over the column '{term}'", response / size)
-    return np.array(found), response
+    return np.array(largest), response
 
 
 def _require_computable(what: str, size: float) -> None:

@@ -1,4 +1,4 @@
-"""What a factor of a formula may say.
+"""The grammar of factors: the row-by-row expressions that a formula may use.
 
 A factor such as ``log(x)`` or ``poly(x, 2)`` is parsed once into a small tree, and only what is
 computed row by row is let through: anything that could look at two rows at once, or at something

@@ -1,4 +1,4 @@
-"""Formulas whose first columns say what a row is: classifications, smooth curves, clouds of points.
+"""Formulas of classifications, smooth curves and clouds of points, with their first columns.
 
 ``g ~ x1 + x2`` becomes the design ``0 + C(g) + x1 + x2``: an indicator for each of the public
 classes, then the features. ``y ~ x1 + x2`` of a smooth curve and ``~ x1 + x2`` of points keep a
@@ -40,17 +40,17 @@ def _as_written(formula: str, inside: str, name: str) -> Iterator[None]:
     try:
         yield
     except DPStatsError as error:
-        kind, said = type(error), str(error).replace(inside, formula)
-        if f"`C({name})` needs two or more levels" in said:
-            said = (
+        kind, message = type(error), str(error).replace(inside, formula)
+        if f"`C({name})` needs two or more levels" in message:
+            message = (
                 f"`{name}` has one class in the public data; a classifier needs two or more: add "
             )
-            said += (
+            message += (
                 f"public rows of others, or declare the classes, limits={{'{name}': ['a', 'b']}}."
             )
     else:
         return
-    raise kind(said)
+    raise kind(message)
 
 
 def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
@@ -116,7 +116,7 @@ def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
 
 def check_columns(columns: Any) -> None:
     """Raise unless this is a formula or a list of names."""
-    said = (
+    message = (
         "the first argument names the columns: a one-sided formula such as '~ x1 + x2', or a list "
         "such as ['x1', 'x2']"
     )
@@ -125,14 +125,14 @@ def check_columns(columns: Any) -> None:
             names = columns.replace("+", " ").split()
             better = f": write '~ {columns.strip()}'" if names else ""
             better += f", or {names}" if names and all(n.isidentifier() for n in names) else ""
-            raise FormulaError(f"{said}; '{columns}' has no '~'{better}.")
+            raise FormulaError(f"{message}; '{columns}' has no '~'{better}.")
         return
     table = hasattr(columns, "columns") or isinstance(columns, Mapping | set | frozenset | bytes)
     if table or not isinstance(columns, Iterable):
-        raise FormulaError(f"{said}, not {type(columns).__name__}.")
+        raise FormulaError(f"{message}, not {type(columns).__name__}.")
     names = list(columns)
     if not names or not all(isinstance(n, str) and n and "`" not in n for n in names):
-        raise FormulaError(f"{said}.")
+        raise FormulaError(f"{message}.")
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Learning a design: kinds, levels and the state of transforms, from public rows or a schema."""
+"""Design from public rows or a schema: types and levels of columns, and states of transforms."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def _optional_columns(
 
 
 def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
-    found = table.type_of(name)
-    kind = found.kind
+    type_ = table.type_of(name)
+    kind = type_.kind
     if kind == "number":
         if isinstance(limit, list) and declared_spec(name, limit).spec.kind != "number":
             raise SchemaError(f"`{name}` holds numbers, and so must its levels in limits.")
@@ -241,7 +241,7 @@ def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
             return ColumnSpec("category", levels)
         kind = "missing"
     raise SchemaError(
-        f"the public column `{name}` holds {WORDS[kind]} ({found.label})"
+        f"the public column `{name}` holds {WORDS[kind]} ({type_.label})"
         + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
     )
 

@@ -1,4 +1,4 @@
-"""Formulas taken apart and put together; nothing is looked up in a table."""
+"""Parsing and writing of formulas; no table is read."""
 
 from __future__ import annotations
 

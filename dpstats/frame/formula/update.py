@@ -1,4 +1,4 @@
-"""Other formulas on a design that is already there, as R's update() writes them."""
+"""Changes of a design's formula, as R's update() writes them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
     Parameters
     ----------
     change : str
-        Such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` is what the side already says.
+        Such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` stands for that side as it is.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def with_response(design: Design, formula: str, schema: Mapping[str, Any] | None
 
 
 def _parse(design: Design, change: str) -> Parsed:
-    """Parse a formula in which ``.`` is what the side already says."""
+    """Parse a formula in which ``.`` stands for that side as it is."""
     left, right = split_sides(change)
     terms = [term_code(term) for term in design.rhs if term] or ["1"]
     full = expand_dot(right, f"({' + '.join([*terms, *_offset_calls(design)])})")

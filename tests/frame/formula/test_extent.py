@@ -61,5 +61,5 @@ def test_limits_that_are_missing_are_asked_for():
         design_extent(declare_design("y ~ x", {"y": (0, 1), "x": float}), {"y": (0, 1), "x": float})
     with pytest.raises(SchemaError, match="no finite value"):
         extent("y ~ log(x - 5)")
-    with pytest.raises(SchemaError, match="is 0 all over"):
+    with pytest.raises(SchemaError, match="is 0 everywhere"):
         extent("y ~ I(x * 0)")
