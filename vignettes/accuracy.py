@@ -236,7 +236,7 @@ print((medians / medians["no privacy"]).round(2).rename("error over no privacy")
 # covariate reaches 0.58. Test error on white wine (`--part wine --repeats 20`): 1.02 (adaptive) and 1.00
 # (adassp) at epsilon = 1, 1.00 and 1.00 at 4; the paper's calibration never replies there.
 #
-# What the audits found is in `tests/propose_test/test_audit.py`: with 2·10^5 releases of worst-case neighbours each, the
+# The results of audits are in `tests/propose_test/test_audit.py`: with 2·10^5 releases of worst-case neighbours each, the
 # lower confidence bound on epsilon is 0.6 to 0.9 of the claim, for every method. 20 000 rows at 2000 points take
 # 1.8 times as long as the plain kernel sums (`python -m tests.benchmarks.eptr_speed`); a test is planned in
 # less than 0.3 s.

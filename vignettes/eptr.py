@@ -43,7 +43,7 @@ EPSILON, DELTA = 1.0, 1e-6
 # %% [markdown]
 # ## A median
 #
-# Twenty thousand households have told their income, in thousands. Nobody has more than 1000, or is
+# Twenty thousand households have reported their income, in thousands. Nobody has more than 1000, or is
 # counted as 1000. Four hundred households of an earlier survey are public. (All are made up here.)
 
 
@@ -145,7 +145,7 @@ print(check_safety(median, rows_to_unsafe, ALPHA, survey(4_001, 4), hostile=True
 
 # %% [markdown]
 # Here is a safety function that looks reasonable and is wrong. It looks at the gaps that there are,
-# finds them small, and says "very safe".
+# finds them small, and answers "very safe".
 
 
 # %%
@@ -158,7 +158,7 @@ def gaps_now(d: pd.DataFrame) -> int:
 print(check_safety(median, gaps_now, ALPHA, survey(4_001, 4), hostile=True, trials=600))
 
 # %% [markdown]
-# One row takes it from 100 to 0: whether there is an answer then tells whether that row was there.
+# One row takes it from 100 to 0: whether there is an answer then shows whether that row was there.
 # And one that counts honestly, but forgets that a row goes from one side to the other:
 
 
@@ -254,9 +254,9 @@ print(pd.DataFrame(lines).to_string(index=False))
 #
 # ## "No reply"
 #
-# When the test does not pass, `value` is what `no_reply=` says, or None. It must not depend on the
+# When the test does not pass, `value` is that of `no_reply=`, or None. It must not depend on the
 # data; a guess, or the public estimate, will do. The privacy is spent all the same: that there was
-# no reply says something of the rows, and the total covers it.
+# no reply is information on the rows, and the total covers it.
 
 # %%
 silent = eptr(
@@ -429,4 +429,4 @@ print(curve.bounds()[["statement", "value", "premises"]].to_string(index=False))
 # | a median, a ratio, a thing of your own | `eptr`, with your proof |
 #
 # Before you release an estimator of your own, audit it: `dpstats.audit.audit` runs it on two
-# neighbouring data sets and tries to tell them apart (see `vignettes/guarantee.py`).
+# neighbouring data sets and tries to distinguish them (see `vignettes/guarantee.py`).

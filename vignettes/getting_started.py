@@ -22,7 +22,7 @@
 # 1. a first fit, and its summary line by line;
 # 2. what mu = 1 means, and how to choose it before the private rows are touched;
 # 3. intervals, tables, pictures, sub-models and predictions, which cost nothing more;
-# 4. a budget for a whole study;
+# 4. a budget for a study;
 # 5. tables for a report.
 #
 # Run it with `python vignettes/getting_started.py` (ten seconds); in a notebook, which jupytext
@@ -88,7 +88,7 @@ print(fit.summary())
 # the place of t: the degrees of freedom are thousands or the noise has the last word.
 #
 # **privacy.** The share s of each *variance* that the noise for privacy makes. It makes intervals
-# 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares say that a smaller
+# 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares mean that a smaller
 # mu would do.
 #
 # **Rows.** `n` is public. Degrees of freedom are "about": how many rows had missing values is
@@ -96,8 +96,8 @@ print(fit.summary())
 #
 # **R-squared, residual standard error.** Computed from released numbers, not from residuals.
 #
-# **Privacy.** *Total* is the price of the whole call in three units (next section). *Unit* is who is
-# protected: one row, whatever it is replaced by. *Noise* says where the randomness came from. The
+# **Privacy.** *Total* is the price of the call in three units (next section). *Unit* is who is
+# protected: one row, whatever it is replaced by. *Noise* is the source of randomness. The
 # table has every number that left the private rows: how far one row can move it (sensitivity), how
 # much noise was added, and its part of mu. The parts add up in squares:
 
@@ -118,7 +118,7 @@ print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).su
 # - *truncated rows*: the share of rows that were too long for the cut which makes noise finite.
 #   A per cent or two is usual. Cut rows can move a coefficient by up to half a standard error, and
 #   by more where errors are very skewed: that is in neither the standard error nor the privacy
-#   share. Where a long tail is seen, a note says so.
+#   share. Where a long tail is detected, a note says so.
 # - *empty rows*: missing values, or a level that the public rows do not have. They do not count.
 # - *condition before, after*: how unequal the directions of the design are (mean eigenvalue of the
 #   second moments over the smallest), in your units and after the public sample has made them
@@ -149,7 +149,7 @@ for delta in (1e-3, 1e-5, 1e-9):
     print(f"epsilon = {fit.privacy.epsilon(delta):.2f} at delta = {delta:g}")
 
 # %% [markdown]
-# They are one statement, not three. A call may be asked in any of the units, one at a time:
+# They are one statement, not three. A call takes any of the units, one at a time:
 # `mu=1`, `rho=0.5` or `epsilon=1, delta=1e-6`. (Keep delta far below one over the number of rows.)
 # Which mu is right is a question of harm, not of statistics. `vignettes/guarantee.py` is about what
 # is promised; here we ask what a mu costs.
@@ -157,8 +157,8 @@ for delta in (1e-3, 1e-5, 1e-9):
 # ## Choosing mu before touching the data
 #
 # In a real study this comes first. `plan_lm` takes the public rows and the *number* of private
-# rows, rehearses the fit at several budgets, and tells the standard errors to expect. It reads no
-# private row and spends nothing. With `target_se=` it also tells the smallest mu, and how many rows
+# rows, rehearses the fit at several budgets, and predicts its standard errors. It reads no
+# private row and spends nothing. With `target_se=` it also gives the smallest mu, and how many rows
 # one would need.
 
 # %%
@@ -186,7 +186,7 @@ print(
 )
 
 # %% [markdown]
-# The column "known to" of the plan says how far off it may be: standard errors are predicted from
+# The column "known to" of the plan is how far off it may be: standard errors are predicted from
 # few public rows, and from the belief that private rows are like them.
 #
 # ## Intervals, tables, pictures
@@ -263,7 +263,7 @@ print(fit.predict(women, interval="confidence").round(3), end="\n\n")
 print(fit.predict(women, interval="prediction").round(3))
 
 # %% [markdown]
-# Fitted values and residuals of the private rows do not exist; asking for them says what to use in
+# Fitted values and residuals of the private rows do not exist; the error names what to use in
 # their place.
 
 # %%
@@ -273,9 +273,9 @@ except NotReleasedError as error:
     print(textwrap.fill(str(error), 90))
 
 # %% [markdown]
-# ## A budget for the whole study
+# ## A budget for the study
 #
-# Two fits of the same rows tell more than one. Their totals add up as squares of mu: the two fits
+# Two fits of the same rows give away more than one. Their totals add up as squares of mu: the two fits
 # of this page together cost
 
 # %%
@@ -308,7 +308,7 @@ print(budget.tidy()[["data", "mu", "call"]].round(2).to_string(index=False))
 #
 # ## Fits side by side
 #
-# `etable` puts fits next to each other. Two columns tell you whether all this was worth it:
+# `etable` puts fits next to each other. Two columns show whether all this was worth it:
 # `public=True` adds the fit of the public rows alone, which anybody could have; and, **for teaching
 # only**, `nonprivate=` adds a fit of the private rows without any protection. A table with such a
 # column is as private as the rows.
@@ -319,8 +319,8 @@ both = [fit, strict]
 print(etable(both, names=["mu = 1", "mu = 0.25"], public=True, nonprivate=nonprivate))
 
 # %% [markdown]
-# Compare the standard errors from column to column. The public sample alone is too small to say
-# much; with it, the private rows say nearly all that they would say without privacy.
+# Compare the standard errors from column to column. The public sample alone is too small for
+# precise estimates; with it, the private rows give nearly the precision that they have without privacy.
 #
 # ## Into a report
 #

@@ -20,7 +20,7 @@
 #
 # `vignettes/getting_started.py` explains public and private rows, `mu=` and the parts of a summary;
 # they are the same here. Run this page with `python vignettes/glm.py` (ten seconds). `seed=` makes
-# it say the same each time; a real release has none, since whoever knows the seed can take the
+# it show the same each time; a real release has none, since whoever knows the seed can take the
 # noise off.
 
 # %%
@@ -122,9 +122,9 @@ print(women[["rate_marriage"]].join(predicted.round(3)))
 # %% [markdown]
 # ### Beside the fit without privacy
 #
-# For teaching: what would R have said? `nonprivate=` puts a statsmodels fit of the private rows next
-# to it, and `public=True` that of the public rows. A table with a column that is not private is as
-# private as the rows.
+# For teaching: what would R have estimated? `nonprivate=` puts a statsmodels fit of the private
+# rows next to it, and `public=True` that of the public rows. A table with a column that is not
+# private is as private as the rows.
 
 # %%
 counted = private.assign(affair=private["affair"].astype(float))
@@ -176,7 +176,7 @@ print(poisson)
 # %% [markdown]
 # The note is the important line. A Poisson model says that the variance is the mean; the released
 # Pearson dispersion says that it is several times as much, so that standard errors are too small
-# by the root of it. Quasi-Poisson takes the dispersion into account. The public rows could have told
+# by the root of it. Quasi-Poisson takes the dispersion into account. The public rows could have shown
 # us before a budget was spent:
 
 # %%
@@ -305,7 +305,7 @@ print(cost.ratio_table())
 #
 # ## Where it ends: rare outcomes
 #
-# What a logistic fit can say depends on the rarer of the two outcomes, in R as here. Privacy needs
+# The precision of a logistic fit depends on the rarer of the two outcomes, in R as here. Privacy needs
 # rather more of them. The same model for more and more affairs:
 
 

@@ -92,9 +92,10 @@ print(
 )
 
 # %% [markdown]
-# Which mu? No theorem says. At 1 a test at level 5 % is right about a row that was there one time
-# in four; at 0.5 one time in eight; from 2 on the promise is thin. What counts is the total of all
-# that is ever released of the same rows (see the budget below), and what harm there could be.
+# Which mu? No theorem decides that. At 1 a test at level 5 % is right about a row that was there
+# one time in four; at 0.5 one time in eight; from 2 on the promise is thin. What counts is the
+# total of all that is ever released of the same rows (see the budget below), and what harm there
+# could be.
 #
 # These are the exact curves of the Gaussian mechanism, and not the usual bounds of them. Three
 # kinds of totals read otherwise:
@@ -123,7 +124,7 @@ fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1)
 print(fit.privacy)
 
 # %% [markdown]
-# Where people have several rows, say how many. `rows_per_person=3` makes the noise that protects
+# Where people have several rows, give their number. `rows_per_person=3` makes the noise that protects
 # somebody who is behind up to three rows, and the total is that person's. That nobody has more is
 # taken on trust, unless a column names the person: then the first three rows of each count, and
 # later ones do not.
@@ -141,7 +142,7 @@ fit = dp_lm(
 print(fit.privacy)
 
 # %% [markdown]
-# Any fit also tells what it promises to groups: a family of four, of whom each has one row, at
+# Any fit also states its guarantee for groups: a family of four, of whom each has one row, at
 # once.
 
 # %%
@@ -162,7 +163,7 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 # Everything else that you see was released through a mechanism: coefficients, standard errors,
 # shares of truncated rows, the number of rounds, the choice of a radius. Errors, warnings, shapes
 # and types depend on public facts alone. Residuals, fitted values and row counts after deletion do
-# not exist: asking for them says what to use instead.
+# not exist: the error names what to use instead.
 #
 # ## What is assumed
 #
@@ -186,7 +187,7 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 # ## What is not protected
 #
 # - **The public sample.** It is shown, plotted and used without noise.
-# - **Secrets of the whole.** That smokers die earlier is learnt with or without your row, and then
+# - **Secrets of the population.** That smokers die earlier is learnt with or without your row, and then
 #   holds for you. The promise is about the difference that your row makes.
 # - **Time and memory.** A call takes longer where rows are longer or odd. Who can measure your
 #   process closely may learn from it: run releases where nobody else can watch.
@@ -222,14 +223,14 @@ except BudgetExceeded as refused:
 folder.cleanup()
 
 # %% [markdown]
-# Calls may be chosen after seeing what earlier ones said: the limits are fixed beforehand, and mu^2
+# Calls may be chosen after seeing the results of earlier ones: the limits are fixed beforehand, and mu^2
 # adds up to them (rho, or epsilon, in budgets of these). The guarantee is the total. A charge is
 # on disk before the first row is read. A crash leaves it there; a call that is refused for public
 # reasons before it has read anything is not charged. A budget protects rows, or persons that one
 # column names, and refuses calls that protect others. When it is used up, nothing more may be
 # released of these rows; what was released stays useful, and what follows from it is free.
 #
-# The ledger is a SQLite file in which every line bears a digest of the line before; a file that is
+# The ledger is a SQLite file in which every line has a digest of the line before; a file that is
 # damaged, or not a ledger, is refused and left as it is. That is against accidents: whoever can
 # write the file can forge it, and whoever can delete it, or put an old copy in its place, can spend
 # twice. Keep it where the data are kept, on a local disk (network file systems may not lock);
@@ -255,13 +256,13 @@ folder.cleanup()
 # - *A budget is never overspent, by whomever, and outlives a crash*: `tests/budget/test_budget.py`,
 #   `tests/budget/test_ledger_stress.py`.
 # - *No value of a row in a message; no error because of one*: `tests/test_fuzz.py`.
-# - *The whole of each function gives away no more than it claims*: audits: below, and
+# - *Each function gives away no more than it claims*: audits: below, and
 #   `tests/audit/test_claims_audit.py`.
 #
 # ### An audit
 #
 # The last line is the test that needs no proof to be believed. Run a release many times on two data
-# sets that differ in one row, and try to tell which one it was; whoever is right more often than mu
+# sets that differ in one row, and try to decide which one it was; whoever is right more often than mu
 # allows has refuted mu. `dpstats.audit` does so for any function of a data set, and bounds what was
 # given away from below, with Clopper-Pearson limits on runs that were not used to choose the test.
 #
@@ -284,8 +285,8 @@ print(audit(careless, pair, mu=1, trials=given.trials))
 
 # %% [markdown]
 # And the same, cut, and rounded. An audit looks at last digits, too: the last bits of a sum of floats
-# tell what was added, and without the rounding it refutes this mean as well. (The package itself adds
-# its noise to integers.) What an audit did not look at, it says at its end.
+# show what was added, and without the rounding it refutes this mean as well. (The package itself adds
+# its noise to integers.) An audit ends with what it did not examine.
 
 
 # %%
@@ -309,7 +310,7 @@ print(audit(careful, honest, mu=1, trials=given.trials))
 # noise 31 of the 37 methods are refuted, and without the cut every kind of row is. The other six
 # are the four tests of the ePTR paper, whose noise is far more than any of our pairs needs, and the
 # two covariances under pure epsilon, where more runs would be needed; they are refuted with less
-# noise still. Where the table says next to nothing of a method (a ratio near 0), the audit says
+# noise still. Where the table shows next to nothing of a method (a ratio near 0), the audit shows
 # next to nothing.
 #
 # The table shows, for each function and method, the worst of its pairs: the lower bound of what is
@@ -330,11 +331,11 @@ print(
 )
 
 # %% [markdown]
-# A ratio near 1 says that the claim is nearly used up by that pair; a smaller one, that part of the
+# A ratio near 1 means that the claim is nearly used up by that pair; a smaller one, that part of the
 # budget goes to numbers on which these two data sets agree, that the noise is more than the worst
 # pair needs, or that more runs would be needed to see it.
 #
-# The pictures have the curves that the claims allow, and the points that the audits found (the
+# The pictures have the curves that the claims allow, and the points of the audits (the
 # worst pair of each function and method filled): errors of the first kind to the right, of the
 # second kind upwards, both as upper limits. A point below its curve would refute its claim.
 
@@ -380,8 +381,8 @@ else:
 # %% [markdown]
 # ## Floats
 #
-# A proof about real numbers says nothing of floats (Mironov 2012): the last bits of a float with
-# float noise on it can tell which sum was there. So rows are rounded to a fixed grid after they are
+# A proof about real numbers does not hold for floats (Mironov 2012): the last bits of a float with
+# float noise on it can show which sum was there. So rows are rounded to a fixed grid after they are
 # cut; sums are whole numbers of grid steps, computed exactly; the noise is a whole number, drawn
 # exactly; and what leaves is their sum, turned into a float once. Estimates that are no sums
 # (`eptr_lm`, `eptr_nw`, `eptr`) are rounded to a grid that is 10^9 times finer than their
@@ -422,7 +423,7 @@ else:
 #
 # **Time and memory.** Rows of extreme size take longer, and so may tables of which many rows are so.
 # The samplers of whole-number noise are exact, not of constant time: they try until a try succeeds,
-# and how long that takes tells something of the size of the noise, and so of the total under it
+# and how long that takes depends on the size of the noise, and so of the total under it
 # (Jin, McMurtry, Rubinstein and Ohrimenko 2022, arXiv 2112.05307). A process that runs out of memory
 # shows that as well. A service that runs calls for others should answer at times that do not depend
 # on the data, for example at the full minute.
@@ -430,14 +431,14 @@ else:
 # ## Known limits
 #
 # - Audits refute; they do not prove. The proofs are in docstrings, next to each sensitivity: in
-#   `dpstats.mechanism`, which says what else to read, and in `rows.py` and `releases.py` of each model.
+#   `dpstats.mechanism`, which names what else to read, and in `rows.py` and `releases.py` of each model.
 # - `delta` and `delta0` are probabilities of a failure that may be total: keep them far below one
 #   over the number of rows. Calls say so when they are not.
 # - The number of rows is public. Neighbours with one row more or less are not covered as such.
 # - `person=` does not follow rows through a Dask DataFrame; a Parquet path does.
 # - Dask logs the errors of its maker's own tasks: keep its logs as private as the rows.
 # - Time is not constant; see "Who could see more".
-# - Copies of a file or of a table cannot be told from other rows: each counts by itself. Equal
+# - Copies of a file or of a table cannot be recognised: each counts by itself. Equal
 #   paths, links and objects are refused.
-# - No one outside the project has audited it yet. Faults that were found and mended, and how to
+# - No one outside the project has audited it yet. Faults that were corrected, and how to
 #   report one: SECURITY.md.

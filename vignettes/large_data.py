@@ -179,7 +179,7 @@ except SchemaError as error:
 # ## Processes and clusters
 #
 # `executor=` takes any executor of `concurrent.futures`; a Dask DataFrame is read by its own
-# workers without being told:
+# workers by itself:
 #
 # ```python
 # with ProcessPoolExecutor(8) as pool:
@@ -195,9 +195,9 @@ except SchemaError as error:
 # dies and is replaced changes no bit. When one fails, its error says so and no more: texts of
 # errors quote cells.
 #
-# Two things are asked of a cluster. Its workers must be alike: `exp` and `log` may differ in the
+# A cluster must meet two conditions. Its workers must be alike: `exp` and `log` may differ in the
 # last bit between kinds of processors and versions of libraries, and then who did what would show;
-# workers tell what they are, and a call that meets two kinds is stopped. And it must be trusted
+# workers report what they are, and a call that meets two kinds is stopped. And it must be trusted
 # with the rows: while it works, their sums travel between its machines as they are, without noise.
 #
 # Inside one process the rows are worked on by as many threads as there are processors, each with

@@ -59,8 +59,8 @@ private = people(5_000, 1)
 # %% [markdown]
 # ## A mean, from one public row
 #
-# To make noise for a mean, something must say how far out a row can be. Usually the analyst does:
-# "between 0 and 300". Here one public row and standard deviations say it. Rows are cut around the
+# To make noise for a mean, something must bound how far out a row can be. Usually the analyst does:
+# "between 0 and 300". Here one public row and standard deviations do. Rows are cut around the
 # public row; the first, rough answer becomes the centre of a second, tighter cut.
 
 # %%
@@ -105,7 +105,7 @@ _ = ax.legend(frameon=False, fontsize="small")
 # %% [markdown]
 # How many public rows? The error is that of the covariance relative to the truth: 0.1 means that
 # variances in all directions are off by about 10 % together. Even two rows, which have no shape,
-# will do here: the private rounds find it. (Notes on too few public rows are also said as warnings,
+# will do here: the private rounds find it. (Notes on too few public rows are also issued as warnings,
 # before any private row is read; this page shows the notes.)
 
 
@@ -163,7 +163,7 @@ for name, map_, move in (
 # ## Public rows of another population
 #
 # The guarantee holds whatever the public rows are. Accuracy holds as long as the private rounds can
-# find their way back. `gamma=` says how far off the public population may be (in total variation
+# find their way back. `gamma=` is how far off the public population may be (in total variation
 # distance, from 0 to 1), and so how many rounds to plan for. Here public rows are far out, a
 # hundred times too wide in one variance, and a hundred times too narrow in the other.
 
@@ -184,7 +184,7 @@ for panel, gamma in zip(panels, (0.0, 0.99), strict=True):
 # %% [markdown]
 # Without `gamma` too few rounds are planned for so odd a sample, and the result says so: what is not
 # resolved is noted, from released numbers. With it there are more rounds, and the odd sample does
-# no harm. When in doubt, say `gamma=0.99`: on a good sample it costs
+# no harm. When in doubt, take `gamma=0.99`: on a good sample it costs
 # hardly anything:
 
 # %%
@@ -241,8 +241,8 @@ for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
     panel.legend(frameon=False, fontsize="small")
 
 # %% [markdown]
-# Where k is not known, private rows are asked for valleys, of which there are many more: a dozen public
-# rows may still hide a group.
+# Where k is not known, private rows are searched for valleys, of which there are many more: a dozen
+# public rows may still hide a group.
 
 # %% [markdown]
 # Both regimes on fifty public rows, with what each has spent on what:
@@ -261,7 +261,7 @@ for regime in ("public", "private"):
 #
 # Components must be about four standard deviations apart. Sorting rows into cells cuts overlapping
 # components, and this is taken off by simulation from the released mixture; where there is too much
-# of it, that is said. What was asked for and not found is said as well: `complete` is then False.
+# of it, a note says so. So it does where a component was not detected: `complete` is then False.
 
 # %%
 for spread, rows, regime in ((1, 300, "public"), (0.5, 300, "public"), (0.5, 60, "private")):
@@ -342,9 +342,9 @@ print(f"{pure.privacy}\nerror {off(pure.cov.to_numpy()):.3f}")
 # ## How the promise was tested
 #
 # An audit runs a release on two data sets that differ in one row, as many times as it takes, and
-# tries to tell them apart (`vignettes/guarantee.py` explains it). The figures below were made by
+# tries to distinguish them (`vignettes/guarantee.py` explains it). The figures below were made by
 # `python -m tests.benchmarks.privacy_audit --out vignettes/guarantee_audit.csv`: of all pairs of
-# each function and method the worst, the lower bound found at 99 %, and the claim.
+# each function and method the worst, the lower bound at 99 %, and the claim.
 
 # %%
 here = Path(__file__).parent if "__file__" in globals() else Path()

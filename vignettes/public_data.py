@@ -74,8 +74,8 @@ again = dp_lm(formula, private, public=moments, mu=1, seed=1)
 print("same coefficients:", bool((again.coef() == fit.coef()).all()))
 
 # %% [markdown]
-# (Second moments of *few* rows can tell the rows. Passing on moments is a matter of convenience, and
-# not a way to protect the public sample.)
+# (Second moments of *few* rows can determine the rows. Passing on moments is a matter of
+# convenience, and not a way to protect the public sample.)
 #
 # **Moments of the design alone**: covariates without the response, as a census or a register would
 # have them. Write a formula without left side. The fit then begins at zero instead of near the
@@ -88,7 +88,7 @@ print(dp_lm(formula, private, public=design, mu=1, seed=1).coef().round(3).to_di
 
 # %% [markdown]
 # **A published matrix** of mean products, as in the appendix of a report; here it is rounded to one
-# digit, and nobody says how many rows are behind it. From published means, standard deviations and
+# digit, and the number of rows behind it is not given. From published means, standard deviations and
 # correlations it is made like this: mean products are covariances plus products of means.
 
 # %%
@@ -108,7 +108,7 @@ declared = PublicMoments.declare(
 print(declared)
 
 # %% [markdown]
-# **Nothing but limits**, said without looking: `method="ssp"`. Values beyond them are cut. Wide
+# **Nothing but limits**, declared without looking: `method="ssp"`. Values beyond them are cut. Wide
 # limits are paid for, because the noise covers all that limits allow. It helps much to write
 # columns, and the response, as distances from the middle of their limits: a row is then short, and
 # the constant is not confused with everything else. Only the meaning of the intercept changes.
@@ -192,7 +192,7 @@ print(pd.DataFrame(table).T.round(2).to_string(na_rep="not given"))
 # sample that is worth so much as a helper would be a poor estimate by itself (the last line, where
 # `error` is that of the public fit). And limits alone cost more than any public data, far more if
 # columns are not centred; where the noise needs a ridge the fit gives no standard errors, because
-# it could not tell its bias.
+# its bias would not show.
 #
 # ## How few rows are enough
 #
@@ -286,15 +286,15 @@ print(
 #   design is one that the public sample hardly has, or the other way round. (*condition before* is
 #   about your units and correlations, and no cause for alarm.)
 # - *rounds*: public responses that mislead cost one round more, and next to nothing in accuracy.
-# - *truncated rows*: a share of several per cent says that private rows are longer than the public
+# - *truncated rows*: a share of several per cent means that private rows are longer than the public
 #   ones let one expect. A note says when it matters.
 # - *notes*: where noise is as large as the information the fit says so, and gives no standard errors.
-#   Another unit is always found out in this way.
+#   Another unit is always detected in this way.
 #
 # Standard errors grow with the error, and so stay honest for samples that are somewhat off. Do not
 # rely on them at the far end: where some runs give none, the others are a selection, and may say too
 # little. So look at *condition after* first, and where it is beyond 10 take another public sample,
-# whatever the stars say. A sample should have the spread of the private rows in every column, and
+# whatever the stars show. A sample should have the spread of the private rows in every column, and
 # their units.
 
 # %%
@@ -305,10 +305,10 @@ for panel, name in zip(panels, ("alike", "a fifth of the spread"), strict=True):
     panel.set_title(name, loc="left")
 
 # %% [markdown]
-# The pictures show what a narrow sample costs: bars are what sampling alone would give, lines what
-# is told. Now a real one: women under 25 as the public sample for all of Fair's women. Their ages
-# are next to each other, and so are the years that they have been married. The fit notices, and
-# gives no errors; with those under 32 it does.
+# The pictures show what a narrow sample costs: bars are what sampling alone would give, lines the
+# intervals of the fit. Now a real one: women under 25 as the public sample for all of Fair's women.
+# Their ages are next to each other, and so are the years that they have been married. The fit
+# notices, and gives no errors; with those under 32 it does.
 
 # %%
 for name, sample in {
@@ -384,9 +384,9 @@ print(pd.DataFrame(rare).T.round(2).to_string(na_rep=""))
 
 # %% [markdown]
 # The two public rows of D are made up: copies of others with another letter, written without a look
-# at the private rows. They tell the fit how rare D is, and its errors are on the safe side. A ridge
-# lets the column through but tells nothing about it, and here no standard errors are given. A level
-# of 60 people is told badly in any case, since each of them is protected; merging it with a
+# at the private rows. They show the fit how rare D is, and its errors are on the safe side. A ridge
+# lets the column through but adds no information on it, and here no standard errors are given. A level
+# of 60 people is estimated poorly in any case, since each of them is protected; merging it with a
 # neighbour is often the better model.
 #
 # **Missing values.** Rows with a missing value are left out on both sides, public ones visibly (they
@@ -426,5 +426,5 @@ print(textwrap.fill(" ".join(dp_lm(formula, private, public=private, mu=1, seed=
 # cost together.
 #
 # A random sample of the people themselves, who are asked and agree, is the best public sample there
-# is, in so far as those who agree are like the others: the table above says that a few dozen of
+# is, in so far as those who agree are like the others: the table above shows that a few dozen of
 # them will do.

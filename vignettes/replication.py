@@ -335,7 +335,7 @@ show("gaussian-6")
 # ## Run it here
 #
 # All figures that need no data, coarsely and with two repetitions: enough to see that they run, and
-# not to see what they say.
+# not to see their content.
 
 # %%
 with tempfile.TemporaryDirectory() as place:

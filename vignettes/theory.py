@@ -15,7 +15,7 @@
 # # The theorems
 #
 # Every result prints error bounds: `fit.bounds()`. This page goes through the theorems behind them,
-# paper by paper: what each says in words, what it assumes, where it is printed, and what we had to
+# paper by paper: what each states in words, what it assumes, where it is printed, and what we had to
 # correct. A table at the end has all of them.
 #
 # The papers:
@@ -82,10 +82,10 @@ def plain(ax: Any, x: str, y: str) -> None:
 # - *simulated*: a quantile of the known noise, pushed through what was released;
 # - *identity*: two things are the same;
 # - *range*: where a fit starts, and not an error;
-# - *rate*: the theorem holds up to a constant that its paper does not tell. The constant is set to 1.
+# - *rate*: the theorem holds up to a constant that its paper does not give. The constant is set to 1.
 #   A rate shows how an error grows with rows, columns and privacy. **It is no bound.**
 #
-# Nothing private enters a line: what the theorems say in terms of the private sample (its norm, its
+# Nothing private enters a line: what the theorems state in terms of the private sample (its norm, its
 # smallest eigenvalue, the length of the coefficients) is replaced by released values. Premises that
 # are about the private rows cannot be decided, and read "not known".
 #
@@ -303,7 +303,7 @@ print(
 # exp(B sqrt(dL))), so that a declared range of the predictor must replace it.
 #
 # *Preprint, Theorem 5.4.* From private data alone; its radius is taken from the private rows, and so
-# it is **not private**, and for comparison. No release shows the mean eigenvalue that it asks for:
+# it is **not private**, and for comparison. No release shows the mean eigenvalue that it needs:
 # the public one stands in.
 
 # %%
@@ -505,13 +505,13 @@ except PrivacyError as refused:
 # probability. Holds with the constants as printed. The probability is known at every level of
 # safety; the level of the data is not.
 #
-# *Theorems 3.1, 4.1 and 5.1* say that the Bayes classifier, least squares and kernel regression of the
+# *Theorems 3.1, 4.1 and 5.1* state that the Bayes classifier, least squares and kernel regression of the
 # paper are private. They hold where Theorem 2.2 does. *Corrected*: the proof of 4.1 skips data whose
 # solution is projected; `dpstats.models.eptr_linear.releases` has the whole one, with a smaller
 # constant. 5.1 is for one point: a curve of m points costs m times as much by composition, and
 # `eptr_nw(method="paper")` says so; the other methods release the whole curve at once.
 #
-# *Corollary A.5* (the error of kernel regression) asks for a compact kernel and a known Lipschitz
+# *Corollary A.5* (the error of kernel regression) needs a compact kernel and a known Lipschitz
 # constant. The kernel here is Gaussian: the bias of smoothing reads "not bounded".
 
 # %%
