@@ -197,7 +197,7 @@ class _Walk:
 
     def _number(self, name: str, value: Any) -> None:
         if "." in name:  # an attribute's: what is outside is read elsewhere
-            self._note("", name, _float(value))
+            self._note("", name, as_float(value))
         if isinstance(value, int | np.integer) and not -_EXACT <= value <= _EXACT:
             self._note(LAST_DIGITS, name, float(int(value) % 2**20))
         elif isinstance(value, np.longdouble) and np.isfinite(value):
@@ -269,7 +269,8 @@ def _loses_digits(array: Any) -> bool:
     return bool(array.dtype.kind == "f" and array.dtype.itemsize > 8)
 
 
-def _float(value: Any) -> float:
+def as_float(value: Any) -> float:
+    """A number as a float, infinite where it is too large."""
     try:
         return float(value)
     except OverflowError:  # an integer beyond the floats

@@ -331,58 +331,37 @@ def worst_neighbours(
     if as_int(trials, 10) is None:
         raise ArgumentError(f"trials must be a whole number >= 10, not {shown(trials)}.")
     table = _Table(data)
-    again = _Runs(release, statistic)
-    tried = list(_replacements(table, candidates, rows))
+
+    def runs_on(data: Any, trials: int, put_in: str = "") -> list[Run]:
+        try:
+            return [draw(release, data, statistic)[1] for _ in range(trials)]
+        except Exception as error:
+            if put_in:
+                error.add_note(
+                    f"worst_neighbours had put {put_in}. If no data set can hold that, give candidates= "
+                    "of your own; if one can, the error itself gives it away."
+                )
+            raise
+
     before: list[Run] = []
-    best: list[_Tried] = []
-    for name, i, row in tried:
+    best: list[tuple[float, str, Any]] = []
+    for name, i, row in list(_replacements(table, candidates, rows)):
         words, other = f"{name} in the place of row {i}", table.replaced(i, row)
         if not table.changed(other, i):
             continue
-        before = before or again.on(data, trials)
-        after = again.on(other, trials, words)
-        best.append(_Tried(_distance(before, after), words, other))
-        best = sorted(best, key=lambda one: -one.distance)[:_FINALISTS]
+        before = before or runs_on(data, trials)
+        after = runs_on(other, trials, words)
+        best.append((_distance(before, after), words, other))
+        best = sorted(best, key=lambda one: -one[0])[:_FINALISTS]
     if not best:
         raise ArgumentError(
             "no row to put in was other than the row in its place: give candidates=, a list of rows "
             "that data could have and that differ from those they replace."
         )
     # among so many some look clear by chance: fresh runs, and more of them, decide
-    before = again.on(data, 2 * trials)
-    clearest = max(
-        best,
-        key=lambda one: _distance(before, again.on(one.other, 2 * trials, one.name)),
-    )
-    return data, clearest.other
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """Fresh runs of a release."""
-
-    release: Callable[[Any], Any]
-    statistic: Callable[[Any], Any] | None
-
-    def on(self, data: Any, trials: int, put_in: str = "") -> list[Run]:
-        try:
-            return [draw(self.release, data, self.statistic)[1] for _ in range(trials)]
-        except Exception as error:
-            if put_in:
-                error.add_note(
-                    f"worst_neighbours had put {put_in}. If no data set can hold that, give candidates= "
-                    "of your own; if one can, the error itself tells on it."
-                )
-            raise
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """Another data set, and its distance from the given one."""
-
-    distance: float
-    name: str
-    other: Any
+    before = runs_on(data, 2 * trials)
+    again = [_distance(before, runs_on(other, 2 * trials, words)) for _, words, other in best]
+    return data, best[max(range(len(best)), key=again.__getitem__)][2]
 
 
 def _distance(before: list[Run], after: list[Run]) -> float:

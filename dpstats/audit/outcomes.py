@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arrays import Floats
+from dpstats.audit.forms import as_float
 from dpstats.errors import ArgumentError
 
 NO_REPLY = "no reply"
@@ -32,19 +33,12 @@ def numbers_of(outcome: Any) -> Numbers:
     (3.0, None, {'a': 1.0, 'b[0]': 2.0, 'b[1]': nan})
     """
     if isinstance(outcome, float | int | np.floating | np.integer | np.bool_):
-        return _float(outcome)
+        return as_float(outcome)
     if outcome is None:
         return None
     if isinstance(outcome, np.ndarray) and outcome.dtype.kind in "biuf":
         return np.array(outcome, dtype=float).ravel()
     return dict(_named(outcome, ""))
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond the floats
-        return math.inf if value > 0 else -math.inf
 
 
 def _named(value: Any, name: str) -> Iterator[tuple[str, float]]:
@@ -53,7 +47,7 @@ def _named(value: Any, name: str) -> Iterator[tuple[str, float]]:
     elif isinstance(value, str | bytes | complex | np.complexfloating):
         raise _unreadable(value, name)
     elif isinstance(value, float | int | np.floating | np.integer | np.bool_):
-        yield name or "value", _float(value)
+        yield name or "value", as_float(value)
     elif isinstance(value, Mapping):
         for key, part in value.items():
             yield from _named(part, f"{name}[{key}]" if name else str(key))
@@ -87,7 +81,7 @@ def _of_object(value: Any, name: str) -> Iterator[tuple[str, float]]:
         if hasattr(value, "__array__"):
             yield from _named(np.asarray(value), name)
         elif hasattr(value, "__float__"):
-            yield name or "value", _float(value)
+            yield name or "value", as_float(value)
         else:
             raise _unreadable(value, name)
     if isinstance(getattr(value, "released", None), bool):

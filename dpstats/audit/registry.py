@@ -27,17 +27,6 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
 _TEST = "tests/test_sensitivities.py"
 
 
-def claims_of(function: str) -> tuple[Claim, ...]:
-    """What the releases of a function claim.
-
-    Examples
-    --------
-    >>> [claim.lemma.name for claim in claims_of("eptr_bayes")]
-    ['sums and sizes of classes', 'behind a private test']
-    """
-    return next(claims for names, claims in CLAIMS.items() if function in names.split(", "))
-
-
 def claims_text() -> str:
     """The lemmas and the releases that rest on each, for a terminal."""
     lemmas = {claim.lemma.name: claim.lemma for claims in CLAIMS.values() for claim in claims}

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from dpstats.accounting.composition import BudgetTotal
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
@@ -121,26 +121,6 @@ Write = Callable[[int], LedgerEntry]
 Learn = Callable[[list[LedgerEntry]], None]
 
 
-class Ledger(Protocol):
-    """A log that is shared by all who hold it."""
-
-    @property
-    def terms(self) -> BudgetTerms: ...
-
-    @property
-    def name(self) -> str:
-        """How a statement calls it."""
-
-    def news(self, learn: Learn) -> None:
-        """Give ``learn`` the lines that are new; if it is interrupted, they come again."""
-
-    def append(self, learn: Learn, write: Write) -> int:
-        """Add a line while nobody else can: ``learn`` gets the new lines before ``write`` decides.
-
-        Returns its number.
-        """
-
-
 def plain(text: str) -> str:
     """Text that a file can hold."""
     return text.encode("utf-8", "backslashreplace").decode()
@@ -152,7 +132,12 @@ def now() -> str:
 
 
 class MemoryLedger:
-    """A log that ends with its process."""
+    """A log that ends with its process.
+
+    ``news`` gives ``learn`` the lines that are new; if it is interrupted, they come again. ``append``
+    adds a line while nobody else can, after ``learn`` has the new lines and ``write`` has decided; it
+    returns the number of the line.
+    """
 
     name = "in memory"
 
@@ -294,6 +279,9 @@ class FileLedger:
         except UnicodeDecodeError:  # a message about a damaged schema, which quotes it
             refusal = _damaged(self.name)
         raise refusal
+
+
+Ledger = MemoryLedger | FileLedger
 
 
 def _absolute(path: Path) -> Path:

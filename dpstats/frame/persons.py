@@ -22,7 +22,7 @@ import pandas as pd
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.schema import require_column
 from dpstats.frame.source import Check, DaskPartitions, Source, other_rows
-from dpstats.frame.table import WORDS, Array, Codes, ColumnType, Kind, Levels, Opaque, Table
+from dpstats.frame.table import WORDS, Array, Codes, Kind, Levels, Opaque, Table
 
 Mask = npt.NDArray[np.bool_]
 
@@ -183,38 +183,20 @@ class SomeRows(Opaque):
         yield self
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Kept:
+class Kept(Opaque):
     """A table of which some rows are missing in every column."""
 
-    table: Table
-    keep: Mask
-
-    @property
-    def n(self) -> int:
-        return self.table.n
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    def type_of(self, name: str) -> ColumnType:
-        return self.table.type_of(name)
-
-    def declared_levels(self, name: str) -> Levels | None:
-        return self.table.declared_levels(name)
-
-    def observed_levels(self, name: str) -> Levels:
-        return self.table.observed_levels(name)
+    def __init__(self, table: Table, keep: Mask) -> None:
+        self.table, self.keep = table, keep
+        self.n, self.names = table.n, table.names
+        self.type_of, self.keys = table.type_of, table.keys
+        self.declared_levels, self.observed_levels = table.declared_levels, table.observed_levels
 
     def numbers(self, name: str, start: int, stop: int) -> Array:
         return np.where(self.keep[start:stop], self.table.numbers(name, start, stop), np.nan)
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         return np.where(self.keep[start:stop], self.table.codes(name, levels, start, stop), -1)
-
-    def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        return self.table.keys(name, start, stop)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> Kept:
         return Kept(self.table.part(names, start, stop), self.keep[start:stop])

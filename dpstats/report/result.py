@@ -1,8 +1,4 @@
-"""Methods of every fitted model: coefficients, standard errors, intervals, tidy tables.
-
-A result is frozen and holds no row of the private data, so that it can be printed, pickled and passed
-on. What would need a row does not exist; the error names what to use instead.
-"""
+"""Methods of every fitted model: coefficients, standard errors, intervals, tidy tables."""
 
 from __future__ import annotations
 
