@@ -3,7 +3,7 @@
 >>> from dpstats.datasets import fair, randhie
 
 `fair` is a survey of 6366 married women, `randhie` a health insurance experiment with 20190 rows;
-``help(fair)`` says what the columns are.
+``help(fair)`` describes the columns.
 
 The split is fixed, so that examples and documentation agree. In real use the public sample is
 another survey, an earlier wave, or a consented subsample; here it is drawn from the same rows.

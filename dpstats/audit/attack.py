@@ -97,10 +97,10 @@ def epsilon_given_away(power: Any, alpha: Any, delta: float) -> Floats:
 class Score:
     """A function of a run that tends to be larger under one of the laws; ``of`` takes rows of runs.
 
-    Of an ``ordinal`` one the order of the values counts, and how far apart they are says nothing.
+    Of an ``ordinal`` one only the order of the values counts.
     It looks at the size of numbers, at their last digits (with the ``step`` of the grid on which the
     numbers lie, if they do), at exact values, which have size and digits, or at something else.
-    ``words`` says what it is like for a run to be above a threshold, or not; "" if there are no words.
+    ``words`` describes runs above a threshold, or not above it; "" if there are no words.
     """
 
     name: str
@@ -256,7 +256,7 @@ def _weights(first: Floats, second: Floats, diagonal: bool) -> list[Floats]:
 
 
 def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[Score, ...]:
-    """Scores that may tell two laws apart, from runs of either.
+    """Scores that may distinguish two laws, from runs of either.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Audits of a release: a lower bound on what it gives away about one row.
 
-Run a release many times on two neighbouring data sets, and try to tell the two apart. Whoever succeeds
+Run a release many times on two neighbouring data sets, and try to distinguish the two. Whoever succeeds
 more often than the claimed privacy allows has refuted the claim. Audits protect nothing: they are for
 test data. `worst_neighbours` searches for a pair that shows the loss clearly.
 
@@ -122,7 +122,7 @@ def audit(
     *Last digits.* Real numbers can be private where floats are not. ``0.0 + noise`` has bits that
     ``1.0 + noise`` cannot have, and an audit of noise that is added to floats is right to refute it:
     noise should be added to integers, or the sum be rounded to a grid that does not depend on the data.
-    ``statistic=lambda value: round(value, 6)`` asks what is given away without the last digits. Where
+    ``statistic=lambda value: round(value, 6)`` bounds what is given away without the last digits. Where
     an event on digits decides, the best event on the size of the values is counted beside it, and if
     the digits give away more, a note says so, and why that may be.
 
@@ -142,7 +142,7 @@ def audit(
     >>> print(result.summary().to_text().splitlines()[1])
     Claim:      epsilon = 1 (pure)
 
-    Without the rounding the last bits of the sum tell whether 0 or 1 / 20 was added to the noise:
+    Without the rounding the last bits of the sum show whether 0 or 1 / 20 was added to the noise:
 
     >>> def naive(mean):
     ...     return mean + noise.laplace(scale=1 / 20)
@@ -164,7 +164,7 @@ def audit(
                     which, run_number = ("first", "second")[side], len(runs[side]) + 1
                     error.add_note(
                         f"raised on the {which} data set (run {run_number}). "
-                        "If only one of them raises, the error itself tells on the row."
+                        "If only one of them raises, the error itself gives the row away."
                     )
                     raise
                 runs[side].append(run)

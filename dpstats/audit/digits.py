@@ -34,7 +34,7 @@ _SIGNED = {-2.0: "-nan", -1.0: "-0.0", 1.0: "0.0", 2.0: "nan"}
 class _Reading:
     """A number that is read of each run.
 
-    ``looks`` is None for a column as it is; ``word`` says what one value of the reading means, and is
+    ``looks`` is None for a column as it is; ``word`` is the meaning of one value of the reading, and is
     None where its values have no words. ``joint``: with what readings of other columns it is combined.
     """
 
@@ -82,7 +82,7 @@ def _sign(j: int) -> Read:
 
 
 def _payload(j: int) -> Read:
-    """The bits of a NaN that tell it from other NaNs; missing for numbers."""
+    """The bits of a NaN that distinguish it from other NaNs; missing for numbers."""
 
     def read(runs: Floats) -> Floats:
         values = runs[:, j]

@@ -1,7 +1,7 @@
 """Properties of a returned value besides its numbers: types, order, lost digits and attributes.
 
 Everything becomes a number with a name, so that an audit can compare it. Kinds, texts and orders become
-codes, which are equal where these are equal and say nothing else.
+codes, which are equal where these are equal and have no other meaning.
 """
 
 from __future__ import annotations

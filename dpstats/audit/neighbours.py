@@ -1,4 +1,4 @@
-"""A search for two neighbouring data sets that a release tells apart most easily."""
+"""A search for two neighbouring data sets between which a release differs most."""
 
 from __future__ import annotations
 

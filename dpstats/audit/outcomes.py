@@ -94,7 +94,7 @@ def _unreadable(value: Any, name: str) -> ArgumentError:
     return ArgumentError(
         f"release returned something of type {type(value).__name__}{place}, which holds no numbers. "
         "Numbers are read from the value itself, from the items of a list, tuple, dict, array or table, "
-        f"and of any other object from {parts} or .coef(). statistic= says what else to look at: a "
+        f"and of any other object from {parts} or .coef(). statistic= selects something else: a "
         "function of what release returns that gives numbers."
     )
 

@@ -27,7 +27,7 @@ _ALWAYS = (
     "remainders other than of powers of 2, of 3, 5 and 10",
     "which floats far from zero the noise cannot reach",
     "digits of a Decimal between those of a float and the last six, and of a Fraction beyond a float",
-    "what properties and methods of a returned object would say, what its functions hold, and "
+    "what properties and methods of a returned object would return, what its functions hold, and "
     "where it lies in memory",
 )
 

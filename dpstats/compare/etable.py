@@ -45,7 +45,7 @@ def etable(
     ----------
     fits : fit, list of fits, or mapping from names to fits
         Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may stand
-        among them; its column says that it is not private.
+        among them; its column is marked as not private.
     names : sequence of str, optional
         Headings of the columns; default (1), (2), ...
     digits : int, optional
@@ -232,7 +232,7 @@ def _freedom(fit: Any) -> float:
 
 
 def _family(fit: Any) -> str:
-    """As `GlmModel.table_facts` says it, of a fit of statsmodels' GLM."""
+    """As in `GlmModel.table_facts`, of a fit of statsmodels' GLM."""
     family = resolve_family(fit.family)
     return f"{family}, {family.link}"
 

@@ -3,7 +3,7 @@
 In this process rows are read block by block, by an executor's workers part by part, and by Dask where
 its partitions are. What workers return is added up by the caller, in integers: who did what, in which
 order and how often, changes no bit. A worker computes its part and forgets it; a failure is reported
-without its cause. This module's tasks bear one name for all, and no hash of
+without its cause. This module's tasks have one name for all, and no hash of
 what they hold. (Those of a Dask DataFrame are its maker's: Dask names them, and logs their errors.)
 
 No bit changes because every worker computes the same from a row. Sums, products and roots are

@@ -54,7 +54,7 @@ class FirstRows:
             raise ArgumentError(
                 "person= counts the rows of a person in their order, which a Dask DataFrame does not "
                 "keep: give the Parquet path itself; or see to it in Dask, "
-                "groupby(person).head(k), and say rows_per_person=k alone."
+                "groupby(person).head(k), and give rows_per_person=k alone."
             )
         return source
 

@@ -221,7 +221,7 @@ class Blocks(Opaque):
         if type(made) in _LISTS and len({id(block) for block in made}) < len(made):
             raise SchemaError(
                 f"a table stands twice in the data{_TWICE} Where it is meant to count twice, give a "
-                "copy and say rows_per_person=2."
+                "copy and set rows_per_person=2."
             )
         if is_arrow(made):
             import pyarrow as pa
@@ -272,7 +272,7 @@ class _RowGroups:
 class ParquetFiles(Opaque):
     """A Parquet file, or a folder of them (with folders such as ``year=2020`` as columns).
 
-    Whether a folder's text is a number or a level is for the formula to say: types that are guessed
+    Whether a folder's text is a number or a level depends on the formula: types that are guessed
     from all texts would change with one of them.
 
     Only the columns that are needed are read, some tens of thousands of rows at a time.
@@ -448,14 +448,14 @@ def _refuse_same_rows(fragments: Iterable[Any]) -> None:
         if path := getattr(fragment, "path", None):  # None of a table in memory
             parts.setdefault(_same_file(path, fragment.filesystem), []).append(fragment)
     for several in parts.values():
-        seen: dict[int, str] = {}
+        first: dict[int, str] = {}
         for fragment in several if len(several) > 1 else ():
             path = fragment.path
             for group in _guarded(partial(_groups_of, fragment)):
-                if group in seen:
-                    other = "" if seen[group] == path else f" (once as '{seen[group]}')"
+                if group in first:
+                    other = "" if first[group] == path else f" (once as '{first[group]}')"
                     raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
-                seen[group] = path
+                first[group] = path
 
 
 def _folders(path: str) -> tuple[tuple[str, str], ...]:

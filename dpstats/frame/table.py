@@ -248,7 +248,7 @@ def _held_by_arrow(dtype: Any) -> bool:
 
 
 def _pandas_cells(part: pd.Series[Any]) -> Sequence[Any] | npt.NDArray[Any]:
-    """The cells of a column; floats in the column's own type, which says how far they are exact."""
+    """The cells of a column; floats in the column's own type, which determines their precision."""
     dtype = part.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         values = [*_pandas_cells(pd.Series(dtype.categories)), None]
@@ -482,7 +482,7 @@ class FolderTable:
 def _cells(array: Any) -> list[Any]:
     """The cells of an array; text as bytes, because a cell that is not valid text must not raise.
 
-    Floats come in the array's own type, which says how far they are exact.
+    Floats come in the array's own type, which determines their precision.
     """
     import pyarrow as pa
 

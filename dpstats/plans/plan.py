@@ -401,7 +401,7 @@ def _sigma(sigma: float | None, residual: float | None, moments: PublicMoments) 
             else f"the {moments.m} public rows leave no residuals to {len(moments.terms)} columns"
         )
         raise ArgumentError(
-            f"{why}: say how large residuals are, sigma=..., in units of the response."
+            f"{why}: give the size of residuals, sigma=..., in units of the response."
         )
     return residual
 
@@ -454,8 +454,8 @@ def _check_arguments(function: str, method: Any, formula: Any, public: Any) -> N
         )
     if public is None:
         raise ArgumentError(
-            f"{function} needs public data, rows or public_moments of them; declared limits do not say "
-            "how large errors are."
+            f"{function} needs public data, rows or public_moments of them; declared limits do not "
+            "determine the size of errors."
         )
     if not one_of(method, _METHODS):
         raise ArgumentError(

@@ -42,7 +42,7 @@ class Law(Protocol):
 def undone(m: int | None, d: int) -> float:
     """(m - d - 1)/m: the inverse of a second moment of m normal rows, times this, is unbiased.
 
-    1 where m is not known; never less than 1/m, where the sample hardly says anything.
+    1 where m is not known; never less than 1/m, for very small samples.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) ->
     A row changes those by A^-1 x r, r its score, and so the logarithm of (A^-1)_jj by
     -(1/(A^-1)_jj) times the mean of h' (A^-1 x)_j^2 x'(A^-1 x r). Where every response has one value, or
     columns separate them, r is small on all public rows: for binary responses its mean square is
-    taken to be h, as the model says.
+    taken to be h, as in the model.
     """
     r, h, e = known.working(family, coef)
     m, d = known.x.shape
@@ -288,7 +288,7 @@ def ratio_law(family: Family, known: PublicRows, coef: Floats) -> Law:
 
 
 def bernoulli_law(mean: Callable[[Floats], Floats]) -> Law:
-    """Shares of successes in as many trials as the weight says."""
+    """Shares of successes; the weight is the number of trials."""
 
     def draw(predictor: Floats, weight: Floats | None, generator: np.random.Generator) -> Floats:
         trials = np.ones(len(predictor)) if weight is None else np.maximum(np.rint(weight), 1)

@@ -107,7 +107,7 @@ class Rehearsal:
     population : Population
     fitting : callable
     share : float
-        Share of the rows that count: those without missing values, as far as the public rows tell.
+        Share of the rows that count: those without missing values, as among the public rows.
     undone : float
         For the sampling part, see `population.undone`.
     noise_undone : float

@@ -34,7 +34,7 @@ _FEW_EVENTS = 10
 _ALIKE = 1.02
 """Ratio up to which curves are drawn as one."""
 _MOST_LINES = 8
-"""Curves that a plot can tell apart."""
+"""Curves that can be distinguished in a plot."""
 _APART = 0.12
 """Share of the axis that a tick and its label take."""
 _MOST_COLUMNS = 7
@@ -284,7 +284,7 @@ def _bounds(plan: Plan, groups: Sequence[slice]) -> list[Part]:
         for text in dict.fromkeys(conditions):
             failed.setdefault(text, []).append(label)
     lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
-    notes = lines or ["Their premises, as far as public data can tell, are met at every budget."]
+    notes = lines or ["Their premises, as far as public data show, are met at every budget."]
     return [
         Table.from_columns(
             [

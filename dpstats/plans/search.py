@@ -71,8 +71,8 @@ def _target(value: Any) -> float:
 def smallest_mu(rehearsal: Rehearsal, n: int, aim: Target) -> float | None:
     """The smallest mu from which on n rows are expected to reach the aim; None where none does.
 
-    The privacy part of a variance is about proportional to 1/mu^2: each rehearsal says how much smaller
-    or larger mu should be.
+    The privacy part of a variance is about proportional to 1/mu^2: each rehearsal gives the factor by
+    which mu should change.
     """
 
     def attempt(mu: float) -> tuple[bool, float | None]:
@@ -116,7 +116,7 @@ def _smallest(
 ) -> float | None:
     """The lower end, to 3 %, of the range of values that succeed and reaches up to large ones.
 
-    ``attempt`` says whether a value succeeds, and by which factor it should change for it to do so just.
+    ``attempt`` returns whether a value succeeds, and the factor that would make it just succeed.
     """
     lower, value = None, min(max(start, least), most)
     done, factor = attempt(value)

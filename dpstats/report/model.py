@@ -125,7 +125,7 @@ def or_na(value: float) -> str:
 
 
 def bounded(value: float) -> str:
-    """A bound, three digits; infinite ones say nothing."""
+    """A bound with three digits, or that there is none."""
     return "not bounded" if math.isinf(value) else or_na(value)
 
 

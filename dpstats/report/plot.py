@@ -11,7 +11,7 @@ from typing import Any
 from dpstats.arguments import shown
 from dpstats.errors import ArgumentError, DPStatsError
 
-# Okabe and Ito's colours, which people who do not see all colours can tell apart
+# Okabe and Ito's colours, which the colour-blind can distinguish
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 GREY = "#7F7F7F"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))

@@ -42,7 +42,7 @@ def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dic
                 f"the response `{factor.text}` is a category with {len(shown)} level(s) in the public "
                 "data; the left-hand side must be one numeric response, or have two levels"
                 + (
-                    f": if rows may say something other than '{shown[0]}', declare the levels, the "
+                    f": if rows may have another value than '{shown[0]}', declare the levels, the "
                     f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
                     if len(shown) == 1
                     else f": {', '.join(shown[:6])}. Write I({expr.value} == '{(shown or ['a'])[0]}') "
@@ -72,7 +72,7 @@ def _fields(
         assert levels is not None
         return engine.category_fields(text, levels, expr.value if expr.op == "C" else {})
     if expr.op in BASES:
-        # one row inside the learnt range tells how many columns the basis has
+        # one row inside the learnt range gives the number of columns of the basis
         state = states.get(expr.text, {})
         at = np.array([float(state.get("lower_bound", 0.0))])
         try:

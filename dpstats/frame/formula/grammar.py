@@ -223,7 +223,7 @@ class _Parser:
         return text
 
     def top(self, node: ast.expr) -> Expr:
-        """C(), the bases and offset() may only be the whole factor."""
+        """C(), the bases and offset() may only be a factor by themselves."""
         name = _called(node)
         if name == "offset":
             arg, options = self.call(node, "offset", ())
@@ -293,7 +293,7 @@ class _Parser:
             arg, options = self.call(node, name, OPTIONS[name])
             return Expr(name, (self.row(arg),), options, self.show(node))
         if name in (*BASES, "C", "offset"):
-            raise self.refuse(f"{name}() must be the whole factor, not a part of it")
+            raise self.refuse(f"{name}() must be a factor by itself, not a part of one")
         raise self.refuse(
             f"`{self.show(node.func)}()` is not one of the functions that are allowed"
             + _INSTEAD.get(self.show(node.func), "")
