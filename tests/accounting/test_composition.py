@@ -71,7 +71,7 @@ _MIXTURES: list[list[Total]] = [
 
 
 @pytest.mark.parametrize("costs", _MIXTURES, ids=str)
-def test_delta_is_never_below_the_best_that_could_be_said(costs: list[Total]) -> None:
+def test_delta_is_never_below_the_best_bound(costs: list[Total]) -> None:
     whole = _sum(*costs)
     for epsilon in (0.0, 0.2, 0.7, 1.5, 3.0, 5.0):
         assert whole.delta(epsilon) >= _oracle(costs, epsilon, below=True) * (1 - 1e-9) - _CUT
@@ -150,7 +150,7 @@ def test_epsilon_is_infinite_at_or_below_the_slack_of_a_gaussian() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
-def test_delta_is_asked_at_a_number(epsilon: float) -> None:
+def test_delta_needs_a_number(epsilon: float) -> None:
     for costs in ([Privacy(1.0)], [PurePrivacy(1.0)], [Privacy(1.0), PurePrivacy(1.0)]):
         with pytest.raises(PrivacyError, match="epsilon must be"):
             _sum(*costs).delta(epsilon)
@@ -263,7 +263,7 @@ def test_a_first_call_with_slack_can_be_made_again_while_mu_lasts() -> None:
         assert spent.mu > 0.7 * caps.mu or caps.slack == 5e-6
 
 
-def test_what_remains_of_an_unspent_budget_leaves_out_the_slack_that_was_asked_for() -> None:
+def test_what_remains_of_an_unspent_budget_leaves_out_the_slack() -> None:
     budget = BudgetTotal("epsilon", 1.0, 1e-9, 5e-10)
     assert budget.left(Composed(), None) == resolve_privacy(epsilon=1.0, delta=5e-10)
     assert BudgetTotal("mu", 0.7, slack=1e-5).left(Composed(), None) == Privacy(0.7)

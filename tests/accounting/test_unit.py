@@ -66,7 +66,7 @@ def test_a_total_is_divided_so_that_its_group_is_the_total() -> None:
     [("bounded", "gdp"), ("tested", "gdp"), ("tested", "dp"), ("paper", "gdp")],
 )
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
-def test_tested_releases_give_persons_what_was_asked_for(
+def test_tested_releases_give_persons_the_total(
     kind: Any, calibration: str, k: int, delta: float
 ) -> None:
     given = {"mu": None, "rho": None, "epsilon": 2.0, "delta": delta}
@@ -89,7 +89,7 @@ def test_units_say_whom_they_protect() -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None, math.nan, 10**5])
-def test_numbers_of_rows_are_whole(value: Any) -> None:
+def test_numbers_of_rows_are_integers(value: Any) -> None:
     with pytest.raises(ArgumentError, match="rows_per_person must be a whole number from 1 to"):
         PrivacyUnit.of(value, None)
     with pytest.raises(ArgumentError, match="k must be"):

@@ -104,7 +104,7 @@ def test_laplace_noise_gives_away_its_epsilon() -> None:
     assert audit(_laplace(0.7), (0.0, 1.0), epsilon=1, trials=40_000, confidence=_SURE).refuted
 
 
-def test_one_direction_among_many_is_found() -> None:
+def test_one_direction_among_many_is_detected() -> None:
     shift = np.full(20, 1 / math.sqrt(20))
     release = _plus(lambda state, n: state.normal(size=(n, 20)))
     found = audit(release, (0 * shift, shift), mu=1, trials=20_000, confidence=_SURE)
@@ -123,13 +123,13 @@ def test_heavy_tails_hide_nothing() -> None:
     assert 0.7 < found.mu <= 1
 
 
-def test_noise_that_cancels_is_found() -> None:
+def test_noise_that_cancels_is_detected() -> None:
     release = _plus(lambda state, n: 1e3 * state.normal(size=(n, 1)) * [1.0, 1.0])
     found = audit(release, (np.zeros(2), np.array([0.0, 1.0])), mu=1, trials=4000, confidence=_SURE)
     assert found.refuted
 
 
-def test_a_change_of_spread_is_found() -> None:
+def test_a_change_of_spread_is_detected() -> None:
     noise = _gaussian()
     release = lambda scale: scale * noise(0.0)  # noqa: E731
     found = audit(release, (1.0, 3.0), epsilon=0.5, trials=10_000, confidence=_SURE)
@@ -247,7 +247,7 @@ def test_what_holds_no_numbers_asks_for_a_statistic(value: Any) -> None:
     assert audit(lambda data: value, (0, 1), statistic=lambda _: 1.0, trials=40).mu == 0
 
 
-def test_what_is_looked_for_is_said_and_where_the_odd_item_stands() -> None:
+def test_the_error_names_what_is_read_and_where_the_odd_item_stands() -> None:
     class Own:
         x = 1.0
 
@@ -335,7 +335,7 @@ def test_limits_are_those_of_clopper_and_pearson() -> None:
     assert float(epsilon_given_away(0.5, 0.1, 0.0)) == pytest.approx(math.log(5))
 
 
-def test_points_tell_what_was_counted() -> None:
+def test_points_hold_what_was_counted() -> None:
     found = audit(_gaussian(), (0.0, 1.0), mu=1, trials=4000)
     assert {unit for point in found.points for unit in point.serves} == {"claim", "mu", "epsilon"}
     failure = 0.01 / (2 * len(found.points))
@@ -582,7 +582,7 @@ def _integers(seed: int = 1) -> _Noise:
 
 
 @pytest.mark.parametrize("name", _LEAKS)
-def test_what_real_numbers_do_not_show_is_seen(name: str) -> None:
+def test_what_real_numbers_do_not_show_is_detected(name: str) -> None:
     # all of these tell the private bit without fail, or nearly; a miss has probability below 1e-60
     leak, words = _LEAKS[name]
     noise, trials = _integers(), 10_000 if name in _LARGE else 2000
@@ -592,7 +592,7 @@ def test_what_real_numbers_do_not_show_is_seen(name: str) -> None:
     assert any(words in point.event for point in found.points)
 
 
-def test_labels_and_attributes_of_tables_are_seen() -> None:
+def test_labels_and_attributes_of_tables_are_compared() -> None:
     def release(bit: int) -> pd.DataFrame:
         table = pd.DataFrame({"a": [1.0], "b": [2.0]})
         table.attrs["more"] = bit
@@ -640,7 +640,7 @@ def _notes(
     return found
 
 
-def test_where_nothing_tells_no_note_says_that_digits_do() -> None:
+def test_without_a_leak_there_is_no_note_on_digits() -> None:
     # a note needs a limit at 99.8 % that is above a rate: 60 audits, false notes far below 1e-6 each
     releases: list[Callable[[np.random.Generator], Callable[[Any], Any]]] = [
         lambda g: lambda data: round(1e6 + g.normal(), 6),
@@ -738,7 +738,7 @@ def test_what_is_the_same_to_the_bit() -> None:
         assert not same_data(one, other)
 
 
-def test_a_release_that_raises_on_one_data_set_is_told_so() -> None:
+def test_an_error_names_the_data_set_on_which_the_release_raised() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         audit(lambda data: 1 / (1 - data), (0, 1))
     assert caught.value.__notes__ == [
@@ -827,7 +827,7 @@ def test_exact_mechanisms_stand() -> None:
     assert len(refuted) < 10
 
 
-def test_what_counts_the_calls_tells_nothing() -> None:
+def test_what_counts_the_calls_gives_nothing_away() -> None:
     serial = itertools.count()
     found = audit(lambda data: _Result(0.0, next(serial)), (0, 1), mu=0, confidence=_SURE)
     assert not found.refuted
@@ -836,7 +836,7 @@ def test_what_counts_the_calls_tells_nothing() -> None:
     assert all(sorted(order) == [0, 1] for order in turns(9))
 
 
-def test_what_was_not_looked_at_is_said() -> None:
+def test_the_page_ends_with_what_was_not_examined() -> None:
     words = " ".join(repr(audit(_gaussian(), (0.0, 1.0), mu=1, trials=400)).split())
     assert "Not examined: any other pair of data sets; events rarer than 1 in " in words
     assert "the time a run takes" in words
@@ -987,7 +987,7 @@ def test_two_columns_break_together() -> None:
 
 
 @pytest.mark.parametrize("leak", ["the value twice", "the value at all", "its last bit"])
-def test_a_special_inner_value_is_found(leak: str) -> None:
+def test_a_special_inner_value_is_detected(leak: str) -> None:
     # the noise is that of mu = 1; the pair tells 50 standard deviations, or a bit without fail
     noise, rows = _integers(2), np.linspace(0, 1, 21)
 

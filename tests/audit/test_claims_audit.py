@@ -116,7 +116,7 @@ def test_every_function_and_method_has_teeth() -> None:
 
 
 @pytest.mark.parametrize("method", _TEETH, ids=", ".join)
-def test_noise_that_is_too_small_is_found(method: tuple[str, str]) -> None:
+def test_noise_that_is_too_small_is_detected(method: tuple[str, str]) -> None:
     pair, runs, part = _TEETH[method]
     case = cases()[*method, pair]()
     found = judge(case.ratios(runs, 1, part), case.total, _ALARM)
@@ -143,7 +143,7 @@ def _with_huge_row(function: str, method: str, huge: adversaries.Row) -> Watched
 
 
 @pytest.mark.parametrize("kind", _UNCUT)
-def test_rows_that_are_not_cut_are_found(kind: str) -> None:
+def test_rows_that_are_not_cut_are_detected(kind: str) -> None:
     function, method, huge = _UNCUT[kind]
     found = []
     for tampered in (False, True):
@@ -175,7 +175,7 @@ _WHOLE: dict[Name, tuple[int, int]] = {
 
 
 @pytest.mark.parametrize("name", _WHOLE, ids=", ".join)
-def test_whole_calls_have_the_law_that_is_attacked(name: Name) -> None:
+def test_full_calls_have_the_law_that_is_attacked(name: Name) -> None:
     calls, runs = _WHOLE[name]
     case = cases()[name]()
     for side, drawn in enumerate(case.ratios(runs, 3)):
@@ -194,7 +194,7 @@ def test_runs_that_share_what_is_public_agree_with_one_that_shares_nothing(pair:
         assert [r.tolist() for r in once] == [r.tolist() for r in again]
 
 
-def test_a_call_that_is_planned_on_private_rows_is_found() -> None:
+def test_a_call_that_is_planned_on_private_rows_is_detected() -> None:
     tables = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]}), pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0]})
 
     def call(data: pd.DataFrame, seed: int) -> Any:

@@ -140,7 +140,7 @@ def path(tmp_path: Path) -> Path:
 # -- every call is charged, once, and before it reads -----------------------------------------------
 
 
-def test_the_list_of_functions_here_is_whole() -> None:
+def test_the_list_of_functions_here_is_complete() -> None:
     names = {n for n in dpstats.__all__ if n.startswith(("dp_", "eptr"))}
     assert names == {name.partition(" ")[0] for name in _CALLS}
     assert len(names) == 9
@@ -225,7 +225,7 @@ def test_a_release_by_other_means_can_be_charged() -> None:
     assert "3 rows" in stated.entries[0].unit
 
 
-def test_an_entry_says_what_was_called_on_what() -> None:
+def test_an_entry_holds_the_call_and_its_data() -> None:
     budget = Budget(mu=5)
     named = PRIVATE.copy()
     named.attrs["name"] = "fair, 1978"
@@ -352,7 +352,7 @@ def test_a_call_that_a_person_stops_stays_charged(at: int) -> None:
     assert budget.spent.squares == 0.5
 
 
-def test_an_estimator_that_fails_on_private_data_is_charged_and_says_nothing() -> None:
+def test_an_estimator_that_fails_on_private_data_is_charged_without_a_message() -> None:
     def broken(_: Any) -> float:
         raise ValueError("a private value")
 
@@ -492,7 +492,7 @@ def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
         ),
     ],
 )
-def test_a_refusal_says_what_was_asked_and_what_is_left(
+def test_a_refusal_names_the_cost_and_what_is_left(
     total: dict[str, float], cost: Total, said: str
 ) -> None:
     budget = Budget(**total)
@@ -541,7 +541,7 @@ def test_two_calls_of_half_fit_and_then_nothing_does() -> None:
     assert budget.spent.mu == pytest.approx(1)
 
 
-def test_where_epsilons_add_up_a_gaussian_call_counts_as_it_was_asked_for() -> None:
+def test_where_epsilons_add_up_a_gaussian_call_counts_as_it_was_stated() -> None:
     budget = Budget(epsilon=2, delta=1e-5)
     charge(budget, ApproximatePrivacy(0.5, 1e-6))
     _lm(mu=None, epsilon=0.5, delta=2e-6, budget=budget)
@@ -556,7 +556,7 @@ def test_where_epsilons_add_up_a_gaussian_call_counts_as_it_was_asked_for() -> N
     assert "Adds up: epsilons and deltas" in " ".join(repr(budget).split())
 
 
-def test_other_calls_in_a_gaussian_budget_are_told_what_they_count_as() -> None:
+def test_refusals_of_other_calls_in_a_gaussian_budget_name_what_they_count_as() -> None:
     budget = Budget(epsilon=2, delta=1e-5)
     charge(budget, 0.1)
     with pytest.raises(
@@ -1077,7 +1077,7 @@ def test_a_file_that_cannot_be_written_can_be_looked_at(path: Path) -> None:
         Budget(path=path)
 
 
-def test_a_ledger_that_is_in_use_for_long_is_said_to_be(
+def test_the_error_of_a_ledger_that_is_in_use_for_long_says_so(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpstats.budget.ledger._PATIENCE", 0.05)
@@ -1253,7 +1253,7 @@ except BudgetError as error:
 """
 
 
-def test_a_process_that_is_started_inside_is_charged_or_told(tmp_path: Path) -> None:
+def test_a_process_that_is_started_inside_is_charged_or_refused(tmp_path: Path) -> None:
     def child() -> str:
         command = [sys.executable, "-c", _CHILD]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -1291,7 +1291,7 @@ with Budget(mu=1{where}):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("on_disk", [True, False])
-def test_a_fork_with_the_number_of_its_parent_is_charged_or_told(
+def test_a_fork_with_the_number_of_its_parent_is_charged_or_refused(
     on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a namespace of process numbers of its own."""
@@ -1367,7 +1367,7 @@ def test_programs_that_workers_start_charge_what_is_open_now(start: str, tmp_pat
     assert (len(first.entries), len(second.entries)) == (2, 1)
 
 
-def test_a_variable_that_no_budget_has_set_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_no_budget_has_set_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSTATS_OPEN_BUDGET", "/study.budget")
     with pytest.raises(BudgetError, match="DPSTATS_OPEN_BUDGET is set, and not by an open budget"):
         open_mark.marked()

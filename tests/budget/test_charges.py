@@ -117,7 +117,7 @@ def _delta(cost: Any, epsilon: float) -> float:
 
 
 @every_method
-def test_persons_are_charged_what_was_asked_and_rows_are_noised_for_it(name: str) -> None:
+def test_persons_are_charged_the_total_and_rows_are_noised_for_it(name: str) -> None:
     (entry, fit), asked = _fitted(name, _PERSONS), _ASKED[name]
     cost, stated = entry.cost, fit.privacy.total
 

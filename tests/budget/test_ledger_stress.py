@@ -39,7 +39,7 @@ def test_a_killed_process_loses_no_charge(tmp_path: Path) -> None:
     assert came.known > 0
 
 
-def test_a_process_killed_while_it_makes_a_budget_leaves_a_whole_one_or_none(
+def test_a_process_killed_while_it_makes_a_budget_leaves_a_complete_one_or_none(
     tmp_path: Path,
 ) -> None:
     came = kill_while_creating(tmp_path, kills=25, longest=0.1)

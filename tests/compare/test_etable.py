@@ -90,7 +90,7 @@ def test_the_public_fit_of_a_family_is_near_maximum_likelihood() -> None:
         assert np.isclose(float(table[f"{term} (std. error)"][1]), theirs.bse[term], rtol=0.1)
 
 
-def test_where_the_public_data_say_too_little_it_is_said() -> None:
+def test_a_note_names_fits_whose_public_data_are_too_few() -> None:
     public, private = fair()
     moments = public_moments("~ age + religious", public)
     fit = dp_lm(FORMULA, private, public=moments, mu=1, seed=1)
@@ -161,7 +161,7 @@ def test_what_was_spent_is_added_up_where_it_adds_up() -> None:
     assert "no reply; what is shown is the public fit" in str(etable(silent))
 
 
-def test_what_qualifies_the_guarantee_is_said_of_sub_models_and_in_tables() -> None:
+def test_notes_on_the_guarantee_stand_with_sub_models_and_in_tables() -> None:
     private = fair()[1]
     fit = dp_lm(FORMULA, private, public=private, mu=1, seed=1)
     small = fit.update("~ . - age")

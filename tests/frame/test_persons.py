@@ -94,7 +94,7 @@ def test_a_folder_may_name_the_person(tmp_path: Path) -> None:
         (["\ud800", "\ud800", ""], [1.0, 3.0]),
     ],
 )
-def test_whatever_names_a_person_is_told_apart_exactly_or_counts_nowhere(
+def test_whatever_names_a_person_is_distinguished_exactly_or_counts_nowhere(
     who: list[Any], expected: list[float]
 ) -> None:
     assert _alive(_table(who, dtype=object), 1) == expected
@@ -351,7 +351,7 @@ def test_truth_values_name_nobody_and_are_refused() -> None:
     assert _alive(_table([True, None, False, 1]), 1) == [4.0]
 
 
-def test_a_column_of_objects_is_said_to_leave_out_what_may_have_been_a_number() -> None:
+def test_a_note_on_a_column_of_objects_names_what_it_leaves_out() -> None:
     public, private = _frame(40, 0), _frame(600, 1)
     spelled = private.assign(who=[f"{k:04d}" for k in private.who])
     options: dict[str, Any] = {"public": public, "mu": 2, "seed": 3, "person": "who"}

@@ -257,7 +257,7 @@ class _Defiant:
     __float__ = __hash__ = __eq__ = __str__ = __repr__ = _refuse  # type: ignore[assignment]
 
 
-def test_a_cell_that_defies_reading_empties_its_row_and_says_nothing() -> None:
+def test_a_cell_that_cannot_be_read_empties_its_row_without_a_message() -> None:
     public = pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0], "x": pd.Categorical([1, 2, 1, 2])})
     design = learn_design("y ~ x", public)
     cells = [1, 2, np.void(b"ab"), 1, _Defiant()]

@@ -118,7 +118,7 @@ def _rows_of(text: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_size_is_told_and_every_table_checked(kind: str, tmp_path: Path) -> None:
+def test_rows_are_counted_and_every_table_checked(kind: str, tmp_path: Path) -> None:
     n, checked = _size(KINDS[kind](tmp_path))
     assert n == N
     assert checked
@@ -237,7 +237,7 @@ def test_a_list_may_be_anything_that_can_be_looped_over_again() -> None:
             assert (_ids(opened.tables(("id",))) == IDS).all()
 
 
-def test_a_block_that_does_not_fit_is_said_to_be_a_later_one() -> None:
+def test_a_block_that_does_not_fit_is_named_a_later_one() -> None:
     def check(table: Table) -> None:
         if table.n != 300:
             raise SchemaError("there is something.")
@@ -250,7 +250,7 @@ def test_a_block_that_does_not_fit_is_said_to_be_a_later_one() -> None:
     assert e.value.__context__ is None
 
 
-def test_errors_of_a_function_are_not_heard() -> None:
+def test_errors_of_a_function_are_not_shown() -> None:
     def make() -> Iterator[pd.DataFrame]:
         yield BLOCKS[0]
         raise ValueError("secret")
@@ -327,7 +327,7 @@ def test_folders_of_text_are_levels_and_a_missing_one_is_none(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
-def test_what_a_file_says_stands_above_its_folder(dtype: str, tmp_path: Path) -> None:
+def test_a_column_of_a_file_comes_before_that_of_its_folder(dtype: str, tmp_path: Path) -> None:
     (tmp_path / "year=7").mkdir()
     FRAME.astype({"year": dtype}).to_parquet(tmp_path / "year=7" / "a.parquet")
     assert (open_source(tmp_path).read_all().numbers("year", 0, N) == FRAME.year).all()
@@ -408,7 +408,7 @@ class _Lazy(Mapping[str, pd.DataFrame]):
         return FRAME.copy()
 
 
-def test_blocks_that_are_read_when_asked_for_are_read_once_and_their_errors_not_heard() -> None:
+def test_lazy_blocks_are_read_once_and_their_errors_not_shown() -> None:
     lazy = _Lazy()
     assert open_source(lazy.values()).size(lambda table: None, lambda rows: None) == 4 * N
     assert lazy.reads == 4
@@ -417,7 +417,7 @@ def test_blocks_that_are_read_when_asked_for_are_read_once_and_their_errors_not_
     assert "HIV" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_groups_of_rows_and_files_of_two_roots_are_told_apart(tmp_path: Path) -> None:
+def test_groups_of_rows_and_files_of_two_roots_are_distinguished(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         FRAME.to_parquet(tmp_path / name / "part.parquet", row_group_size=250)
@@ -503,7 +503,7 @@ def test_paths_are_those_of_a_shell(
 # -- Dask -------------------------------------------------------------------------------------------
 
 
-def test_a_dask_dataframe_shows_its_columns_and_hands_out_those_that_are_asked_for() -> None:
+def test_a_dask_dataframe_shows_its_columns_and_yields_those_that_are_needed() -> None:
     opened = open_source(dd.from_pandas(FRAME, npartitions=4))
     assert opened.schema.n == 0
     assert opened.schema.names == tuple(FRAME.columns)

@@ -41,7 +41,7 @@ def _replayed(*methods: str) -> tuple[str, ...]:
 
 def _charged(*methods: str) -> tuple[str, ...]:
     """What persons with three rows are charged."""
-    test = "test_persons_are_charged_what_was_asked_and_rows_are_noised_for_it"
+    test = "test_persons_are_charged_the_total_and_rows_are_noised_for_it"
     return tuple(f"tests/budget/test_charges.py::{test}[{method}]" for method in methods)
 
 
@@ -918,7 +918,7 @@ _PERSONS = (
         "dpstats/frame/persons.py",
         "total = np.full(len(codes), self._most, dtype=np.int64)",
         "total = np.zeros(len(codes), dtype=np.int64)",
-        f"{_PERSON}::test_whatever_names_a_person_is_told_apart_exactly_or_counts_nowhere",
+        f"{_PERSON}::test_whatever_names_a_person_is_distinguished_exactly_or_counts_nowhere",
     ),
     _person(
         "numbers of later rows are kept",
@@ -1049,7 +1049,7 @@ _FORMULAS = (
         "dpstats/frame/rows.py",
         "return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])",
         "return encode(self.design, self.table, start, stop)[0]",
-        f"{_ROWS_OF}::test_a_cell_that_defies_reading_empties_its_row_and_says_nothing",
+        f"{_ROWS_OF}::test_a_cell_that_cannot_be_read_empties_its_row_without_a_message",
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
     ),
     _formula(
@@ -1057,7 +1057,7 @@ _FORMULAS = (
         "dpstats/frame/source.py",
         "        result = suppress_private_errors(lambda: (_silently(made),))\n",
         "        result = (_silently(made),)\n",
-        "tests/frame/test_source.py::test_errors_of_a_function_are_not_heard",
+        "tests/frame/test_source.py::test_errors_of_a_function_are_not_shown",
     ),
     _formula(
         "an error shows what was given, be it a table",

@@ -138,7 +138,7 @@ def test_the_smallest_table_reaches_the_target_and_a_smaller_one_does_not() -> N
     assert plan.smallest_n().iloc[1] < plan.smallest_n().iloc[0]
 
 
-def test_targets_out_of_reach_are_said_to_be() -> None:
+def test_targets_out_of_reach_are_named() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, 1, target_se=0.001)
     assert plan.smallest_mu is None
     assert "none: 6048 rows are too few without privacy as well" in repr(plan)
@@ -182,7 +182,7 @@ def test_few_public_rows_make_no_bumps_and_no_contradictions(seed: int) -> None:
     assert not enough.any() or (reached.mu or np.inf) <= budgets[int(enough.argmax())]
 
 
-def test_errors_that_rest_on_few_events_are_said_to_be_hardly_known() -> None:
+def test_a_note_warns_of_errors_that_rest_on_few_events() -> None:
     public = fair()[0].assign(
         often=lambda t: (t.affairs > 0) * 1.0,
         never=lambda t: (t.affairs > 12) * 1.0,
@@ -376,7 +376,7 @@ def test_errors_say_what_to_do(arguments: dict, said: str) -> None:
         plan_lm(**given)
 
 
-def test_public_rows_without_residuals_tell_nothing_of_errors() -> None:
+def test_public_rows_without_residuals_need_a_sigma() -> None:
     flat = simulated(1, 30).assign(y=0.0)
     with pytest.raises(DPStatsError, match="no residuals"):
         plan_glm("y ~ a", flat, 1000, family="gaussian")
@@ -407,7 +407,7 @@ def test_what_is_needed_falls_in_the_budget_and_in_the_target() -> None:
     assert (plans[0].smallest_n() < plans[1].smallest_n()).all()
 
 
-def test_a_budget_at_which_fits_may_give_no_errors_is_said_to_be_one() -> None:
+def test_a_note_names_budgets_at_which_fits_may_give_no_errors() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, [0.01, 1])
     assert plan.silent[0] > 0 == plan.silent[1]
     assert "fits that give no errors" in repr(plan)

@@ -374,7 +374,9 @@ def test_other_plots_fit_half_a_page() -> None:
         _inside(figure)
 
 
-def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fit, path = _fit("dp_lm"), _fit("dp_lm").path()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

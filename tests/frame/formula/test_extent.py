@@ -56,7 +56,7 @@ def test_rows_within_the_limits_stay_within_the_extent():
     assert (np.abs(design_matrix(design, data)[0]) <= columns * (1 + 1e-6)).all()
 
 
-def test_limits_that_are_missing_are_asked_for():
+def test_missing_limits_are_named():
     with pytest.raises(SchemaError, match="`x` needs declared limits"):
         design_extent(declare_design("y ~ x", {"y": (0, 1), "x": float}), {"y": (0, 1), "x": float})
     with pytest.raises(SchemaError, match="no finite value"):

@@ -400,7 +400,9 @@ def test_three_covariates_are_no_picture() -> None:
         fit(formula="y ~ x1 + x2 + x3", bandwidth=0.5).plot()
 
 
-def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):

@@ -870,7 +870,9 @@ def test_plots_that_cannot_be_drawn(given: dict[str, Any], said: str, pyplot: An
     assert pyplot.get_fignums() == []
 
 
-def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):
