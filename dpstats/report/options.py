@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpstats.arguments import as_int, items, number, shown
@@ -42,9 +43,9 @@ class Options:
         return f"options(digits={self.digits}, stars={self.stars})"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("digits", "stars"):
+        if name not in _CHECKS:
             raise ArgumentError(f"there is no option {name!r}; there are digits and stars.")
-        _change(name, value)
+        _set(replace(_now(), **{name: _CHECKS[name](value)}))
 
     @property
     def digits(self) -> int | None:
@@ -98,14 +99,6 @@ def _now() -> _Choice:
     return _LOCAL.get() or _session
 
 
-def _change(name: str, value: Any) -> None:
-    now = _now()
-    if name == "digits":
-        _set(_Choice(check_digits(value), now.stars))
-    else:
-        _set(_Choice(now.digits, check_stars(value)))
-
-
 def _set(choice: _Choice) -> None:
     global _session
     if _LOCAL.get() is None:
@@ -139,4 +132,5 @@ def check_stars(value: Any) -> bool | tuple[float, ...]:
     return tuple(sorted(set(sizes), reverse=True))
 
 
+_CHECKS: dict[str, Callable[[Any], Any]] = {"digits": check_digits, "stars": check_stars}
 options = Options()

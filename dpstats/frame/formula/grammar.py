@@ -228,16 +228,17 @@ class _Parser:
         if name == "offset":
             arg, options = self.call(node, "offset", ())
             return Expr("offset", (self.row(arg),), options)
-        if name == "C":
-            arg, options = self.call(node, "C", OPTIONS["C"])
-            inner = self.row(arg)
-            if inner.op != "column":
+        if name == "C" or name in BASES:
+            call = self.with_options(node, name)
+            if name == "C" and call.args[0].op != "column":
                 raise self.refuse("the first argument of C() must be the name of a column")
-            return Expr("C", (inner,), options, self.show(node))
-        if name in BASES:
-            arg, options = self.call(node, name, OPTIONS[name])
-            return Expr(name, (self.row(arg),), options, self.show(node))
+            return call
         return self.row(node)
+
+    def with_options(self, node: ast.expr, name: str) -> Expr:
+        """A call of a row and of constants."""
+        arg, options = self.call(node, name, OPTIONS[name])
+        return Expr(name, (self.row(arg),), options, self.show(node))
 
     def row(self, node: ast.expr) -> Expr:
         """A node with one number per row."""
@@ -290,8 +291,7 @@ class _Parser:
         if name in ELEMENTWISE:
             return Expr(name, (self.row(self.call(node, name, ())[0]),))
         if name in SCALINGS:
-            arg, options = self.call(node, name, OPTIONS[name])
-            return Expr(name, (self.row(arg),), options, self.show(node))
+            return self.with_options(node, name)
         if name in (*BASES, "C", "offset"):
             raise self.refuse(f"{name}() must be a factor by itself, not a part of one")
         raise self.refuse(
