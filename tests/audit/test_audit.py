@@ -742,8 +742,8 @@ def test_an_error_names_the_data_set_on_which_the_release_raised() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         audit(lambda data: 1 / (1 - data), (0, 1))
     assert caught.value.__notes__ == [
-        "raised on the second data set (run 1). If only one of them raises, the error itself tells on "
-        "the row."
+        "raised on the second data set (run 1). If only one of them raises, the error itself gives the "
+        "row away."
     ]
 
 
