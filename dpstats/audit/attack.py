@@ -256,20 +256,11 @@ def _weights(first: Floats, second: Floats, diagonal: bool) -> list[Floats]:
 
 
 def learn_scores(first: Floats, second: Floats, names: Sequence[str]) -> tuple[Score, ...]:
-    """Scores that may distinguish two laws, from runs of either.
+    """Scores that may distinguish two laws, from runs of either; one at least.
 
-    Parameters
-    ----------
-    first, second : ndarray
-        One row per run, one column per number; NaN for what is missing.
-    names : sequence of str
-        Of the columns.
-
-    Returns
-    -------
-    tuple of Score
-        Of single columns: they themselves, their distances from the middle and their binned
-        likelihood ratios. Of all: linear discriminants, and sums of likelihood ratios. One at least.
+    A row for each run, a column for each number (NaN where it is missing), with ``names``. Single
+    columns are scored by themselves, their distances from the middle and their binned likelihood
+    ratios; all of them by linear discriminants and sums of likelihood ratios.
 
     Examples
     --------

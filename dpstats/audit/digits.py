@@ -291,22 +291,10 @@ class _Contrast:
 def learn_digit_scores(
     first: Floats, second: Floats, names: Sequence[str], coded: NDArray[np.bool_]
 ) -> tuple[Score, ...]:
-    """Scores of exact values, from runs of either law.
+    """Scores of exact values, from runs of either law: those that differ most from chance.
 
-    Parameters
-    ----------
-    first, second : ndarray
-        One row per run, one column per number; NaN for what is missing.
-    names : sequence of str
-        Of the columns.
-    coded : ndarray of bool
-        Columns whose numbers are codes of something else: only equal or not.
-
-    Returns
-    -------
-    tuple of Score
-        The clearest ones, of single columns and of several; empty where every run is the same to
-        the bit.
+    A row for each run, a column for each number (NaN where it is missing), with ``names``. Columns
+    that are ``coded`` are compared for equality alone. Empty where every run is the same to the bit.
 
     Examples
     --------

@@ -65,22 +65,12 @@ def choose_events(
     objectives: Sequence[Objective],
     failure: float,
 ) -> list[Event]:
-    """For every objective the event with the best limits on these runs.
+    """For every objective the event with the best limits on the runs ``first`` and ``second``.
 
-    One on the size of numbers is preferred to one on their digits that is better by no more than chance
-    makes it.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-    learnt : ndarray
-        Runs that the scores were learnt from; they help to place thresholds, and count nowhere.
-    first, second : ndarray
-        Runs that the scores were not learnt from.
-    objectives : sequence of function
-        Of arrays of lower limits of P(S) and upper limits of Q(S); the larger the better.
-    failure : float
-        Of each limit.
+    An event on the size of numbers is preferred to one on their digits that is better by no more than
+    chance makes it. The scores are from other runs, ``learnt``, which help to place thresholds and count
+    nowhere. Objectives are functions of lower limits of P(S) and upper limits of Q(S), the larger the
+    better; each limit fails with probability ``failure``.
 
     Examples
     --------

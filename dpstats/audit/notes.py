@@ -41,18 +41,9 @@ def digits_note(
 ) -> str | None:
     """A note on digits that give away more than sizes: why, and what to do; None if they may not.
 
-    Parameters
-    ----------
-    score : Score
-        Of the event on digits.
-    digits, size : AuditPoint
-        That event, and the one that was chosen among those on the size of numbers.
-    objective : function
-        For which both were chosen.
-    delta : float or None
-        At which to compare them in epsilon; None for mu.
-    stands : bool
-        Whether there is a claim that was not refuted: then there is nothing to mend.
+    ``digits`` is the event on digits, with its ``score``, and ``size`` the one that was chosen among
+    events on the size of numbers, both for ``objective``. They are compared in epsilon at ``delta``,
+    or in mu where that is None. Where a claim ``stands`` unrefuted, there is nothing to correct.
     """
     # rates, not limits: what sizes give away is not to be made too little
     rates = ((k + 0.5) / (size.runs + 1) for k in (size.hits, size.false_hits))

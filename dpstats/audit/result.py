@@ -35,10 +35,8 @@ class AuditPoint:
         away without their last digits.
     likely_under : {"data", "other"}
         The data set under which it is the more probable one, P; the other one is Q.
-    hits, false_hits : int
-        Runs under P, and under Q, in which it happened.
-    runs : int
-        Under either.
+    hits, false_hits, runs : int
+        Runs under P, and under Q, in which it happened, of so many under either.
     power, alpha : float
         Lower limit of P(event), upper limit of Q(event).
     """

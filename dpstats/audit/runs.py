@@ -141,16 +141,9 @@ class Columns:
     ) -> tuple[str, ...]:
         """What no score has examined, in words.
 
-        Parameters
-        ----------
-        learnt : ndarray
-            Rows from which scores were learnt.
-        forms : sequence of Form
-            Of all runs.
-        statistic : bool
-            Whether the user has given a statistic.
-        rarest : float
-            The smallest probability of an event that could show anything.
+        ``learnt`` are the rows from which scores were learnt, ``forms`` those of all runs;
+        ``statistic``: whether the user has given one; ``rarest``: the least probability of an event
+        that could show anything.
         """
         out = ["any other pair of data sets", f"events rarer than 1 in {1 / rarest:.0f}"]
         if statistic:

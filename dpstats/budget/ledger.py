@@ -60,21 +60,9 @@ class BudgetTerms:
 class LedgerEntry:
     """One line of the log.
 
-    Attributes
-    ----------
-    number : int
-    time : str
-        UTC.
-    event : {"charge", "released", "withdrawn"}
-    charge : int
-        The number of the charge that it is about; of a charge its own.
-    call, data, unit : str
-        Of a charge: the call as it was typed, the label of its data, who is protected.
-    law : str
-    level, slack : float
-        Of a charge: its cost; see `cost`.
-    text : str
-        What was released.
+    ``time`` is in UTC; ``charge`` the number of the charge that the line is about, of a charge its
+    own. A charge has the call as it was typed, the label of its data, the unit that is protected, and
+    its `cost`; ``text`` is what was released.
     """
 
     number: int

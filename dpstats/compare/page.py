@@ -30,17 +30,9 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One fit of a table.
+    """One fit of a table: the heading of its column, and some of `FACTS`.
 
-    Attributes
-    ----------
-    name : str
-        The heading of its column.
-    response : str
-    coefficients : Coefficients
-        Of a fit without privacy the privacy part is zero.
-    facts : mapping
-        Some of `FACTS`.
+    Of a fit without privacy the privacy part of the coefficients is zero.
     """
 
     name: str
@@ -53,14 +45,8 @@ class Entry:
 class Style:
     """How a table of fits is printed.
 
-    Attributes
-    ----------
-    digits : int
-        Significant digits of an estimate and its standard error, of the smaller one.
-    stars : tuple of float
-        Levels of one, two, ... stars; empty for none.
-    level : float or None
-        Of intervals below the estimates; None for standard errors.
+    ``digits`` are significant digits of an estimate and its standard error, of the smaller one;
+    ``stars`` the levels of one, two, ... stars; ``level`` that of intervals, None for standard errors.
     """
 
     digits: int

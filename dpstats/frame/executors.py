@@ -55,15 +55,9 @@ _COMPUTING = ("dpstats", "numpy", "scipy", "pandas", "pyarrow", "formulaic", "st
 class Reading:
     """How the caller of a fit wants its rows to be read.
 
-    Attributes
-    ----------
-    function : str
-        Its name, for the bar.
-    executor : Executor or None
-        None: threads of this process, or Dask's workers for a Dask DataFrame.
-    progress : bool or None
-        A bar of the passes over the rows: always, never, or in interactive sessions (None) for passes
-        that take more than a few seconds.
+    ``function`` is its name, for the bar. ``executor`` None: threads of this process, or Dask's
+    workers for a Dask DataFrame. ``progress``: a bar of the passes over the rows always, never, or
+    (None) in interactive sessions, for passes that take more than a few seconds.
     """
 
     function: str = ""

@@ -30,16 +30,8 @@ _LARGEST = 1e200
 class SpentOn:
     """The private release that moments are, where they are one.
 
-    Attributes
-    ----------
-    mu : float
-        Gaussian DP for whom it protects.
-    rows : int
-        Rows of a person that it protects.
-    person : str or None
-        The column that named persons; None when there was none.
-    seeded : bool
-        Whether its noise came from a seed: what is made of it is not for release.
+    ``mu`` is Gaussian DP for a person with so many ``rows``, whom the column ``person`` named (None: a
+    row, or on trust). What is made of a ``seeded`` one is not for release.
     """
 
     mu: float

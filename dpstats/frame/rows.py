@@ -42,14 +42,9 @@ T = TypeVar("T")
 class Block(Opaque):
     """A slab of encoded rows.
 
-    Attributes
-    ----------
-    x : ndarray, shape (rows, d)
-        Design, float64 in Fortran order, all finite.
-    y : ndarray, shape (rows,)
-        Response; zeros when the formula is one-sided.
-    offset : ndarray, shape (rows,), or None
-    weight : ndarray, shape (rows,), in [0, weight_bound], or None
+    ``x`` (rows, d) is float64 in Fortran order, all finite; ``y`` (rows,) is 0 when the formula is
+    one-sided; ``offset`` and ``weight`` (rows,), the latter in [0, weight_bound], are None where there
+    are none.
     """
 
     x: Array
@@ -208,14 +203,8 @@ def open_rows(
 ) -> Rows:
     """Check a table's columns against a design; its values are read when iterated.
 
-    Parameters
-    ----------
-    data : table, path, blocks or Dask DataFrame
-        See `source`.
-    reading : Reading, optional
-        Where the rows are read, and whether a bar shows it.
-    first : FirstRows, optional
-        That only so many rows of every person count.
+    ``data`` is a table, path, blocks or Dask DataFrame (see `source`); ``reading`` where it is read, and
+    whether a bar shows it; ``first`` that only so many rows of every person count.
 
     Raises
     ------
@@ -260,18 +249,10 @@ def encode(
     stop: int,
     roles: Collection[str] = ROLES,
 ) -> tuple[Block, Mask]:
-    """Encode rows start:stop.
+    """Encode rows start:stop, with ``roles`` besides the design: "y", "offset", "weight".
 
-    Parameters
-    ----------
-    roles : collection of str
-        What is read besides the design: "y", "offset", "weight".
-
-    Returns
-    -------
-    block : Block
-    alive : ndarray of bool, shape (rows,)
-        Which rows could be encoded. Private as the rows are: it never leaves a released result.
+    Returns the block, and which rows could be encoded. That is private as the rows are: it never
+    leaves a released result.
     """
     rows = stop - start
     d = len(design.terms)

@@ -68,16 +68,9 @@ def anchor_error(moment: Floats, scale: float, m: int | None) -> Floats | None:
 def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> Floats:
     """How well each standard error is known from public rows: the relative error of its prediction.
 
-    A variance is s (A^-1)_jj with A the mean of a a', a = x ``scale``, and s the mean of ``squares``
-    (None: s is known). To first order a row changes its logarithm by
-    u = squares/s - (A^-1 a)_j^2 / (A^-1)_jj; a standard error is half as uncertain.
-
-    Parameters
-    ----------
-    known : PublicRows
-    scale : (m,) array
-        Square roots of weights.
-    squares : (m,) array or None
+    A variance is s (A^-1)_jj with A the mean of a a', a = x ``scale`` (square roots of weights), and s
+    the mean of ``squares`` (None: s is known). To first order a row changes its logarithm by u =
+    squares/s - (A^-1 a)_j^2 / (A^-1)_jj; a standard error is half as uncertain.
     """
     rows = known.x * scale[:, None]
     return _half_error(_changes(rows, equilibrated_inverse(rows.T @ rows / len(rows)), squares))
@@ -129,20 +122,10 @@ def relative_error_of_normal(m: int, d: int) -> float:
 class DrawnRows:
     """Public rows, each equally often, so that a rehearsal has their second moments.
 
-    Attributes
-    ----------
-    known : PublicRows
-    law : Law or None
-        How responses are drawn anew; None: they come with their rows.
-    coef : (d,) array
-        Of the linear predictor, for ``law``.
-    weighted, offset : bool
-        Whether rows have weights and offsets at all.
-    unsure : (d, d) array or None
-        Times d standard normal numbers: how far private coefficients may be from ``coef``, where a fit
-        begins. None: as far as nothing.
-    centre : (m,) array, or None
-        About which responses that come with their rows are smeared (`smeared`); None: they are not.
+    ``law`` draws responses anew about the linear predictor with ``coef``; None: they come with their
+    rows, and are smeared about ``centre`` where there is one (`smeared`). ``weighted`` and ``offset``:
+    whether rows have these at all. ``unsure`` (d, d), times d standard normal numbers, is how far
+    private coefficients may be from ``coef``, where a fit begins; None: not at all.
     """
 
     known: PublicRows
@@ -185,17 +168,9 @@ def smeared(y: Floats, centre: Floats, generator: np.random.Generator) -> Floats
 
 @dataclass(frozen=True)
 class NormalRows:
-    """Normal rows of public second moments; a constant stays one.
+    """Normal rows of public second moments; a constant, at position ``constant``, stays one.
 
-    Attributes
-    ----------
-    moment : (d, d) array
-    constant : int or None
-        Position of the constant.
-    coef : (d,) array
-    law : Law
-    unsure : (d, d) array or None
-        As for `DrawnRows`.
+    ``coef``, ``law`` and ``unsure`` as for `DrawnRows`.
     """
 
     moment: Floats

@@ -73,17 +73,9 @@ Fitting = Callable[[ExpectedRows, Privacy, int], Model]
 class Predicted:
     """The variances and bounds that rehearsals predict for n rows.
 
-    Attributes
-    ----------
-    n : int
-    total : Privacy
-    sampling, privacy : (d,) arrays
-        The two parts of the variances of the coefficients, medians over the fits that give errors; NaN
-        where most of them give none.
-    silent : float
-        Share of the fits that give no errors.
-    bounds : tuple of Bound
-        What one of the rehearsed fits states.
+    ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
+    over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
+    ``bounds`` are those of one rehearsed fit.
     """
 
     n: int

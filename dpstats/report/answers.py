@@ -28,15 +28,8 @@ class Plan(Protocol):
 class Answers:
     """Probability of an answer by level of safety; public, whatever the level of the data.
 
-    Attributes
-    ----------
-    statistic : str
-        What the test looks at.
-    calibration : str
-    rows : tuple of (probability, value)
-        Smallest value of the statistic at which an answer is at least that probable; None: never.
-    noise_sd : float
-        Of the answer, per number.
+    ``rows`` are (probability, value): the smallest value of the ``statistic`` at which an answer is at
+    least that probable; None: never. ``noise_sd`` is that of the answer, per number.
     """
 
     statistic: str

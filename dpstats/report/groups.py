@@ -17,16 +17,9 @@ from dpstats.report.table import Column, Table
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups in rows.
+    """Groups in rows, with the words for a group (``kind``) and for its share.
 
-    Attributes
-    ----------
-    kind, share : str
-        What a group and what its share is called.
-    names : sequence
-    terms : sequence of str
-    shares, shares_se : (k,) arrays
-    means, means_se : (k, d) arrays
+    Shares have shape (k,), means (k, d), and so have their standard errors.
     """
 
     kind: str

@@ -236,14 +236,7 @@ def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> 
 
 
 def structure(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
-    """The columns that the terms need, at full structural rank, in formulaic's order and names.
-
-    Parameters
-    ----------
-    terms : sequence of tuple of Factor
-    factors : mapping
-        EngineFactor text to its fields.
-    """
+    """The columns that the terms need, at full structural rank, in formulaic's order and names."""
     materializer = PandasMaterializer(pd.DataFrame(index=pd.RangeIndex(2)), context={})
     formula_terms = []
     for term in terms:

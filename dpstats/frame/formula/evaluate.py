@@ -46,14 +46,8 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
 def evaluate(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]) -> Array:
     """Value of a one-column factor, shape (rows,); NaN or inf where it has none.
 
-    Parameters
-    ----------
-    expr : Expr
-    columns : mapping
-        Column name to float64 values, shape (rows,). A category is given as the number of its
-        level.
-    states : mapping
-        What the scalings have learnt on the public rows, by the text of the call.
+    ``columns`` hold float64 values, of a category the number of its level; ``states`` what the
+    scalings have learnt on the public rows, by the text of the call.
 
     Examples
     --------
@@ -116,10 +110,7 @@ def _require_finite(fields: Sequence[Array]) -> None:
 def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
     """Put the number of a level in the place of its name; refuse arithmetic on a category.
 
-    Parameters
-    ----------
-    levels : mapping
-        Column name to its levels; None for a column of numbers.
+    ``levels`` are None for a column of numbers.
     """
     known = levels.get(expr.args[0].value) if expr.args and expr.args[0].op == "column" else None
     if expr.op in ("is", "is not"):

@@ -155,12 +155,7 @@ class Factor:
 
 
 def parse_factor(text: str) -> Expr:
-    """Parse one factor and check it against what is allowed.
-
-    Parameters
-    ----------
-    text : str
-        Python text of the factor, with column names in backticks where they need them.
+    """Parse the Python text of one factor and check it against what is allowed.
 
     Raises
     ------

@@ -29,11 +29,8 @@ class Parsed:
 def parse(formula: str, available: Sequence[str] = (), hidden: Iterable[str] = ()) -> Parsed:
     """Parse a formula and check every factor's syntax.
 
-    Parameters
-    ----------
-    formula : str
-    available : sequence of str
-        Columns that ``.`` on the right stands for, less the response, offsets and ``hidden``.
+    ``available`` are the columns that ``.`` on the right stands for, less the response, offsets and
+    ``hidden``.
 
     Examples
     --------

@@ -25,18 +25,9 @@ from dpstats.frame.schema import declared_spec
 
 
 def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
-    """The sub-model that R's ``update()`` would fit.
+    """The sub-model that R's ``update()`` would fit: its formula, and positions of its columns.
 
-    Parameters
-    ----------
-    change : str
-        Such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` stands for that side as it is.
-
-    Returns
-    -------
-    formula : str
-    kept : list of int
-        Positions in ``terms`` of the sub-model's columns.
+    ``change`` is such as ``"~ . - x2"`` or ``"y ~ x1"``; ``.`` stands for that side as it is.
 
     Examples
     --------
