@@ -43,17 +43,19 @@ SLACK = 1e-5
 class Budget(Printed):
     """A total that many calls share, with a ledger of what each has spent.
 
-    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``, and every
-    call inside that names no other is charged to it, in any thread; so are those of other processes,
-    if it has a file: of workers of `multiprocessing` and of what is built on it (joblib), older ones
-    too, and of programs that are started meanwhile. (A worker that was started inside and is used when
-    none is open is charged to the budget that it began with.) Programs whose environment and ancestors
-    know nothing of it (sudo, ssh, cron, containers), workers on other machines and, where there is no
-    ``/proc``, older workers of workers need ``budget=``. A call is charged before it reads a private
-    row. One that would spend more than is left raises `BudgetExceeded` and reads nothing; one that
-    fails before it has read anything is not charged; one that is interrupted later stays charged,
-    and says so. What is computed from a release (``update``, ``path``, ``predict``, ``anova``) costs
-    nothing.
+    Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``: then every
+    call inside that names no other budget is charged to it, in any thread. If it has a file, so are
+    the calls of other processes: of workers of `multiprocessing` and of libraries built on it
+    (joblib), whether they are started inside or before, and of programs that are started inside. (A
+    worker that was started inside and is used when no budget is open is charged to the one that it
+    began with.) Programs whose environment and ancestors know nothing of it (sudo, ssh, cron,
+    containers), workers on other machines and, where there is no ``/proc``, older workers of workers
+    need ``budget=``.
+
+    A call is charged before it reads a private row. One that would spend more than is left raises
+    `BudgetExceeded` and reads nothing. One that fails before it has read anything is not charged; one
+    that is interrupted later stays charged, and says so. What is computed from a release (``update``,
+    ``path``, ``predict``, ``anova``) costs nothing.
 
     Parameters
     ----------
@@ -61,12 +63,12 @@ class Budget(Printed):
         The total in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone for pure
         differential privacy. May be left out where ``path`` is an existing budget.
     path : str or path, optional
-        A file that keeps the ledger. With a total it is made if it is not there: say
+        A file that keeps the ledger. With a total it is made if it is not there: write
         ``Budget(mu=2, path="study.budget")`` the first time and ``Budget(path="study.budget")``
         later, so that a mistyped name is not taken for a new study. Several processes may use it at
-        once, and other people who may write the file and its folder. Without a path the budget
-        ends with the process. The ledger is as safe as the file: who may delete it, or put an
-        old copy in its place, may spend twice.
+        once, and so may other people who can write the file and its folder. Without a path the
+        budget ends with the process. The ledger is as safe as the file: whoever can delete it, or
+        replace it by an old copy, can spend twice.
     slack : float, optional
         Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
         it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
