@@ -284,7 +284,7 @@ def _bounds(plan: Plan, groups: Sequence[slice]) -> list[Part]:
         for text in dict.fromkeys(conditions):
             failed.setdefault(text, []).append(label)
     lines = [f"{text}: NOT met at {', '.join(labels)}" for text, labels in failed.items()]
-    notes = lines or ["Their premises, as far as public data show, are met at every budget."]
+    notes = lines or ["Their premises, as far as public data can tell, are met at every budget."]
     return [
         Table.from_columns(
             [
