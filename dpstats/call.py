@@ -225,7 +225,7 @@ def check_numbers(ridge: float, eta: float) -> None:
         raise ArgumentError(f"eta must lie strictly between 0 and 1, not {shown(eta)}.")
     if eta < 1e-12:
         raise ArgumentError(
-            f"eta = {eta:g} is a smaller probability than floats can resolve; use 1e-6 or so."
+            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
         )
 
 
