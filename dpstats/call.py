@@ -122,6 +122,13 @@ class Call(Generic[_Spent]):
         total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.rows), **how)
 
+    @classmethod
+    def for_unit(
+        cls, function: str, given: Given, unit: PrivacyUnit, per_row: _Spent, **how: Any
+    ) -> Call[_Spent]:
+        """A call of which a row's share is known; the unit gets what that many rows of it are worth."""
+        return Call(function, given, unit, unit.whole(per_row), per_row, **how)
+
     def text(self, formula: str, options: Mapping[str, Any]) -> str:
         """The call as R would print it."""
         return call_text(self.function, formula, options, self.unit)

@@ -21,67 +21,58 @@ _NOISE = "(II) mean squared error from the privacy noise"
 _RADIUS = "distance to the same estimate without noise"
 
 
-def noise_error(size: int, sd: float, norm: str) -> Bound:
-    """Term (II): expected squared length of the noise, exactly."""
-    return Bound(_NOISE, norm, size * sd**2, None, SOURCE, "bound")
+def _part(statement: str, norm: str, value: float, *premises: Premise) -> Bound:
+    return Bound(statement, norm, value, None, SOURCE, "bound", premises)
+
+
+def decomposition(
+    norm: str,
+    sampling: float | None,
+    size: int,
+    sd: float,
+    distance2: float | None,
+    probability: float | None,
+) -> tuple[Bound, Bound, Bound]:
+    """The terms (I), (II) and (III).
+
+    Parameters
+    ----------
+    sampling : float or None
+        (I): the error of the estimator without privacy; None where nothing bounds it.
+    size, sd : int and float
+        (II): the expected squared length of so many independent numbers of this standard deviation.
+    distance2, probability : float or None
+        C, None where nothing bounds it, and the probability of no reply at the level that was planned
+        for, None where there is always an answer.
+    """
+    first = math.inf if sampling is None else sampling
+    third = _part("(III) mean squared error from no reply (never refuses)", norm, 0.0)
+    if probability is not None and probability != 0:
+        third = _part(
+            "(III) mean squared error from no reply",
+            norm,
+            math.inf if distance2 is None else distance2 * probability,
+            Premise("the data are at least as safe as planned", None),
+        )
+    return (
+        _part("(I) mean squared error without privacy", norm, first),
+        _part(_NOISE, norm, size * sd**2),
+        third,
+    )
 
 
 def noise_radius(size: int, sd: float, eta: float, norm: str) -> Bound:
     """Length that the noise exceeds with probability ``eta``: sd times the root of a chi-square."""
     value = sd * math.sqrt(float(stats.chi2.ppf(1 - eta, size)))
-    return Bound(
-        _RADIUS,
-        norm,
-        value,
-        1 - eta,
-        "exact, chi-square",
-        "bound",
-    )
-
-
-def sampling_error(value: float | None, norm: str, *premises: Premise) -> Bound:
-    """Term (I): the error of the estimator without privacy; infinite where nothing bounds it."""
-    return Bound(
-        "(I) mean squared error without privacy",
-        norm,
-        math.inf if value is None else value,
-        None,
-        SOURCE,
-        "bound",
-        premises,
-    )
-
-
-def no_reply_error(distance2: float | None, probability: float | None, norm: str) -> Bound:
-    """Term (III): C times the probability of no reply at the level that was planned for."""
-    if probability is None or probability == 0:
-        return Bound(
-            "(III) mean squared error from no reply (never refuses)",
-            norm,
-            0.0,
-            None,
-            SOURCE,
-            "bound",
-        )
-    value = math.inf if distance2 is None else distance2 * probability
-    premise = Premise("the data are at least as safe as planned", None)
-    return Bound(
-        "(III) mean squared error from no reply", norm, value, None, SOURCE, "bound", (premise,)
-    )
+    return Bound(_RADIUS, norm, value, 1 - eta, "exact, chi-square", "bound")
 
 
 def clipping_bias(value: float | None, norm: str) -> Bound:
     """Squared bias left by cutting rows and responses, as public rows show it."""
     premise = Premise("public and private rows of one law", None)
-    return Bound(
-        "squared bias from cutting rows and responses",
-        norm,
-        math.inf if value is None else value,
-        None,
-        "public rows",
-        "rate",
-        (premise,),
-    )
+    statement = "squared bias from cutting rows and responses"
+    size = math.inf if value is None else value
+    return Bound(statement, norm, size, None, "public rows", "rate", (premise,))
 
 
 def unanswered(bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:

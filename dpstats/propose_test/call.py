@@ -1,15 +1,16 @@
-"""What the functions of efficient Propose-Test-Release share: their budgets and their notes.
+"""The total of a call of efficient Propose-Test-Release, and the plan of its test.
 
 Three kinds of releases need three kinds of totals: plain Gaussian ones (any unit), those whose noise
-rests on a private lower bound ("bounded"; mu-GDP up to a slack), and those behind a test. Nothing here
-sees a private value.
+rests on a private lower bound ("bounded"; mu-GDP up to a slack), and those behind a test. A model
+brings the levels of its statistic, and `plan_safety` plans the test of it. Nothing here sees a private
+value.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
@@ -18,7 +19,9 @@ from dpstats.arguments import LARGEST, SMALLEST, mapping, number, one_of, shown
 from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
 from dpstats.propose_test.curve import Levels, gdp_split
 from dpstats.propose_test.pair import gaussian_mu
+from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 CALIBRATIONS = ("gdp", "dp")
 ALONE = "fits without public rows"
@@ -34,11 +37,13 @@ _LEAST_EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class Spend:
-    """What a call may spend on a row, and epsilon and delta where a test needs them."""
+    """What a call may spend on a row; epsilon, delta and a calibration where a test needs them."""
 
     total: Privacy | ApproximatePrivacy
     epsilon: float = math.nan
     delta: float = math.nan
+    calibration: str = "gdp"
+    allow_unproved: bool = False
 
     @property
     def mu(self) -> float:
@@ -55,8 +60,9 @@ def resolve_spend(
     calibration: str,
     given: Mapping[str, float | None],
     unit: PrivacyUnit,
+    allow_unproved: bool = False,
 ) -> Spend:
-    """What a method may spend on a row, so that the unit gets what was asked for.
+    """What a method may spend on a row, so that the unit gets the total of the call.
 
     Parameters
     ----------
@@ -82,8 +88,10 @@ def resolve_spend(
             "for more."
         )
     if unit.rows == 1:
-        return _spend(kind, calibration, epsilon, delta)
-    return _spend_per_row(kind, calibration, epsilon, delta, unit)
+        spend = _spend(kind, calibration, epsilon, delta)
+    else:
+        spend = _spend_per_row(kind, calibration, epsilon, delta, unit)
+    return replace(spend, calibration=calibration, allow_unproved=allow_unproved)
 
 
 def _spend_per_row(
@@ -131,29 +139,45 @@ def plan_test(
     levels: Levels,
     target: int | None,
     spend: Spend,
-    calibration: str,
-    level: str,
+    advice: str,
     *,
     beta: float = NO_REPLY,
     noise_sd: float | None = None,
 ) -> ReleasePlan:
     """The least noise with which the target level is answered with probability 1 - ``beta``.
 
-    ``noise_sd`` takes the place of a target; ``level`` says to the user what a level is, where the
-    plan is impossible.
+    ``noise_sd`` takes the place of a target; ``advice`` ends the message where no noise is enough.
     """
     try:
         return plan_release(
             levels,
             spend.epsilon,
             spend.delta,
-            calibration=calibration,  # type: ignore[arg-type]
+            calibration=spend.calibration,  # type: ignore[arg-type]
             target=target,
             beta=beta,
             noise_sd=noise_sd,
         )
     except PrivacyError as error:
-        raise PrivacyError(f"{error} {level}") from None
+        raise PrivacyError(f"{error} {advice}") from None
+
+
+def plan_safety(
+    safety: SafetyLevels | PapersSafety,
+    spend: Spend,
+    statistic: str,
+    target: float,
+    advice: str = "",
+    unit: float = 1.0,
+) -> SafetyTest:
+    """The test of a statistic: the published one, or that with the least noise at the target level."""
+    if isinstance(safety, PapersSafety):
+        plan: ReleasePlan = papers_plan(
+            safety.sensitivity, spend.epsilon, spend.delta, allow_unproved=spend.allow_unproved
+        )
+    else:
+        plan = plan_test(safety.levels, safety.target, spend, advice)
+    return SafetyTest(plan, safety, statistic, target, unit)
 
 
 def _epsilon_delta(
@@ -178,7 +202,7 @@ def _epsilon_delta(
 
 
 def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
-    """The method that was asked for, or the default."""
+    """The method of a call, or the default."""
     method = default if method is None else method
     if not one_of(method, methods):
         raise ArgumentError(
@@ -207,11 +231,11 @@ def require_bounds(
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero, or an error that names the argument."""
-    found = number(value)
-    if found is None or not 0 < found < math.inf:
+    size = number(value)
+    if size is None or not 0 < size < math.inf:
         raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
-    if not SMALLEST <= found <= LARGEST:
+    if not SMALLEST <= size <= LARGEST:
         raise ArgumentError(
-            f"{name} = {found:g} is beyond what can be computed with: change the unit."
+            f"{name} = {size:g} is beyond what can be computed with: change the unit."
         )
-    return found
+    return size

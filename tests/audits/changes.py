@@ -23,13 +23,11 @@ from dpstats.frame import Design, Reading, open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
-from dpstats.models.eptr_bayes.releases import CountLevels
-from dpstats.models.eptr_linear.releases import EigenvalueLevels
-from dpstats.models.eptr_nw.releases import DegreeLevels
 from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.linear.rows import WithResponse
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import PapersPlan
+from dpstats.propose_test.safety import SafetyLevels
 from tests.audits.releases import Draws, Echo, Tape, Voice
 from tests.audits.watched import PLACES, Twin, Watched, listening
 
@@ -169,8 +167,7 @@ def _noting(notes: _Notes) -> Iterator[None]:
         return probability
 
     with ExitStack() as stack:
-        for kind in (EigenvalueLevels, CountLevels, DegreeLevels):
-            stack.enter_context(mock.patch.object(kind, "at", of_levels(kind.at)))
+        stack.enter_context(mock.patch.object(SafetyLevels, "at", of_levels(SafetyLevels.at)))
         for place, name, made in (
             (own_estimate, "level_of", own),
             (PapersPlan, "probability", papers),

@@ -20,9 +20,13 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.mechanism.noise import Noise, SecureNoise, SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
-from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels
-from dpstats.models.eptr_linear.releases import CutLimits, EigenvalueLevels, LeastSquaresSession
-from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession
+from dpstats.models.eptr_bayes.releases import ClassSession, count_levels
+from dpstats.models.eptr_linear.releases import (
+    CutLimits,
+    LeastSquaresSession,
+    eigenvalue_levels,
+)
+from dpstats.models.eptr_nw.releases import Features, KernelSession, degree_levels
 from dpstats.models.eptr_nw.rows import KernelPlan
 from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.gaussian.releases import CellSession
@@ -32,7 +36,8 @@ from dpstats.models.glm.releases import FamilySession
 from dpstats.models.linear.releases import LinearSession
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import papers_plan
-from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.plan import plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from tests.mechanism.laws import gamma_lengths, independent_signs, laplace_scale, normal_scale
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
@@ -273,18 +278,15 @@ def _cells(x: Floats, y: Floats, total: Any, noise: Noise) -> Session[Any]:
     return CellSession(_with_ones(x, y), _ZERO, np.ones(_D), total, noise)
 
 
-@cache
-def _eigenvalue_levels() -> EigenvalueLevels:
-    levels = EigenvalueLevels.below(20.0, _N, _D, _LIMITS)
-    assert levels is not None
-    return levels
+_DEGREES = np.full(3, 9.0)
 
 
-@cache
-def _degree_levels() -> DegreeLevels:
-    levels = DegreeLevels.below(np.full(3, 9.0), 1.5)
-    assert levels is not None
-    return levels
+def _eigenvalue_levels() -> SafetyLevels | None:
+    return eigenvalue_levels(20.0, _N, _D, _LIMITS)
+
+
+def _degree_levels() -> SafetyLevels | None:
+    return degree_levels(_DEGREES, 1.5)
 
 
 def _bounded_solution(session: Any) -> None:
@@ -297,15 +299,19 @@ def _bounded_values(session: Any) -> None:
     session.bounded_values(1.0, degrees, 1.0)
 
 
-@cache
-def _count_levels() -> CountLevels:
-    return CountLevels.up_to(20, 2.0, 1.0, _N)
+def _count_levels() -> SafetyLevels:
+    return count_levels(20, 2.0, 1.0, _N)
 
 
 @cache
-def _plan(of: Callable[[], Any]) -> ReleasePlan:
+def _test(of: Callable[[], SafetyLevels | None]) -> SafetyTest:
     levels = of()
-    return plan_release(levels.levels, *_BUDGET, target=levels.target)
+    assert levels is not None
+    return SafetyTest(plan_release(levels.levels, *_BUDGET, target=levels.target), levels)
+
+
+def _papers_test(threshold: float, step: float) -> SafetyTest:
+    return SafetyTest(papers_plan(0.3, *_BUDGET), PapersSafety(threshold, step, 0.3))
 
 
 @dataclass(frozen=True)
@@ -353,30 +359,26 @@ _CASES: dict[str, _Case] = {
     "squares: tested": _Case(
         _squares,
         _AT_ONE,
-        lambda s: s.tested_solution(_plan(_eigenvalue_levels), _eigenvalue_levels()),
+        lambda s: s.tested_solution(_test(_eigenvalue_levels)),
     ),
     "squares: papers": _Case(
-        _squares, _AT_ONE, lambda s: s.papers_solution(papers_plan(0.3, *_BUDGET), 5.0, 0.3)
+        _squares, _AT_ONE, lambda s: s.tested_solution(_papers_test(5.0, 8.0))
     ),
     "squares: moments": _Case(_squares, _GAUSSIAN, lambda s: s.joint_moments(1.0), wider=_D),
     "classes: sums": _Case(_classes, _GAUSSIAN, lambda s: s.sums(1.0)),
     "classes: tested": _Case(
         _classes,
         _AT_ONE,
-        lambda s: s.tested_means(_plan(_count_levels), _count_levels(), 1.0),
+        lambda s: s.tested_means(_test(_count_levels)),
     ),
-    "classes: papers": _Case(
-        _classes, _AT_ONE, lambda s: s.papers_means(papers_plan(0.3, *_BUDGET), 10.0, 0.3)
-    ),
+    "classes: papers": _Case(_classes, _AT_ONE, lambda s: s.tested_means(_papers_test(10.0, 1.0))),
     "kernel: curve": _Case(_kernel, _GAUSSIAN, lambda s: s.curve(1.0, _FEATURES)),
     "kernel: degrees": _Case(_kernel, _GAUSSIAN, lambda s: s.degrees(1.0)),
     "kernel: bounded": _Case(_kernel, Privacy(1.5, 1e-3), _bounded_values),
     "kernel: tested": _Case(
-        _kernel, _AT_ONE, lambda s: s.tested_values(_plan(_degree_levels), _degree_levels())
+        _kernel, _AT_ONE, lambda s: s.tested_values(_test(_degree_levels), _DEGREES)
     ),
-    "kernel: papers": _Case(
-        _one_node, _AT_ONE, lambda s: s.papers_value(papers_plan(0.3, *_BUDGET), 4.0, 0.3)
-    ),
+    "kernel: papers": _Case(_one_node, _AT_ONE, lambda s: s.tested_values(_papers_test(4.0, 2.0))),
     **{
         f"cells, {name}: {what}": _Case(_cells, total, ask)
         for name, total in (("Gaussian", _GAUSSIAN), ("pure", PurePrivacy(0.2)))

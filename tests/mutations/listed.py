@@ -602,6 +602,13 @@ _TESTS = (
         f"{_PTR}::test_gdp_curve_is_below_its_target_at_6000_orders",
     ),
     _test(
+        "a statistic is a level above its own",
+        "dpstats/propose_test/safety.py",
+        "return int(min((statistic - self.first) / self.step, 1e9)) + 1",
+        "return int(min((statistic - self.first) / self.step, 1e9)) + 2",
+        "tests/models/eptr_linear/test_releases.py::test_levels_and_their_edges",
+    ),
+    _test(
         "a plan is made for a target that is not reached",
         "dpstats/propose_test/plan.py",
         "    curve = [0.0] * below + climb(levels, sd, c)",
@@ -742,8 +749,6 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_PER_UNIT = "given, unit, unit.whole(spend.total), spend.total,"
-_PER_ROW = "given, unit, spend.total, spend.total,"
 _LM_FITS = """        check_size(rows.n, rows.d)
     task = LinearTask(method, design, moments, extent, ridge, eta)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
@@ -754,32 +759,11 @@ _LM_FITS_INSIDE = """        check_size(rows.n, rows.d)
 """
 _CHARGED = (
     _charge(
-        "eptr_lm charges per row",
-        "dpstats/models/eptr_linear/eptr_lm.py",
-        _PER_UNIT,
-        _PER_ROW,
-        *_charged("eptr_lm, ptr, dp"),
-    ),
-    _charge(
-        "eptr_bayes charges per row",
-        "dpstats/models/eptr_bayes/eptr_bayes.py",
-        _PER_UNIT,
-        _PER_ROW,
-        *_charged("eptr_bayes, sums"),
-    ),
-    _charge(
-        "eptr_nw charges per row",
-        "dpstats/models/eptr_nw/eptr_nw.py",
-        _PER_UNIT,
-        _PER_ROW,
-        *_charged("eptr_nw, gp"),
-    ),
-    _charge(
-        "eptr charges per row",
-        "dpstats/models/eptr_own/eptr.py",
-        _PER_UNIT,
-        _PER_ROW,
-        *_charged("eptr, gdp"),
+        "calls with a total of a row charge per row",
+        "dpstats/call.py",
+        "return Call(function, given, unit, unit.whole(per_row), per_row, **how)",
+        "return Call(function, given, unit, per_row, per_row, **how)",
+        *_charged("eptr_lm, ptr, dp", "eptr_bayes, sums", "eptr_nw, gp", "eptr, gdp"),
     ),
     _charge(
         "Gaussian calls charge per row",
@@ -1191,30 +1175,30 @@ _CONSTANTS = (
 _PAPERS = (
     _paper(
         "Algorithm 3 has half its sensitivity",
-        "dpstats/models/eptr_bayes/fit.py",
-        "alpha = 2 / n * math.sqrt(",
-        "alpha = 1 / n * math.sqrt(",
+        "dpstats/models/eptr_bayes/releases.py",
+        "PapersSafety(target, 1, 2 / n * math.sqrt(",
+        "PapersSafety(target, 1, 1 / n * math.sqrt(",
         *_replayed("eptr_bayes, paper"),
     ),
     _paper(
         "Algorithm 4 has R^2 C, and the diameter is dropped",
-        "dpstats/models/eptr_linear/fit.py",
-        "sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted",
-        "sensitivity = papers / 4 / wanted",
+        "dpstats/models/eptr_linear/releases.py",
+        "sensitivity = max(papers, diameter_with_floats(n, d, limits)) / target",
+        "sensitivity = papers / 4 / target",
         *_replayed("eptr_lm, paper"),
     ),
     _paper(
         "Algorithm 4 has half its sensitivity",
-        "dpstats/models/eptr_linear/fit.py",
+        "dpstats/models/eptr_linear/releases.py",
         "papers = 4 * limits.radius**2 * limits.coef",
         "papers = 2 * limits.radius**2 * limits.coef",
         f"{_CONSTANTS}[Algorithm 4]",
     ),
     _paper(
         "Algorithm 5 has half its sensitivity",
-        "dpstats/models/eptr_nw/fit.py",
-        "papers_plan(4 / float(t), each.at,",
-        "papers_plan(2 / float(t), each.at,",
+        "dpstats/models/eptr_nw/releases.py",
+        "return PapersSafety(target, 2, 4 / target)",
+        "return PapersSafety(target, 2, 2 / target)",
         f"{_CONSTANTS}[Algorithm 5]",
     ),
     _paper(
@@ -1261,24 +1245,24 @@ _PAPERS = (
         f"{_PTR}::test_the_papers_calibration_is_refused_beyond_its_proof_and_where_it_is_false",
     ),
     _paper(
-        "classes are safe with fewer rows than Algorithm 3 counts on",
-        "dpstats/models/eptr_bayes/releases.py",
-        "plan.probability(max(smallest - target - 1.0, 0.0))",
-        "plan.probability(max(smallest - target / 2, 0.0))",
-        *_replayed("eptr_bayes, paper"),
+        "data are safe below the threshold that the papers count on",
+        "dpstats/propose_test/safety.py",
+        "return max(statistic - self.threshold - self.step, 0.0) / self.step",
+        "return max(statistic - self.threshold / 4, 0.0) / self.step",
+        *_replayed("eptr_bayes, paper", "eptr_lm, paper", "eptr_nw, paper"),
     ),
     _paper(
-        "a design is safe below the eigenvalue that Algorithm 4 counts on",
+        "Algorithm 4 takes a row for half of what it moves an eigenvalue",
         "dpstats/models/eptr_linear/releases.py",
-        "gamma = max(smallest - target - twice, 0.0) / twice",
-        "gamma = max(smallest - target / 2, 0.0) / twice",
+        "return PapersSafety(target, 2 * limits.radius**2, sensitivity)",
+        "return PapersSafety(target, limits.radius**2 / 2, sensitivity)",
         *_replayed("eptr_lm, paper"),
     ),
     _paper(
-        "a point is safe below the degree that Algorithm 5 counts on",
+        "Algorithm 5 takes a row for half of what it moves a degree",
         "dpstats/models/eptr_nw/releases.py",
-        "max(degree - target - 2, 0.0) / 2",
-        "max(degree - target / 4, 0.0) / 2",
+        "return PapersSafety(target, 2, 4 / target)",
+        "return PapersSafety(target, 0.5, 4 / target)",
         *_replayed("eptr_nw, paper"),
     ),
 )

@@ -30,21 +30,22 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release
-from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels, means_move
+from dpstats.models.eptr_bayes.releases import ClassSession, count_levels, means_move
 from dpstats.models.eptr_linear.releases import (
     CutLimits,
-    EigenvalueLevels,
     LeastSquaresSession,
     diameter_with_floats,
+    eigenvalue_levels,
     lower_eigenvalue,
 )
-from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession
+from dpstats.models.eptr_nw.releases import Features, KernelSession, degree_levels
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.propose_test.curve import Levels, gdp_split
 from dpstats.propose_test.pair import divergence, gaussian_mu
 from dpstats.propose_test.paper import papers_delta, papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyTest
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 pytestmark = pytest.mark.slow
@@ -335,14 +336,15 @@ def _squares(epsilon: float, calibration: str) -> _Tested:
     if calibration == "paper":
         sensitivity = max(4.0, diameter_with_floats(_SQUARES_ROWS, 2, _LIMITS)) / _TARGET
         papers = papers_plan(sensitivity, epsilon, _DELTA)
+        test = SafetyTest(papers, PapersSafety(_TARGET, 2.0, sensitivity))
 
         def release(session: LeastSquaresSession) -> Release:
-            return session.papers_solution(papers, _TARGET, sensitivity).release
+            return session.tested_solution(test).release
 
         spots = _TARGET + 2 + np.arange(1.0, 5 * papers.margin)
         ways = ("mirror", "turn")
     else:
-        levels = EigenvalueLevels.below(_TARGET, _SQUARES_ROWS, 2, _LIMITS)
+        levels = eigenvalue_levels(_TARGET, _SQUARES_ROWS, 2, _LIMITS)
         assert levels is not None
         plan = plan_release(
             levels.levels,
@@ -353,7 +355,7 @@ def _squares(epsilon: float, calibration: str) -> _Tested:
         )
 
         def release(session: LeastSquaresSession) -> Release:
-            return session.tested_solution(plan, levels).release
+            return session.tested_solution(SafetyTest(plan, levels)).release
 
         first = plan.level_for(_LEAST_ANSWERED)
         assert first is not None
@@ -500,14 +502,15 @@ def _classes(epsilon: float, calibration: str) -> _Tested:
     if calibration == "paper":
         alpha = 2 / _CLASS_ROWS * math.sqrt(2 * (_CLASS_ROWS / _CLASS_TARGET) ** 2 + 2)
         papers = papers_plan(alpha, epsilon, _DELTA)
+        test = SafetyTest(papers, PapersSafety(_CLASS_TARGET, 1, alpha))
 
         def release(session: ClassSession) -> Release:
-            return session.papers_means(papers, _CLASS_TARGET, alpha)[0].release
+            return session.tested_means(test)[0].release
 
         counts = range(_CLASS_TARGET + 2, min(_CLASS_TARGET + 60, 190))
     else:
         scale = 20.0
-        levels = CountLevels.up_to(_CLASS_TARGET, 1.0, scale, _CLASS_ROWS)
+        levels = count_levels(_CLASS_TARGET, 1.0, scale, _CLASS_ROWS)
         assert levels.levels.same[1] == means_move(1, 1.0, scale, _CLASS_ROWS)
         plan = plan_release(
             levels.levels,
@@ -518,7 +521,7 @@ def _classes(epsilon: float, calibration: str) -> _Tested:
         )
 
         def release(session: ClassSession) -> Release:
-            return session.tested_means(plan, levels, scale)[0].release
+            return session.tested_means(SafetyTest(plan, levels), scale)[0].release
 
         counts = range(2, 66)
 
@@ -604,14 +607,15 @@ def _kernel_tested(epsilon: float, calibration: str, nodes: str) -> _Tested:
     release: Callable[[KernelSession], Release]
     if calibration == "paper":
         papers = papers_plan(4 / 60.0, epsilon, _DELTA)
+        test = SafetyTest(papers, PapersSafety(60.0, 2, 4 / 60.0))
 
         def release(session: KernelSession) -> Release:
-            return session.papers_value(papers, 60.0, 4 / 60.0)[0].release
+            return session.tested_values(test)[0].release
 
         counts = range(60, 110)
     else:
         weights = kernel(points, points.T.copy()).sum(axis=1)
-        levels = DegreeLevels.below(60.0 * weights, plan.longest)
+        levels = degree_levels(60.0 * weights, plan.longest)
         assert levels is not None
         made = plan_release(
             levels.levels,
@@ -622,7 +626,7 @@ def _kernel_tested(epsilon: float, calibration: str, nodes: str) -> _Tested:
         )
 
         def release(session: KernelSession) -> Release:
-            return session.tested_values(made, levels)[0].release
+            return session.tested_values(SafetyTest(made, levels), 60.0 * weights)[0].release
 
         counts = range(2, 66)
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
+from dpstats.models.eptr_own.page import eptr_page
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
-from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
 from dpstats.models.eptr_nw.page import KernelPage, print_kernel, summary_kernel
-from dpstats.models.eptr_own.page import eptr_page
 from dpstats.propose_test.bounds import (
     clipping_bias,
     no_reply_error,

@@ -22,9 +22,8 @@ from dpstats.call import (
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
-from dpstats.models.eptr_bayes.page import BAYES_METHODS
 from dpstats.models.eptr_bayes.releases import ClassSession
-from dpstats.models.eptr_bayes.result import BayesModel
+from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import (
     ALONE,
     Kind,
@@ -126,14 +125,18 @@ def eptr_bayes(
     _check_target(target, method)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
-    spend = resolve_spend("eptr_bayes", method, _KINDS[method], calibration, given, unit)
-    how: dict[str, Any] = {
-        "budget": budget,
-        "executor": executor,
-        "progress": progress,
-        "seed": seed,
-    }
-    call = Call("eptr_bayes", given, unit, unit.whole(spend.total), spend.total, **how)
+    kind = _KINDS[method]
+    spend = resolve_spend("eptr_bayes", method, kind, calibration, given, unit, allow_unproved)
+    call = Call.for_unit(
+        "eptr_bayes",
+        given,
+        unit,
+        spend.total,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
     if public is None:
         schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
         design, column = declare_classes(formula, schema)
@@ -155,15 +158,12 @@ def eptr_bayes(
         geometry = find_geometry(
             design, len(levels), public, limits, method, covariance, rows.n, spend.mu
         )
-        test = make_test(
-            method, geometry, len(levels), rows.n, target, spend, calibration, allow_unproved
-        )
+        test = make_test(method, geometry, len(levels), rows.n, target, spend)
     noise = call.noise()
     with ClassSession(
         rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
     ) as session:
-        parts = from_sums(session, geometry) if test is None else from_test(session, geometry, test)
-    notes = parts.notes + charged.notes(rows.n, public)
+        fit = from_sums(session, geometry) if test is None else from_test(session, geometry, *test)
     model = BayesModel(
         call=text,
         method=method,
@@ -173,18 +173,14 @@ def eptr_bayes(
         levels=levels,
         terms=design.terms[len(levels) :],
         back=geometry.back,
-        scaled_means=parts.means,
-        prior=parts.prior,
-        prior_sd=parts.prior_sd,
-        mean_sd=parts.mean_sd,
+        scaled_means=fit.means,
+        prior=fit.prior,
+        prior_sd=fit.prior_sd,
+        mean_sd=fit.mean_sd,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
-        error=parts.error,
-        details=parts.diagnostics,
-        notes=notes,
-        answers=parts.answers,
-        released=parts.released,
+        **fit.outcome.items(charged.notes(rows.n, public)),
     )
     return charged.released(model)
 

@@ -22,35 +22,24 @@ from dpstats.models.eptr_bayes.estimate import (
     shrunk_shift,
     smallest_class,
 )
-from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels, means_move
-from dpstats.propose_test.bounds import (
-    clipping_bias,
-    no_reply_error,
-    noise_error,
-    sampling_error,
-    unanswered,
-)
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_test, positive
-from dpstats.propose_test.paper import PapersPlan, papers_plan
-from dpstats.propose_test.plan import ReleasePlan
-from dpstats.report.answers import Answers
+from dpstats.models.eptr_bayes.releases import ClassSession, count_levels, papers_count
+from dpstats.propose_test.bounds import clipping_bias, decomposition
+from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
+from dpstats.propose_test.outcome import Outcome, target_diagnostics
+from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 
 
 @dataclass(frozen=True)
 class BayesFit:
-    """What a method hands over: in scaled coordinates."""
+    """Estimates in scaled coordinates, and what is reported of them."""
 
     prior: Floats
     prior_sd: Floats
     means: Floats
     mean_sd: Floats
-    released: bool
-    error: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...] = ()
-    answers: Answers | None = None
+    outcome: Outcome
 
 
 def find_geometry(
@@ -123,40 +112,10 @@ def _declared_geometry(
     return ClassGeometry(back, centres, radius, 1.0, None, None, None)
 
 
-@dataclass(frozen=True)
-class TestPlan:
-    """A test of the smallest class: probabilities and noise, and what they rest on; public.
-
-    Attributes
-    ----------
-    levels : CountLevels or None
-        None for the paper's test.
-    target : int
-        Rows of the smallest class that are planned for (the paper: its threshold c0 n).
-    sensitivity : float
-        At the target.
-    prior_scale : float
-        Weight of the priors beside the means.
-    """
-
-    plan: ReleasePlan
-    levels: CountLevels | None
-    target: int
-    sensitivity: float
-    prior_scale: float
-
-
 def make_test(
-    method: str,
-    geometry: ClassGeometry,
-    classes: int,
-    n: int,
-    target: int | None,
-    spend: Spend,
-    calibration: str,
-    allow_unproved: bool,
-) -> TestPlan | None:
-    """The test of a method, planned before any private value is read; None for "sums"."""
+    method: str, geometry: ClassGeometry, classes: int, n: int, target: int | None, spend: Spend
+) -> tuple[SafetyTest, float] | None:
+    """The test of a method, and the weight of the priors beside the means; None for "sums"."""
     if method == "sums":
         return None
     if target is None:
@@ -177,22 +136,17 @@ def make_test(
             f"rows: target must lie between 1 and {n // classes}. method='sums' needs no target."
         )
     target, radius, p = int(target), geometry.radius, geometry.back.shape[0]
+    statistic = "rows of the smallest class"
     if method == "paper":
-        alpha = 2 / n * math.sqrt(2 * (radius * n / target) ** 2 + 2)
-        plan = papers_plan(alpha, spend.epsilon, spend.delta, allow_unproved=allow_unproved)
-        return TestPlan(plan, None, target, alpha, 1.0)
+        return plan_safety(papers_count(target, radius, n), spend, statistic, target), 1.0
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
-    levels = CountLevels.up_to(target, radius, scale, n)
-    release = plan_test(
-        levels.levels,
-        levels.target,
-        spend,
-        calibration,
+    advice = (
         f"A level is one row of the smallest class, of which {target} are expected. method='sums' needs "
-        "no test.",
+        "no test."
     )
-    return TestPlan(release, levels, target, means_move(target, radius, scale, n), scale)
+    levels = count_levels(target, radius, scale, n)
+    return plan_safety(levels, spend, statistic, target, advice), scale
 
 
 def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
@@ -219,14 +173,7 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
     first = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
     second = sum(p * (released.sums_sd / (c * geometry.slope)) ** 2 for c in counts)
     second += classes * (released.counts_sd / n) ** 2
-    norm = "l2, scaled features"
-    bias = None if geometry.lost is None else classes * geometry.lost**2
-    error = (
-        sampling_error(first, norm),
-        noise_error(1, math.sqrt(second), norm),
-        no_reply_error(None, None, norm),
-        clipping_bias(bias, norm),
-    )
+    error = _error(geometry, first, second, None, None)
     prior_sd = np.sqrt(prior * (1 - prior) / n + (released.counts_sd / n) ** 2)
     diagnostics = (
         Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
@@ -244,71 +191,59 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
             "The smallest class cannot be told from an empty one: its mean is the public one, or "
             "noise. Ask for a larger budget, or merge classes.",
         )
-    return BayesFit(prior, prior_sd, means, mean_sd, True, error, diagnostics, notes)
+    return BayesFit(prior, prior_sd, means, mean_sd, Outcome(True, error, diagnostics, notes))
 
 
-def from_test(session: ClassSession, geometry: ClassGeometry, test: TestPlan) -> BayesFit:
+def from_test(
+    session: ClassSession, geometry: ClassGeometry, test: SafetyTest, scale: float
+) -> BayesFit:
     """Priors and means behind a test; "no reply" shows the public ones."""
     n, (classes, p) = session.n, geometry.centres.shape
-    plan, levels, scale, expected = test.plan, test.levels, test.prior_scale, test.target
-    statistic = "rows of the smallest class"
-    if isinstance(plan, PapersPlan):
-        tested, prior, shift = session.papers_means(plan, expected, test.sensitivity)
-        floor = expected / n
-        answers = Answers.of(plan, statistic, lambda g: expected + 1 + g)
-    else:
-        assert levels is not None
-        below, floor = levels.below, 1 / n
-        tested, prior, shift = session.tested_means(plan, levels, scale)
-        answers = Answers.of(plan, statistic, lambda k: below + k)
-    sd = plan.noise_sd
-    norm = "l2, scaled features"
-    distance = classes * (2 * geometry.radius) ** 2 + 2
-    bias = None if geometry.lost is None else classes * geometry.lost**2
+    tested, prior, shift = session.tested_means(test, scale)
+    sd, target, by_level = test.plan.noise_sd, test.target, isinstance(test.safety, SafetyLevels)
+    first = classes * min(p, geometry.radius**2) / max(target, 1.0) + classes / (4 * n)
     second = classes * (p * (sd / geometry.slope) ** 2 + (sd / scale) ** 2)
-    error = (
-        sampling_error(
-            classes * min(p, geometry.radius**2) / max(expected, 1.0) + classes / (4 * n), norm
-        ),
-        noise_error(1, math.sqrt(second), norm),
-        no_reply_error(distance, NO_REPLY, norm),
-        clipping_bias(bias, norm),
-    )
-    diagnostics = (
-        Diagnostic("target", expected, None, "rows of the smallest class that were planned for"),
-        Diagnostic("answered", float(tested.passed), None, "1 if the test passed"),
-    )
-    if not tested.passed:
-        said = "NO REPLY: the test did not pass, or its coin said no. The public means stand in."
+    distance2 = classes * (2 * geometry.radius) ** 2 + 2
+    error = _error(geometry, first, second, distance2, NO_REPLY)
+    note = "rows of the smallest class that were planned for"
+    diagnostics = target_diagnostics(target, note, tested.passed)
+    notes: tuple[str, ...] = ()
+    means = geometry.centres
+    prior_sd = mean_sd = np.asarray(np.full(classes, np.nan))
+    if tested.passed:
+        prior = np.maximum(prior, 1 / n if by_level else target / n)
+        prior = prior / prior.sum()
+        mean_sd = np.sqrt((sd / geometry.slope) ** 2 + 1 / np.maximum(n * prior, 1.0))
+        prior_sd = np.sqrt(prior * (1 - prior) / n + (sd / scale) ** 2)
+        shift = shift / geometry.slope
+        if by_level and geometry.counts is not None:
+            shift = np.array(
+                [shrunk_shift(row, float(s))[0] for row, s in zip(shift, mean_sd, strict=True)]
+            )
+        means = means + shift
+        if sd / geometry.slope > 1:
+            notes = (
+                "The noise of the means is larger than the spread of rows within a class: they say "
+                "next to nothing. method='sums' does not need noise for the smallest class everywhere.",
+            )
+    else:
         frequency = geometry.frequency
         prior = np.full(classes, 1 / classes) if frequency is None else frequency
         prior = np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
-        unknown = np.full(classes, np.nan)
-        return BayesFit(
-            prior,
-            unknown,
-            geometry.centres,
-            unknown,
-            False,
-            unanswered(error),
-            diagnostics,
-            (said,),
-            answers,
-        )
-    prior = np.maximum(prior, floor)
-    prior = prior / prior.sum()
-    mean_sd = np.sqrt((sd / geometry.slope) ** 2 + 1 / np.maximum(n * prior, 1.0))
-    prior_sd = np.sqrt(prior * (1 - prior) / n + (sd / scale) ** 2)
-    shift = shift / geometry.slope
-    if levels is not None and geometry.counts is not None:
-        shift = np.array(
-            [shrunk_shift(row, float(s))[0] for row, s in zip(shift, mean_sd, strict=True)]
-        )
-    means = geometry.centres + shift
-    notes: tuple[str, ...] = ()
-    if sd / geometry.slope > 1:
-        notes = (
-            "The noise of the means is larger than the spread of rows within a class: they say next to "
-            "nothing. method='sums' does not need noise for the smallest class everywhere.",
-        )
-    return BayesFit(prior, prior_sd, means, mean_sd, True, error, diagnostics, notes, answers)
+    outcome = Outcome.of_test(
+        test, tested.passed, "The public means stand in.", error, diagnostics, notes
+    )
+    return BayesFit(prior, prior_sd, means, mean_sd, outcome)
+
+
+def _error(
+    geometry: ClassGeometry,
+    sampling: float,
+    noise2: float,
+    distance2: float | None,
+    probability: float | None,
+) -> tuple[Bound, ...]:
+    norm = "l2, scaled features"
+    bias = None if geometry.lost is None else len(geometry.centres) * geometry.lost**2
+    parts = decomposition(norm, sampling, 1, math.sqrt(noise2), distance2, probability)
+    return *parts, clipping_bias(bias, norm)

@@ -26,8 +26,7 @@ from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.paper import PapersPlan
-from dpstats.propose_test.plan import ReleasePlan
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 _DEEPEST = 300
 
@@ -64,29 +63,21 @@ def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
     return math.sqrt(squares + 2 * (prior_scale / n) ** 2) * WIDENED
 
 
-@dataclass(frozen=True)
-class CountLevels:
-    """Levels of the smallest class: level j holds counts of ``below`` + j; fewer are level 0."""
+def count_levels(target: int, radius: float, prior_scale: float, n: int) -> SafetyLevels:
+    """Levels of the smallest class, a row apart, that end some hundreds above the target count."""
+    deepest = min(target, _DEEPEST)
+    below = target - deepest
+    widest = means_move(0, radius, prior_scale, n)
+    counts = below + np.arange(1, deepest + _DEEPEST + 2)
+    moves = np.array([means_move(int(c), radius, prior_scale, n) for c in counts])
+    # both at level j: N = below + j; at j and j + 1: the larger is below + j + 1
+    same = np.concatenate([[widest], moves[:-1]])
+    return SafetyLevels(below + 1, 1, Levels(same, moves), deepest)
 
-    below: int
-    levels: Levels
-    target: int
 
-    @classmethod
-    def up_to(cls, target: int, radius: float, prior_scale: float, n: int) -> CountLevels:
-        """Levels that end some hundreds above the target count."""
-        deepest = min(target, _DEEPEST)
-        below = target - deepest
-        widest = means_move(0, radius, prior_scale, n)
-        counts = below + np.arange(1, deepest + _DEEPEST + 2)
-        moves = np.array([means_move(int(c), radius, prior_scale, n) for c in counts])
-        # both at level j: N = below + j; at j and j + 1: the larger is below + j + 1
-        same = np.concatenate([[widest], moves[:-1]])
-        return cls(below, Levels(same, moves), deepest)
-
-    def at(self, count: int) -> int:
-        """The level of a smallest count."""
-        return max(count - self.below, 0)
+def papers_count(target: int, radius: float, n: int) -> PapersSafety:
+    """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+, where target = c0 n."""
+    return PapersSafety(target, 1, 2 / n * math.sqrt(2 * (radius * n / target) ** 2 + 2))
 
 
 class ClassSession(Session[ClassRows]):
@@ -142,38 +133,16 @@ class ClassSession(Session[ClassRows]):
         )
 
     def tested_means(
-        self, plan: ReleasePlan, levels: CountLevels, prior_scale: float
+        self, test: SafetyTest, prior_scale: float = 1.0
     ) -> tuple[TestedRelease, Floats, Floats]:
-        """Priors and means if a test on the smallest class passes: see `CountLevels` and the plan."""
-        smallest = int(min(self._totals[1]))
-        probability = float(plan.probability(levels.at(smallest)))
-        sensitivity = float(levels.levels.same[levels.target])
-        smallest_move = float(levels.levels.same[-1])
-        return self._tested(probability, plan, sensitivity, smallest_move, prior_scale)
+        """Priors (K,) and means (K, p) if a test of the smallest class passes, else NaN.
 
-    def papers_means(
-        self, plan: PapersPlan, target: float, sensitivity: float
-    ) -> tuple[TestedRelease, Floats, Floats]:
-        """Algorithm 3 of the ePTR paper: gamma = (min_k n_k - target - 1)_+."""
-        smallest = int(min(self._totals[1]))
-        probability = float(plan.probability(max(smallest - target - 1.0, 0.0)))
-        return self._tested(probability, plan, sensitivity, sensitivity, 1.0)
-
-    def _tested(
-        self,
-        probability: float,
-        plan: ReleasePlan,
-        sensitivity: float,
-        smallest_move: float,
-        prior_scale: float,
-    ) -> tuple[TestedRelease, Floats, Floats]:
-        """The coin, and the priors (K,) and means (K, p) behind it; NaN when it says no.
-
-        Means and priors are rounded to the lattice from exact fractions.
+        See `count_levels` and `papers_count`. Means and priors are rounded to the lattice from exact
+        fractions.
         """
         sums, counts = self._totals
         k, size = len(counts), sums.size
-        unit = lattice_unit(smallest_move, k + size)
+        unit = lattice_unit(test.least_move, k + size)
         fine = self._rows.grid.fine
         # a mean is (sum / count) R / fine; the float R / fine is itself an exact fraction
         step = unit / (self._radius / fine)
@@ -187,9 +156,9 @@ class ClassSession(Session[ClassRows]):
             "priors and means by class, if the test passes",
             np.array(priors + means, dtype=object),
             unit,
-            probability,
-            plan,
-            sensitivity,
+            test.probability(int(min(counts))),
+            test.plan,
+            test.sensitivity,
         )
         value = tested.release.value
         return tested, value[:k] / prior_scale, value[k:].reshape(sums.shape)

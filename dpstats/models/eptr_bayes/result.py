@@ -13,16 +13,24 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, design_matrix, features_design
 from dpstats.models.eptr_bayes.estimate import log_posterior
-from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
+from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
+from dpstats.report.groups import Groups
+from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Diagnostic, Released
-from dpstats.report.table import Page
+from dpstats.report.released import Diagnostic
+from dpstats.report.table import Heading, Page
+
+BAYES_METHODS = {
+    "sums": "noisy sums and counts by class",
+    "ptr": "class means behind a private test of the smallest class",
+    "paper": "ePTR-Bayes (Algorithm 3 of the ePTR paper)",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class BayesModel(Released):
+class BayesModel(TestedResult):
     """Priors and class means under one public covariance; classifies rows that you may show.
 
     Attributes
@@ -85,43 +93,46 @@ class BayesModel(Released):
         values = np.linalg.solve(self.back.T, self.scaled_means.T).T
         return pd.DataFrame(values, index=list(self.levels), columns=list(self.terms))
 
-    def _page(self) -> BayesPage:
-        return BayesPage(
-            self.call,
-            self.method,
-            self.covariance,
+    @property
+    def _groups(self) -> Groups:
+        return Groups(
+            "class",
+            "prior",
             self.classes,
             self.terms,
             self.prior,
             self.prior_sd,
             self.means.to_numpy(),
             self._means_sd(),
-            self.n,
-            self.m,
-            self.privacy,
-            self.error,
-            self.details,
-            self.notes,
-            self.answers,
-            self.released,
         )
 
     def _means_sd(self) -> Floats:
         """Standard errors of the means in the user's units."""
         root = np.linalg.inv(self.back)
-        spread = np.sqrt((root**2).sum(axis=0))
-        return np.outer(self.mean_sd, spread)
+        return np.outer(self.mean_sd, np.sqrt((root**2).sum(axis=0)))
 
     def _printed(self) -> Page:
-        return print_bayes(self._page())
+        parts = (Heading("Priors and means by class"), self._groups.table())
+        return printed(self.call, parts, self.privacy, self.notes)
 
     def summary(self) -> Page:
         """Priors and means with their errors, privacy, error parts and diagnostics."""
-        return summary_bayes(self._page())
+        facts = (
+            ("Method", BAYES_METHODS[self.method]),
+            ("Covariance within classes", self.covariance),
+            ("Rows", f"{self._rows_line()}; {len(self.classes)} classes"),
+        )
+        parts = (
+            Heading("Priors and means by class"),
+            self._groups.table(main=True),
+            Heading("Standard errors (sampling and privacy)"),
+            self._groups.errors(),
+        )
+        return self._summary_of(facts, parts)
 
     def tidy(self) -> pd.DataFrame:
         """One row per class and number: class, term, estimate, std_error."""
-        return self._page().groups.tidy()
+        return self._groups.tidy()
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""

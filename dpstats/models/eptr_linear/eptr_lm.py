@@ -153,14 +153,18 @@ def eptr_lm(
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
     unit = PrivacyUnit.of(rows_per_person, person)
-    spend = resolve_spend("eptr_lm", method, _KINDS[method], calibration, given, unit)
-    how: dict[str, Any] = {
-        "budget": budget,
-        "executor": executor,
-        "progress": progress,
-        "seed": seed,
-    }
-    call = Call("eptr_lm", given, unit, unit.whole(spend.total), spend.total, **how)
+    kind = _KINDS[method]
+    spend = resolve_spend("eptr_lm", method, kind, calibration, given, unit, allow_unproved)
+    call = Call.for_unit(
+        "eptr_lm",
+        given,
+        unit,
+        spend.total,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
     moments = find_moments(formula, public, limits)
     if moments is None:
         design, geometry = declared_geometry(formula, limits or {}, method, target)
@@ -178,33 +182,28 @@ def eptr_lm(
         if moments is not None:
             geometry = public_geometry(moments, public, method, spend.mu, rows.n)
         check_size(rows.n, rows.d)
-        test = make_test(
-            method, geometry, rows.n, rows.d, spend, calibration, allow_unproved, target
-        )
+        test = make_test(method, geometry, rows.n, rows.d, spend, target)
     paper = method == "paper"
     noise = call.noise()
     shift = geometry.centre
     with LeastSquaresSession(
         rows, geometry.whitening.back, shift, geometry.limits, spend.total, noise, whole=paper
     ) as session:
-        if method == "adaptive":
-            fit = adaptive(session, geometry, eta)
-        elif method == "adassp":
-            fit = adassp(session, geometry, eta)
-        else:
-            assert test is not None
+        if test is not None:
             fit = tested(session, geometry, test, eta)
-    said = charged.notes(rows.n, public)
+        else:
+            fit = (adaptive if method == "adaptive" else adassp)(session, geometry, eta)
+    qualified = charged.notes(rows.n, public)
     model = EptrLinearModel(
         call=text,
         method=method,
         eta=eta,
         sigma_source="public rows",
-        notes=fit.notes + said,
-        qualified=said,
-        released=fit.released,
-        error=fit.error,
-        answers=fit.answers,
+        notes=fit.outcome.notes + qualified,
+        qualified=qualified,
+        released=fit.outcome.released,
+        error=fit.outcome.error,
+        answers=fit.outcome.answers,
         moments_released=fit.moments_released,
         **model_items(
             fit, design, moments, rows.n, session, unit, delta, least_squares_of(moments)

@@ -18,24 +18,16 @@ from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.public import Geometry, plain_estimate
 from dpstats.models.eptr_linear.releases import (
     CutLimits,
-    EigenvalueLevels,
     LeastSquaresSession,
-    diameter_with_floats,
+    eigenvalue_levels,
     lower_eigenvalue,
+    papers_eigenvalue,
 )
 from dpstats.numerics.matrices import floored
-from dpstats.propose_test.bounds import (
-    clipping_bias,
-    no_reply_error,
-    noise_error,
-    noise_radius,
-    sampling_error,
-    unanswered,
-)
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_test
-from dpstats.propose_test.paper import PapersPlan, papers_plan
-from dpstats.propose_test.plan import ReleasePlan
-from dpstats.report.answers import Answers
+from dpstats.propose_test.bounds import clipping_bias, decomposition, noise_radius
+from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
+from dpstats.propose_test.outcome import Outcome, target_diagnostics
+from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import (
@@ -46,43 +38,29 @@ from dpstats.score_rounds.estimate import (
 )
 
 _PUBLIC_TARGET = 0.85  # of the smallest eigenvalue that public rows let expect
+_NO_VARIANCE = (
+    "Standard errors are not given: without public rows nothing tells the residual variance."
+)
 
 
 @dataclass(frozen=True)
 class EptrFit:
-    """What a method hands over: released and computed numbers, no rows."""
+    """An estimate, and what is reported of it."""
 
     estimate: Estimate
-    released: bool
-    error: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...]
-    answers: Answers | None = None
+    outcome: Outcome
     moments_released: bool = False
     system: None = None
 
-
-@dataclass(frozen=True)
-class TestPlan:
-    """A test: probabilities and noise, and what they rest on."""
-
-    release: ReleasePlan
-    levels: EigenvalueLevels | None
-    target: float
-    sensitivity: float
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.outcome.diagnostics
 
 
 def make_test(
-    method: str,
-    geometry: Geometry,
-    n: int,
-    d: int,
-    spend: Spend,
-    calibration: str,
-    allow_unproved: bool,
-    target: float | None,
-) -> TestPlan | None:
-    """Public: the plan of a test, made before any private value is read."""
+    method: str, geometry: Geometry, n: int, d: int, spend: Spend, target: float | None
+) -> SafetyTest | None:
+    """The test of the smallest eigenvalue, for the methods that have one."""
     if method not in ("ptr", "paper"):
         return None
     limits = geometry.limits
@@ -90,32 +68,22 @@ def make_test(
     expected = geometry.smallest  # a declared target, in the coordinates of the rows
     if geometry.answer is not None:
         expected = _PUBLIC_TARGET * geometry.smallest if target is None else target
-    wanted = expected * n
+    goal = expected * n
+    statistic = "smallest eigenvalue / n"
     if method == "paper":
-        # theirs is the larger one wherever the response is cut to B = R C
-        papers = 4 * limits.radius**2 * limits.coef
-        sensitivity = max(papers, diameter_with_floats(n, d, limits)) / wanted
-        return TestPlan(
-            papers_plan(sensitivity, spend.epsilon, spend.delta, allow_unproved=allow_unproved),
-            None,
-            wanted,
-            sensitivity,
-        )
-    levels = EigenvalueLevels.below(wanted, n, d, limits)
+        safety = papers_eigenvalue(goal, n, d, limits)
+        return plan_safety(safety, spend, statistic, goal, unit=n)
+    levels = eigenvalue_levels(goal, n, d, limits)
     if levels is None:
         raise ArgumentError(
-            f"the target, a smallest eigenvalue of {wanted:.3g}, is below the influence of one row, "
+            f"the target, a smallest eigenvalue of {goal:.3g}, is below the influence of one row, "
             f"{limits.radius**2:.3g}: give more rows, declare shorter ones, or raise target=."
         )
-    release = plan_test(
-        levels.levels,
-        levels.target,
-        spend,
-        calibration,
-        f"One level is the influence of one row, {levels.step:.3g}; the target is {wanted:.3g}. More "
-        "rows, a larger epsilon or delta help, and method='adaptive' always answers.",
+    advice = (
+        f"One level is the influence of one row, {levels.step:.3g}; the target is {goal:.3g}. More "
+        "rows, a larger epsilon or delta help, and method='adaptive' always answers."
     )
-    return TestPlan(release, levels, wanted, float(levels.levels.same[levels.target]))
+    return plan_safety(levels, spend, statistic, goal, advice, n)
 
 
 def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> EptrFit:
@@ -153,93 +121,64 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
             "The smallest eigenvalue of the design could not be told from zero: the noise covers the "
             "whole ball of coefficients. Ask for a larger budget, more rows or fewer columns.",
         )
-    return _solved(
-        session,
-        geometry,
-        solution.value,
-        solution.noise_sd,
-        likely,
-        True,
-        None,
-        eta,
-        diagnostics,
+    solved = _Solution(solution.value, solution.noise_sd, likely)
+    error = _error(geometry, d, n, solved.sd / geometry.slope, likely, None, eta)
+    estimate, more = _estimate(geometry, n, solved)
+    return EptrFit(estimate, Outcome(True, error, diagnostics, notes + more))
+
+
+def tested(
+    session: LeastSquaresSession, geometry: Geometry, test: SafetyTest, eta: float
+) -> EptrFit:
+    n, cuts = session.n, geometry.cuts
+    tested = session.tested_solution(test)
+    # a test says nothing of how far above its target the data are: public rows do
+    likely = test.target if cuts is None else n * cuts.smallest
+    solved = _Solution(tested.release.value, test.plan.noise_sd, likely)
+    d = len(solved.value)
+    if tested.passed:
+        estimate, notes = _estimate(geometry, n, solved)
+    else:
+        estimate, notes = _public_answer(geometry, n), ()
+    outcome = Outcome.of_test(
+        test,
+        tested.passed,
+        "The public fit stands in."
+        if geometry.answer is not None
+        else "Zeros stand in for the coefficients.",
+        _error(geometry, d, n, solved.sd / geometry.slope, likely, NO_REPLY, eta),
+        target_diagnostics(
+            test.target / n, "smallest eigenvalue per row that was planned for", tested.passed
+        ),
         notes,
     )
+    return EptrFit(estimate, outcome)
 
 
-def tested(session: LeastSquaresSession, geometry: Geometry, plan: TestPlan, eta: float) -> EptrFit:
-    n = session.n
-    release = plan.release
-    if isinstance(release, PapersPlan):
-        tested = session.papers_solution(release, plan.target, plan.sensitivity)
-        answers = Answers.of(
-            release,
-            "smallest eigenvalue / n",
-            lambda g: (plan.target + 2 * geometry.limits.radius**2 * (1 + g)) / n,
-        )
-    else:
-        assert plan.levels is not None
-        levels = plan.levels
-        tested = session.tested_solution(release, levels)
-        answers = Answers.of(
-            release, "smallest eigenvalue / n", lambda k: (levels.first + (k - 1) * levels.step) / n
-        )
-    # a test says nothing of how far above its target the data are: public rows do
-    cuts = geometry.cuts
-    likely = plan.target if cuts is None else n * cuts.smallest
-    diagnostics = (
-        Diagnostic(
-            "target", plan.target / n, None, "smallest eigenvalue per row that was planned for"
-        ),
-        Diagnostic("answered", float(tested.passed), None, "1 if the test passed"),
+@dataclass(frozen=True)
+class _Solution:
+    """A released correction, the sd of its noise, and a bound on lambda_min for the reports."""
+
+    value: Floats
+    sd: float
+    likely: float
+
+
+def _public_answer(geometry: Geometry, n: int) -> Estimate:
+    """The public fit, or zeros, in place of a solution that was not released."""
+    root, d = geometry.whitening.root, len(geometry.centre)
+    zeros = plain_estimate(
+        geometry.centre, np.zeros((d, d)), math.nan, root.T @ root, geometry.whitening, n
     )
-    return _solved(
-        session,
-        geometry,
-        tested.release.value,
-        release.noise_sd,
-        likely,
-        tested.passed,
-        NO_REPLY,
-        eta,
-        diagnostics,
-        (),
-        answers,
-    )
+    return replace(geometry.answer or without_errors(zeros), n=n)
 
 
-def _solved(
-    session: LeastSquaresSession,
-    geometry: Geometry,
-    value: Floats,
-    sd: float,
-    likely: float,
-    passed: bool,
-    beta: float | None,
-    eta: float,
-    diagnostics: tuple[Diagnostic, ...],
-    notes: tuple[str, ...],
-    answers: Answers | None = None,
-) -> EptrFit:
-    """From a released correction to the fit; ``likely`` is a bound on lambda_min for the reports."""
-    n, d = session.n, len(value)
-    back, root, cuts = geometry.whitening.back, geometry.whitening.root, geometry.cuts
-    slope = 1.0 if cuts is None else cuts.slope
-    sigma = geometry.sigma
-    error = _error(geometry, d, n, sd / slope, likely, beta, eta)
-    if not passed:
-        said = "NO REPLY: the test did not pass, or its coin said no. " + (
-            "The public fit stands in."
-            if geometry.answer is not None
-            else "Zeros stand in for the coefficients."
-        )
-        answer = geometry.answer or without_errors(
-            plain_estimate(
-                geometry.centre, np.zeros((d, d)), math.nan, root.T @ root, geometry.whitening, n
-            )
-        )
-        answer = replace(answer, n=n)
-        return EptrFit(answer, False, unanswered(error), diagnostics, (said, *notes), answers)
+def _estimate(geometry: Geometry, n: int, solved: _Solution) -> tuple[Estimate, tuple[str, ...]]:
+    """The coefficients that a correction makes of the public ones, and notes on them."""
+    value, sd, likely = solved.value, solved.sd, solved.likely
+    d, slope, sigma, cuts = len(value), geometry.slope, geometry.sigma, geometry.cuts
+    back, root = geometry.whitening.back, geometry.whitening.root
+    notes: tuple[str, ...] = ()
     if geometry.answer is None:  # declared: the coefficients lie in the ball, whatever the noise
         size = float(np.linalg.norm(value))
         value = value * min(1.0, geometry.limits.coef / size) if size > 0 else value
@@ -262,9 +201,7 @@ def _solved(
         sampling = sigma**2 / likely * back @ back.T
     else:
         sampling = np.full((d, d), np.nan)
-        notes += (
-            "Standard errors are not given: without public rows nothing tells the residual variance.",
-        )
+        notes += (_NO_VARIANCE,)
     estimate = Estimate(
         coef,
         sampling,
@@ -285,7 +222,7 @@ def _solved(
             "The privacy noise is larger than the sampling error of the public rows: the public fit "
             "alone is better. Ask for a larger budget, or more private rows.",
         )
-    return EptrFit(estimate, True, error, diagnostics, notes, answers)
+    return estimate, notes
 
 
 def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
@@ -328,16 +265,14 @@ def _error(
         known = geometry.sigma is not None and likely > 0
         first = geometry.sigma**2 * d / likely if known and geometry.sigma is not None else None
         bias = None
-    answer = None
+    distance2 = None
     if geometry.answer is not None:
-        answer = geometry.limits.coef**2 if cuts is not None else (2 * geometry.limits.coef) ** 2
+        distance2 = geometry.limits.coef**2 if cuts is not None else (2 * geometry.limits.coef) ** 2
     elif beta is not None:
-        answer = geometry.limits.coef**2
+        distance2 = geometry.limits.coef**2
     return (
         noise_radius(d, sd, eta, norm),
-        sampling_error(first, norm),
-        noise_error(d, sd, norm),
-        no_reply_error(answer, beta, norm),
+        *decomposition(norm, first, d, sd, distance2, beta),
         clipping_bias(bias, norm),
     )
 
@@ -352,7 +287,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
     noise_norm = gram_sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
     sure = max(smallest - gram_sd * math.sqrt(2 * math.log(1 / eta)), 0.0)
     added = max(0.0, noise_norm - sure)
-    slope = 1.0 if cuts is None else cuts.slope
+    slope = geometry.slope
     hessian = floored(gram + added * np.eye(d), noise_norm / 4)
     move = np.linalg.solve(hessian, released.cross) / slope
     noise_covariance = (cross_sd / slope) ** 2 * np.eye(d) + matrix_noise_covariance(move, gram_sd)
@@ -379,8 +314,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
                 + " is shrunk, and standard errors are not given."
             )
             if added > 0
-            else "Standard errors are not given: without public rows nothing tells the residual "
-            "variance.",
+            else _NO_VARIANCE,
         )
     if geometry.few:
         estimate = without_errors(estimate)
@@ -392,4 +326,4 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
         Diagnostic("smallest eigenvalue", smallest, gram_sd, "of the released mean second moment"),
         Diagnostic("ridge added", added, None, "to outweigh the noise"),
     )
-    return EptrFit(estimate, True, error[1:], diagnostics, notes, None, moments_released=True)
+    return EptrFit(estimate, Outcome(True, error[1:], diagnostics, notes), moments_released=True)

@@ -69,6 +69,11 @@ class Geometry:
     m: int | None = None
 
     @property
+    def slope(self) -> float:
+        """Share of a change of the coefficients that cut responses still follow."""
+        return 1.0 if self.cuts is None else self.cuts.slope
+
+    @property
     def inflation(self) -> float:
         """Factor on the sampling variance for what few public rows leave unknown."""
         return 1.0 if self.m is None else 1 + 4 * len(self.centre) / self.m

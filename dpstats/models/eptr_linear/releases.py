@@ -51,8 +51,7 @@ from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.paper import PapersPlan
-from dpstats.propose_test.plan import ReleasePlan
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 _DEEPEST = 300
 
@@ -117,38 +116,32 @@ def diameter_with_floats(n: int, d: int, limits: CutLimits) -> float:
     return (exact * (1 + 4 * error) + 8 * error * limits.radius**2 * limits.coef) * WIDENED
 
 
-@dataclass(frozen=True)
-class EigenvalueLevels:
-    """Levels of lambda_min: level 0 below ``first``, level j from first + (j - 1) step.
+def eigenvalue_levels(target: float, n: int, d: int, limits: CutLimits) -> SafetyLevels | None:
+    """Levels of lambda_min, ``target`` just inside one of them; None when it is below one row.
 
     Two data sets at levels j and j + 1, or both at j, have eigenvalues of at least first + (j - 1)
     step, so that both kinds of pairs move by D / (first + (j - 1) step) or less, and by 2 C or less.
     """
+    step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    deepest = min(int(target / step) - 1, _DEEPEST)
+    if deepest < 1:
+        return None
+    first = target * (1 - 1e-9) - (deepest - 1) * step
+    edge = first + np.arange(deepest + _DEEPEST) * step
+    widest = 2 * limits.coef * WIDENED
+    moves = np.minimum(diameter_with_floats(n, d, limits) / edge, widest)
+    levels = Levels(np.concatenate([[widest], moves]), np.concatenate([[widest], moves]))
+    return SafetyLevels(first, step, levels, deepest)
 
-    first: float
-    step: float
-    levels: Levels
-    target: int
 
-    @classmethod
-    def below(cls, target: float, n: int, d: int, limits: CutLimits) -> EigenvalueLevels | None:
-        """Levels that put ``target`` just inside one of them; None when it is below one row."""
-        step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
-        deepest = min(int(target / step) - 1, _DEEPEST)
-        if deepest < 1:
-            return None
-        first = target * (1 - 1e-9) - (deepest - 1) * step
-        edge = first + np.arange(deepest + _DEEPEST) * step
-        widest = 2 * limits.coef * WIDENED
-        moves = np.minimum(diameter_with_floats(n, d, limits) / edge, widest)
-        levels = Levels(np.concatenate([[widest], moves]), np.concatenate([[widest], moves]))
-        return cls(first, step, levels, deepest)
+def papers_eigenvalue(target: float, n: int, d: int, limits: CutLimits) -> PapersSafety:
+    """Algorithm 4 of the ePTR paper: gamma = (lambda_min - target - 2 R^2)_+ / (2 R^2).
 
-    def at(self, smallest: float) -> int:
-        """The level of an eigenvalue."""
-        if not smallest >= self.first:
-            return 0
-        return int(min((smallest - self.first) / self.step, 1e9)) + 1
+    The paper's sensitivity, 4 R^2 C / target, is the larger one wherever the response is cut to R C.
+    """
+    papers = 4 * limits.radius**2 * limits.coef
+    sensitivity = max(papers, diameter_with_floats(n, d, limits)) / target
+    return PapersSafety(target, 2 * limits.radius**2, sensitivity)
 
 
 @dataclass(frozen=True)
@@ -253,38 +246,17 @@ class LeastSquaresSession(Session[LinearRows]):
             release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
         )
 
-    def tested_solution(self, plan: ReleasePlan, levels: EigenvalueLevels) -> TestedRelease:
-        """The solution if a test on lambda_min passes; see `EigenvalueLevels`, and the plan."""
+    def tested_solution(self, test: SafetyTest) -> TestedRelease:
+        """The solution if a test of lambda_min passes: `eigenvalue_levels`, `papers_eigenvalue`."""
         coef, smallest = self._solved()
-        sensitivity = float(levels.levels.same[levels.target])
-        probability = float(plan.probability(levels.at(smallest)))
-        smallest_move = float(levels.levels.same[-1])
-        return self._tested(coef, probability, plan, sensitivity, smallest_move)
-
-    def papers_solution(self, plan: PapersPlan, target: float, sensitivity: float) -> TestedRelease:
-        """Algorithm 4 of the ePTR paper: gamma = (lambda_min - target - 2 R^2)_+ / (2 R^2)."""
-        coef, smallest = self._solved()
-        twice = 2 * self._limits.radius**2
-        gamma = max(smallest - target - twice, 0.0) / twice
-        probability = float(plan.probability(gamma))
-        return self._tested(coef, probability, plan, sensitivity, sensitivity)
-
-    def _tested(
-        self,
-        coef: Floats,
-        probability: float,
-        plan: ReleasePlan,
-        sensitivity: float,
-        smallest_move: float,
-    ) -> TestedRelease:
-        unit = lattice_unit(smallest_move, len(coef))
+        unit = lattice_unit(test.least_move, len(coef))
         return self._release_if_safe(
             "least-squares coefficients, if the test passes",
             on_lattice(coef, unit),
             unit,
-            probability,
-            plan,
-            sensitivity,
+            test.probability(smallest),
+            test.plan,
+            test.sensitivity,
         )
 
     def joint_moments(self, share: float) -> JointMoments:
@@ -356,7 +328,7 @@ CLAIMS = (
         "least-squares coefficients, if the test passes",
         TESTED,
         "min(D / lambda, 2 C) by level (paper: 4 R^2 C / target)",
-        "EigenvalueLevels",
+        "eigenvalue_levels",
     ),
     Claim(
         "second moments of the design and moments with the response, jointly",

@@ -20,9 +20,8 @@ from dpstats.call import (
 )
 from dpstats.errors import ArgumentError
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
-from dpstats.models.eptr_nw.page import KERNEL_METHODS
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
-from dpstats.models.eptr_nw.result import KernelModel
+from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel
 from dpstats.propose_test.call import (
     ALONE,
     Kind,
@@ -127,14 +126,18 @@ def eptr_nw(
     require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
-    spend = resolve_spend("eptr_nw", method, _KINDS[method], calibration, given, unit)
-    how: dict[str, Any] = {
-        "budget": budget,
-        "executor": executor,
-        "progress": progress,
-        "seed": seed,
-    }
-    call = Call("eptr_nw", given, unit, unit.whole(spend.total), spend.total, **how)
+    kind = _KINDS[method]
+    spend = resolve_spend("eptr_nw", method, kind, calibration, given, unit, allow_unproved)
+    call = Call.for_unit(
+        "eptr_nw",
+        given,
+        unit,
+        spend.total,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
@@ -144,19 +147,16 @@ def eptr_nw(
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
         setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
-        tests = make_test(setting, degree, spend, calibration) if method == "ptr" else None
-        points = (
-            papers_points(setting, degree, spend, allow_unproved) if method == "paper" else None
-        )
+        test = make_test(setting, degree, spend) if method == "ptr" else None
+        points = papers_points(setting, degree, spend) if method == "paper" else None
     noise = call.noise()
-    if tests is not None:
-        fit = tested(rows, setting, tests, spend.total, noise)
+    if test is not None:
+        fit = tested(rows, setting, test, spend.total, noise)
     elif points is not None:
         fit = papers(rows, setting, points, noise)
-    elif method == "adaptive":
-        fit = adaptive(rows, setting, spend.total, noise)
     else:
-        fit = sums(rows, setting, spend.total, noise)
+        fit = (adaptive if method == "adaptive" else sums)(rows, setting, spend.total, noise)
+    outcome = fit.outcome.items(charged.notes(rows.n, public)) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
@@ -174,10 +174,6 @@ def eptr_nw(
         privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,
         m=setting.m,
-        error=fit.error,
-        details=fit.diagnostics,
-        notes=fit.notes + charged.notes(rows.n, public),
-        answers=fit.answers,
-        released=fit.released,
+        **outcome,
     )
     return charged.released(model)

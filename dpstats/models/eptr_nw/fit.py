@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,19 @@ from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
 from dpstats.models.eptr_nw.public import CurveSetting
-from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession, NodeValues
+from dpstats.models.eptr_nw.releases import (
+    Features,
+    KernelSession,
+    NodeValues,
+    degree_levels,
+    papers_degree,
+)
 from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve
 from dpstats.models.eptr_nw.rows import kernel
-from dpstats.propose_test.bounds import no_reply_error, noise_error, sampling_error, unanswered
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_test
-from dpstats.propose_test.paper import PapersPlan, papers_plan
-from dpstats.propose_test.plan import ReleasePlan
+from dpstats.propose_test.bounds import decomposition
+from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
+from dpstats.propose_test.outcome import Outcome, answered
+from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
@@ -32,23 +38,20 @@ _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 @dataclass(frozen=True)
 class KernelFit:
-    """What a method hands over."""
+    """A curve, the releases that it is made of, and what is reported of it."""
 
     values: SumsCurve | NodesCurve
     releases: tuple[Any, ...]
-    released: bool
-    error: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...] = ()
+    outcome: Outcome
     answers: tuple[Answers, ...] = ()
 
 
 def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
     features = Features.of(setting.nodes)
     with KernelSession(rows, setting.plan, total, noise) as session:
-        found = session.curve(session.left, features)
+        curve = session.curve(session.left, features)
     values = SumsCurve(
-        features, found.above, found.below, found.noise_sd, setting.sigma, setting.doubt
+        features, curve.above, curve.below, curve.noise_sd, setting.sigma, setting.doubt
     )
     inside = np.clip(setting.shown, setting.low, setting.high)
     nothing = np.zeros(len(inside))
@@ -59,7 +62,7 @@ def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
         Diagnostic(
             "median degree",
             float(np.median(at.degree)),
-            found.noise_sd,
+            curve.noise_sd,
             "rows near a point of the curve",
         ),
         Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
@@ -71,8 +74,8 @@ def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
             "At most points the noise outweighs the private rows, and the public fit is shown: ask for "
             "a larger budget or a larger bandwidth.",
         )
-    error = _error(setting, at.degree, at.noise_sd, found.noise_sd, None)
-    return KernelFit(values, tuple(session.releases), True, error, diagnostics, notes)
+    error = _error(setting, at.degree, at.noise_sd, curve.noise_sd, None)
+    return KernelFit(values, tuple(session.releases), Outcome(True, error, diagnostics, notes))
 
 
 def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
@@ -81,52 +84,50 @@ def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> Kernel
         degrees = session.degrees(_COVER)
         sd = math.sqrt(1 - _COVER) * total.mu
         least = 2 * (1.0 if len(setting.nodes) == 1 else math.sqrt(2) * longest) / sd
-        found = session.bounded_values(session.left, degrees, least)
-    values = _at_nodes(setting, found)
-    dropped = int(np.isnan(found.value).sum())
+        nodes = session.bounded_values(session.left, degrees, least)
+    kept = ~np.isnan(nodes.value)
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "of the curve"),
-        Diagnostic("nodes left to the public fit", dropped, None, "too few rows are near"),
-        Diagnostic("smallest degree", float(found.degree.min()), found.degree_sd, "of a node"),
+        Diagnostic(
+            "nodes left to the public fit", int((~kept).sum()), None, "too few rows are near"
+        ),
+        Diagnostic("smallest degree", float(nodes.degree.min()), nodes.degree_sd, "of a node"),
         *_smoothing_lines(setting),
     )
-    kept = ~np.isnan(found.value)
     if kept.any():
-        noises = setting.smoothing.radius * found.noise_sd[kept]
-        error = _error(setting, found.degree[kept], noises, found.degree_sd, None)
+        notes: tuple[str, ...] = ()
+        noises = setting.smoothing.radius * nodes.noise_sd[kept]
+        error = _error(setting, nodes.degree[kept], noises, nodes.degree_sd, None)
     else:
         error = _error(setting, np.ones(1), np.zeros(1), 0.0, None)
-    notes = (
-        ()
-        if kept.any()
-        else (
+        notes = (
             "No node has enough rows near it: the public fit is shown everywhere. Ask for a larger "
             "budget or bandwidth, or use method='gp'.",
         )
-    )
-    return KernelFit(values, tuple(session.releases), True, error, diagnostics, notes)
+    outcome = Outcome(True, error, diagnostics, notes)
+    return KernelFit(_at_nodes(setting, nodes), tuple(session.releases), outcome)
 
 
-def _at_nodes(setting: CurveSetting, found: NodeValues) -> NodesCurve:
+def _at_nodes(setting: CurveSetting, nodes: NodeValues) -> NodesCurve:
     smoothing = setting.smoothing
     scale = smoothing.radius / smoothing.slope
-    degree = np.maximum(found.degree, 1.0)
+    degree = np.maximum(nodes.degree, 1.0)
     sampling = np.where(
-        np.isnan(found.value),
+        np.isnan(nodes.value),
         setting.doubt,
         np.hypot(
             setting.sigma / smoothing.slope / np.sqrt(degree),
             (1 - smoothing.mended) * setting.doubt,
         ),
     )
-    value = np.clip(found.value, -smoothing.slope, smoothing.slope)
-    return NodesCurve(setting.axes, scale * value, scale * found.noise_sd, sampling, found.degree)
+    value = np.clip(nodes.value, -smoothing.slope, smoothing.slope)
+    return NodesCurve(setting.axes, scale * value, scale * nodes.noise_sd, sampling, nodes.degree)
 
 
 def make_test(
-    setting: CurveSetting, degree: Any, spend: Spend, calibration: str
-) -> tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan]:
-    """The plan for all nodes at once, and which nodes it keeps.
+    setting: CurveSetting, degree: Any, spend: Spend
+) -> tuple[NDArray[np.bool_], Floats, SafetyTest]:
+    """Which nodes are kept, the degrees that are expected there, and the test of all of them at once.
 
     A test is as strict as its poorest node. Nodes that are expected to have few rows are left to the
     public fit where that is expected to pay; with degrees of the user's own all are kept.
@@ -134,21 +135,20 @@ def make_test(
     expected = _degrees(setting, degree, "ptr")
     longest = _longest(setting)
     if degree is not None:
-        plans = [_plan_for(expected, longest, spend, calibration)]
         kept = [np.ones(len(expected), dtype=np.bool_)]
     else:
         least = np.unique(np.quantile(expected, np.linspace(0, 0.9, 10)))
         kept = [expected >= bound for bound in least if bound > 2]
-        plans = [_plan_for(expected[some], longest, spend, calibration) for some in kept]
     scale = setting.smoothing.radius / setting.smoothing.slope
     best, least_error = None, math.inf
-    for some, found in zip(kept, plans, strict=True):
-        if found is None:
+    for some in kept:
+        test = _test_of(expected[some], longest, spend)
+        if test is None:
             continue
-        noise = (scale * found[1].noise_sd / expected[some]) ** 2
+        noise = (scale * test.plan.noise_sd / expected[some]) ** 2
         error = float(noise.sum()) + setting.doubt**2 * int((~some).sum())
         if error < least_error:
-            best, least_error = (some, *found), error
+            best, least_error = (some, expected[some], test), error
     if best is None:
         raise PrivacyError(
             f"a test cannot be passed at this budget where the smallest degree is "
@@ -158,18 +158,15 @@ def make_test(
     return best
 
 
-def _plan_for(
-    expected: Floats, longest: float, spend: Spend, calibration: str
-) -> tuple[DegreeLevels, ReleasePlan] | None:
-    """The plan for nodes of these degrees, None when no noise is enough."""
-    levels = DegreeLevels.below(expected, longest)
+def _test_of(expected: Floats, longest: float, spend: Spend) -> SafetyTest | None:
+    """The test for nodes of these degrees, None when no noise is enough."""
+    levels = degree_levels(expected, longest)
     if levels is None:
         return None
     try:
-        plan = plan_test(levels.levels, levels.target, spend, calibration, "")
+        return plan_safety(levels, spend, "smallest share of the expected degree", 1.0)
     except PrivacyError:
         return None
-    return levels, plan
 
 
 def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
@@ -194,60 +191,52 @@ def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
 def tested(
     rows: Any,
     setting: CurveSetting,
-    tests: tuple[NDArray[np.bool_], DegreeLevels, ReleasePlan],
+    test: tuple[NDArray[np.bool_], Floats, SafetyTest],
     total: Any,
     noise: Any,
 ) -> KernelFit:
-    kept, levels, plan = tests
-    asked = replace(setting.plan, nodes=setting.nodes[kept], longest=_longest(setting))
-    with KernelSession(rows, asked, total, noise) as session:
-        tested, some = session.tested_values(plan, levels)
-    value, sd, degree = (np.full(len(kept), np.nan) for _ in range(3))
+    kept, expected, of_nodes = test
+    plan = replace(setting.plan, nodes=setting.nodes[kept], longest=_longest(setting))
+    with KernelSession(rows, plan, total, noise) as session:
+        tested, some = session.tested_values(of_nodes, expected)
+    value, sd, degree = np.full(len(kept), np.nan), np.full(len(kept), np.nan), np.ones(len(kept))
     value[kept], sd[kept], degree[kept] = some.value, some.noise_sd, some.degree
-    found = NodeValues(value, sd, np.nan_to_num(degree, nan=1.0), some.degree_sd)
-    answers = Answers.of(
-        plan,
-        "smallest share of the expected degree",
-        lambda k: levels.first + (k - 1) * levels.step,
-    )
-    return _answered(setting, found, tested.passed, (answers,), tuple(session.releases), ())
+    nodes = NodeValues(value, sd, degree, some.degree_sd)
+    return _answered(setting, nodes, [of_nodes], tested.passed, tuple(session.releases), ())
 
 
 def _answered(
     setting: CurveSetting,
-    found: NodeValues,
+    nodes: NodeValues,
+    tests: Sequence[SafetyTest],
     passed: bool,
-    answers: tuple[Answers, ...],
     releases: tuple[Any, ...],
     notes: tuple[str, ...],
 ) -> KernelFit:
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "of the curve"),
-        Diagnostic("answered", float(passed), None, "1 if the test passed"),
+        answered(passed),
         *_smoothing_lines(setting),
     )
-    noises = setting.smoothing.radius / setting.smoothing.slope * np.nan_to_num(found.noise_sd)
-    error = _error(setting, found.degree, noises, 0.0, NO_REPLY)
-    if not passed:
-        said = "NO REPLY: the test did not pass, or its coin said no. The public fit stands in."
-        notes, error = (said, *notes), unanswered(error)
+    noises = setting.smoothing.radius / setting.smoothing.slope * np.nan_to_num(nodes.noise_sd)
+    error = _error(setting, nodes.degree, noises, 0.0, NO_REPLY)
+    outcome = Outcome.of_test(
+        tests[0], passed, "The public fit stands in.", error, diagnostics, notes
+    )
     return KernelFit(
-        _at_nodes(setting, found), releases, passed, error, diagnostics, notes, answers
+        _at_nodes(setting, nodes), releases, outcome, tuple(test.answers for test in tests)
     )
 
 
 @dataclass(frozen=True)
 class PapersPoints:
-    """Algorithm 5 at every point of ``at=``: what each may spend, its plan, the degree it is for."""
+    """Algorithm 5 at every point of ``at=``: what each may spend, and its test."""
 
     each: ApproximatePrivacy
-    plans: tuple[PapersPlan, ...]
-    targets: Floats
+    tests: tuple[SafetyTest, ...]
 
 
-def papers_points(
-    setting: CurveSetting, degree: Any, spend: Spend, allow_unproved: bool
-) -> PapersPoints:
+def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoints:
     """Several points share epsilon and delta alike."""
     count = len(setting.nodes)
     targets = _degrees(setting, degree, "paper")
@@ -261,42 +250,29 @@ def papers_points(
             stacklevel=3,
         )
     each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)
-    plans = tuple(
-        papers_plan(4 / float(t), each.at, each.slack, allow_unproved=allow_unproved)
-        for t in targets
+    part = replace(spend, total=each, epsilon=each.at, delta=each.slack)
+    tests = tuple(
+        plan_safety(papers_degree(float(t)), part, "degree of the point", float(t)) for t in targets
     )
-    return PapersPoints(each, plans, targets)
+    return PapersPoints(each, tests)
 
 
 def papers(rows: Any, setting: CurveSetting, points: PapersPoints, noise: Any) -> KernelFit:
     """Algorithm 5 at every point."""
-    each, plans, targets = points.each, points.plans, points.targets
-    values, answers, releases, passed = [], [], [], []
-    for node, target, plan in zip(setting.nodes, targets, plans, strict=True):
+    values, releases, passed = [], [], []
+    for node, test in zip(setting.nodes, points.tests, strict=True):
         one = replace(setting.plan, nodes=node[None, :])
-        with KernelSession(rows, one, each, noise) as session:
-            tested, found = session.papers_value(plan, float(target), 4 / float(target))
-        values.append(float(found.value[0]))
+        with KernelSession(rows, one, points.each, noise) as session:
+            tested, at_node = session.tested_values(test)
+        values.append(float(at_node.value[0]))
         releases += session.releases
         passed.append(tested.passed)
-        answers.append(Answers.of(plan, "degree of the point", _papers_degree(float(target))))
-    sds = np.array([plan.noise_sd for plan in plans])
-    found = NodeValues(np.array(values), sds, targets, 0.0)
-    return _answered(
-        setting,
-        found,
-        any(passed),
-        tuple(answers),
-        tuple(releases),
-        ()
-        if all(passed) or not any(passed)
-        else (f"{len(passed) - sum(passed)} of {len(passed)} points got no reply.",),
-    )
-
-
-def _papers_degree(target: float) -> Callable[[float], float]:
-    """The degree at a safety gamma of the paper's test."""
-    return lambda gamma: target + 2 + 2 * gamma
+    sds = np.array([test.plan.noise_sd for test in points.tests])
+    targets = np.array([test.target for test in points.tests])
+    silent = len(passed) - sum(passed)
+    notes = (f"{silent} of {len(passed)} points got no reply.",) if silent and any(passed) else ()
+    nodes = NodeValues(np.array(values), sds, targets, 0.0)
+    return _answered(setting, nodes, points.tests, any(passed), tuple(releases), notes)
 
 
 def _longest(setting: CurveSetting) -> float:
@@ -341,10 +317,6 @@ def _error(
         "bound",
         (Premise("compact kernel and a known Lipschitz constant", False),),
     )
-    second = float(np.mean(noises**2))
-    return (
-        sampling_error(sampling, norm),
-        noise_error(1, math.sqrt(second), norm),
-        no_reply_error((2 * setting.smoothing.radius) ** 2, beta, norm),
-        unbounded,
-    )
+    noise_sd = math.sqrt(float(np.mean(noises**2)))
+    distance2 = (2 * setting.smoothing.radius) ** 2
+    return *decomposition(norm, sampling, 1, noise_sd, distance2, beta), unbounded

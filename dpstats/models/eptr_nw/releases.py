@@ -29,8 +29,7 @@ from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.paper import PapersPlan
-from dpstats.propose_test.plan import ReleasePlan
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 _JITTER = 2.0**-10
 _ENTRY = 2.0**-40
@@ -145,35 +144,23 @@ def weighted_move(longest: float, degree: Floats, ratio: float) -> float:
     return min(one, widest) * WIDENED
 
 
-@dataclass(frozen=True)
-class DegreeLevels:
-    """Levels of r = min_q d_q / D_q: level 0 below ``first``, level j from first + (j - 1) step."""
+def degree_levels(degree: Floats, longest: float) -> SafetyLevels | None:
+    """Levels of r = min_q d_q / D_q, 1 just inside one of them; None when a single row decides."""
+    step = WIDENED / float(degree.min())  # a row moves d_q by at most 1
+    deepest = min(int(1 / step) - 1, _DEEPEST)
+    if deepest < 1:
+        return None
+    first = 1 - 1e-9 - (deepest - 1) * step
+    edge = first + np.arange(deepest + _DEEPEST + 1) * step
+    moves = np.array([weighted_move(longest, degree, float(r)) for r in edge])
+    widest = weighted_move(longest, degree, 0.0)
+    same = np.concatenate([[widest], moves[:-1]])
+    return SafetyLevels(first, step, Levels(same, moves), deepest)
 
-    degree: Floats
-    first: float
-    step: float
-    levels: Levels
-    target: int
 
-    @classmethod
-    def below(cls, degree: Floats, longest: float) -> DegreeLevels | None:
-        """Levels that put r = 1 just inside one of them; None when a single row decides."""
-        step = WIDENED / float(degree.min())  # a row moves d_q by at most 1
-        deepest = min(int(1 / step) - 1, _DEEPEST)
-        if deepest < 1:
-            return None
-        first = 1 - 1e-9 - (deepest - 1) * step
-        edge = first + np.arange(deepest + _DEEPEST + 1) * step
-        moves = np.array([weighted_move(longest, degree, float(r)) for r in edge])
-        widest = weighted_move(longest, degree, 0.0)
-        same = np.concatenate([[widest], moves[:-1]])
-        return cls(degree, first, step, Levels(same, moves), deepest)
-
-    def at(self, ratio: float) -> int:
-        """The level of a smallest ratio."""
-        if not ratio >= self.first:
-            return 0
-        return int(min((ratio - self.first) / self.step, 1e9)) + 1
+def papers_degree(target: float) -> PapersSafety:
+    """Algorithm 5 of the ePTR paper at its one point: gamma = (d - target - 2)_+ / 2."""
+    return PapersSafety(target, 2, 4 / target)
 
 
 class KernelSession(Session[KernelRows]):
@@ -278,27 +265,30 @@ class KernelSession(Session[KernelRows]):
         return NodeValues(value, sd, degrees.value, degrees.noise_sd)
 
     def tested_values(
-        self, plan: ReleasePlan, levels: DegreeLevels
+        self, test: SafetyTest, degree: Floats | None = None
     ) -> tuple[TestedRelease, NodeValues]:
-        """f at all nodes if a test on the smallest d_q / D_q passes: see `weighted_move`, the plan."""
-        below = self._totals[1]
+        """f at all nodes if a test of their degrees passes: `degree_levels`, `papers_degree`.
+
+        ``degree``: what is expected of each node, so that the test is one of the smallest d_q / D_q;
+        without it, of the degree of one node.
+        """
+        expected = np.ones(1) if degree is None else degree
         fine = float(self._rows.grid.fine)
         # each degree is one rounded float: far inside the widening of the step
-        ratio = float(np.min(np.array(below / fine, dtype=np.float64) / levels.degree))
-        probability = float(plan.probability(levels.at(ratio)))
-        sensitivity = float(levels.levels.same[levels.target])
-        smallest_move = float(levels.levels.same[-1])
-        return self._tested(probability, plan, sensitivity, smallest_move, levels.degree)
-
-    def papers_value(
-        self, plan: PapersPlan, target: float, sensitivity: float
-    ) -> tuple[TestedRelease, NodeValues]:
-        """Algorithm 5 of the ePTR paper at its one point: gamma = (d - target - 2)_+ / 2."""
-        below = self._totals[1]
-        degree = float(below[0]) / float(self._rows.grid.fine)
-        probability = float(plan.probability(max(degree - target - 2, 0.0) / 2))
-        one = np.ones(1)
-        return self._tested(probability, plan, sensitivity, sensitivity, one)
+        degrees = np.array(self._totals[1] / fine, dtype=np.float64)
+        ratio = float(np.min(degrees / expected))
+        unit = lattice_unit(test.least_move, len(expected))
+        tested = self._release_if_safe(
+            "curve at the nodes, if the test passes",
+            self._weighted(np.arange(len(expected)), expected, unit),
+            unit,
+            test.probability(ratio),
+            test.plan,
+            test.sensitivity,
+        )
+        value = tested.release.value / expected
+        noise_sd = test.plan.noise_sd / expected
+        return tested, NodeValues(value, noise_sd, expected, 0.0)
 
     @property
     def _longest(self) -> float:
@@ -316,26 +306,6 @@ class KernelSession(Session[KernelRows]):
             for q, s in zip(kept, scale, strict=True)
         ]
         return np.array(whole, dtype=object)
-
-    def _tested(
-        self,
-        probability: float,
-        plan: ReleasePlan,
-        sensitivity: float,
-        smallest_move: float,
-        degree: Floats,
-    ) -> tuple[TestedRelease, NodeValues]:
-        unit = lattice_unit(smallest_move, len(degree))
-        tested = self._release_if_safe(
-            "curve at the nodes, if the test passes",
-            self._weighted(np.arange(len(degree)), degree, unit),
-            unit,
-            probability,
-            plan,
-            sensitivity,
-        )
-        value = tested.release.value / degree
-        return tested, NodeValues(value, plan.noise_sd / degree, degree, 0.0)
 
 
 CLAIMS = (

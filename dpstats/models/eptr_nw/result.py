@@ -19,16 +19,25 @@ from dpstats.models.eptr_nw.estimate import (
     from_sums,
     interpolated,
 )
-from dpstats.models.eptr_nw.page import KernelPage, plot_curve, print_kernel, summary_kernel
+from dpstats.models.eptr_nw.page import curve_table, plot_curve
 from dpstats.models.eptr_nw.releases import Features
 from dpstats.models.eptr_nw.rows import kernel
+from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
+from dpstats.report.format import format_scalar
+from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Diagnostic, Released
+from dpstats.report.released import Diagnostic
 from dpstats.report.result import limit_names, quantile
-from dpstats.report.table import Page
+from dpstats.report.table import Heading, KeyValues, Page, Table
 
+KERNEL_METHODS = {
+    "gp": "kernel sums with noise for the whole curve at once",
+    "adaptive": "curve at nodes, noise for private bounds on their degrees",
+    "ptr": "curve at nodes behind one private test of their degrees",
+    "paper": "ePTR-NW (Algorithm 5 of the ePTR paper), point by point",
+}
 _POINTS_AT_ONCE = 4096
 _SURFACE = 101
 
@@ -107,7 +116,7 @@ class NodesCurve:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class KernelModel(Released):
+class KernelModel(TestedResult):
     """A private curve (or surface); what every method returns is released or computed from releases.
 
     Attributes
@@ -232,36 +241,33 @@ class KernelModel(Released):
         own = {"nodes": [len(self.nodes)], "released": [self.released]}
         return pd.DataFrame(sizes | own | self._glance_items())
 
-    def _page(self) -> KernelPage:
+    def _curve_table(self, main: bool = False) -> Table:
         low, high = limit_names(0.95)
-        curve = self.curve.rename(columns={"std_error": "std. error", "lwr": low, "upr": high})
-        terms = len(self.centre.powers)
-        degree = max(sum(p) for p in self.centre.powers)
-        said = f"a public polynomial of degree {degree} ({terms} terms)" if degree else "a constant"
-        return KernelPage(
-            self.call,
-            self.method,
-            self.covariates,
-            self.smoothing.bandwidth.tolist(),
-            self.chosen,
-            said,
-            curve,
-            self.n,
-            self.m,
-            self.privacy,
-            self.error,
-            self.details,
-            self.notes,
-            self.answers,
-            self.released,
-        )
+        names = {"std_error": "std. error", "lwr": low, "upr": high}
+        return curve_table(self.curve.rename(columns=names), main)
+
+    @property
+    def _bandwidths(self) -> str:
+        sizes = ", ".join(f"{name} {format_scalar(h, 3)}" for name, h in self.bandwidth.items())
+        return sizes + (" (chosen on public rows)" if self.chosen else "")
 
     def _printed(self) -> Page:
-        return print_kernel(self._page())
+        bandwidth = KeyValues((("Bandwidth", self._bandwidths),))
+        parts = (bandwidth, Heading("Curve"), self._curve_table())
+        return printed(self.call, parts, self.privacy, self.notes)
 
     def summary(self) -> Page:
         """The curve with the privacy spent, the error's parts and diagnostics."""
-        return summary_kernel(self._page())
+        terms, degree = len(self.centre.powers), max(sum(p) for p in self.centre.powers)
+        polynomial = f"a public polynomial of degree {degree} ({terms} terms)"
+        facts = (
+            ("Method", KERNEL_METHODS[self.method]),
+            ("Kernel", "Gaussian, 1 at its middle"),
+            ("Bandwidth", self._bandwidths),
+            ("Correction to", polynomial if degree else "a constant"),
+            ("Rows", self._rows_line()),
+        )
+        return self._summary_of(facts, (Heading("Curve"), self._curve_table(main=True)))
 
     def plot(self, level: float = 0.95, ax: Any = None) -> Any:
         """The curve with its interval and the public rows, or a heat map; returns matplotlib's axes.

@@ -21,15 +21,10 @@ from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
-from dpstats.propose_test.bounds import (
-    no_reply_error,
-    noise_error,
-    noise_radius,
-    sampling_error,
-    unanswered,
-)
+from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
 from dpstats.propose_test.call import Kind, plan_test, positive, resolve_spend
 from dpstats.propose_test.curve import Levels
+from dpstats.propose_test.outcome import NO_REPLY_NOTE, answered
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan
 from dpstats.report.answers import Answers
@@ -158,8 +153,8 @@ def eptr(
     given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
     tail = calibration if kind == "tested" else "gdp"
     unit = PrivacyUnit.of(rows_per_person, None)
-    spend = resolve_spend("eptr", calibration, kind, tail, given, unit)
-    call = Call("eptr", given, unit, unit.whole(spend.total), spend.total, budget, seed=seed)
+    spend = resolve_spend("eptr", calibration, kind, tail, given, unit, allow_unproved)
+    call = Call.for_unit("eptr", given, unit, spend.total, budget=budget, seed=seed)
     for name, value in (("beta", beta), ("share", share)):
         if not 0 < positive(name, value) < 1:
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
@@ -199,7 +194,6 @@ def eptr(
             levels,
             wanted,
             spend,
-            calibration,
             "A level is one unit of safety.",
             beta=beta,
             noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
@@ -216,15 +210,13 @@ def eptr(
         answer = float(np.ravel(answer)[0])
     notes = charged.notes(n, public)
     if not tested.passed:
-        said = "NO REPLY: the test did not pass, or its coin said no."
-        if public is None and (callable(estimate) or callable(safety)):
-            said += " Functions that fail look the same: pass public= to see errors there."
-        notes = (said, *notes)
-    parts = (
+        silent = public is None and (callable(estimate) or callable(safety))
+        advice = " Functions that fail look the same: pass public= to see errors there."
+        notes = (NO_REPLY_NOTE + (advice if silent else ""), *notes)
+    chance = beta if target is not None else math.nan
+    error = (
         noise_radius(numbers, plan.noise_sd, eta, "l2"),
-        sampling_error(None, "l2"),
-        noise_error(numbers, plan.noise_sd, "l2"),
-        no_reply_error(None, beta if target is not None else math.nan, "l2"),
+        *decomposition("l2", None, numbers, plan.noise_sd, None, chance),
     )
     result = EptrResult(
         call=text,
@@ -236,9 +228,9 @@ def eptr(
         privacy=charged.statement([tested.release], noise.seeded),
         n=n,
         m=None,
-        error=parts if tested.passed else unanswered(parts),
+        error=error if tested.passed else unanswered(error),
         details=(
-            Diagnostic("answered", float(tested.passed), None, "1 if the test passed"),
+            answered(tested.passed),
             Diagnostic("alpha", at, None, "promised by the user, not checked"),
         ),
         notes=notes,

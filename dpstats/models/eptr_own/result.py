@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arrays import Floats
-from dpstats.models.eptr_own.page import eptr_page
+from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
+from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.model import privacy_line
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Diagnostic, Released
-from dpstats.report.table import Page
+from dpstats.report.released import Diagnostic
+from dpstats.report.table import Column, Heading, Page, Paragraph, Part, Preformatted, Table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class EptrResult(Released):
+class EptrResult(TestedResult):
     """What `eptr` let through.
 
     Attributes
@@ -76,23 +78,25 @@ class EptrResult(Released):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:
         return np.asarray(self.value, dtype=dtype)
 
-    def _page(self, whole: bool) -> Page:
-        numbers = [] if self.value is None else np.ravel(np.asarray(self.value, float)).tolist()
-        return eptr_page(
-            self.call,
-            numbers,
-            self.released,
-            self.privacy,
-            self.error,
-            self.details,
-            self.notes,
-            self.answers,
-            whole,
-        )
+    def _answer(self) -> tuple[Part, ...]:
+        if self.value is None:
+            return Heading("Answer"), Preformatted("no reply")
+        numbers = np.ravel(np.asarray(self.value, float)).tolist()
+        shown = format_numbers(numbers, digits=5)
+        names = [f"[{k + 1}]" for k in range(len(shown))]
+        sd = format_scalar(self.noise_sd, 3) if self.released else ""
+        columns = [
+            Column("", names, align="l", csv_name="number"),
+            Column("estimate" if self.released else "public answer", shown, numbers),
+            Column("noise sd", [sd] * len(shown)),
+        ]
+        return Heading("Answer"), Table.from_columns(columns, main=True)
 
     def _printed(self) -> Page:
-        return self._page(whole=False)
+        notes = [Paragraph(f"Note: {note}") for note in self.notes]
+        line = Preformatted(privacy_line(self.privacy))
+        return Page((Heading("Call"), Preformatted(self.call), *self._answer(), *notes, line))
 
     def summary(self) -> Page:
         """The answer with the privacy spent, the error's parts and the probabilities of an answer."""
-        return self._page(whole=True)
+        return self._summary_of((), self._answer())

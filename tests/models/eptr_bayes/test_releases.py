@@ -14,10 +14,11 @@ from scipy import optimize, special
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
-from dpstats.models.eptr_bayes.releases import ClassSession, CountLevels, means_move
+from dpstats.models.eptr_bayes.releases import ClassSession, count_levels, means_move
 from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
@@ -28,7 +29,7 @@ def _tested(radius: float, scale: float, last: float) -> tuple[np.ndarray, float
     x = np.zeros((400, 4))
     x[:200, 0] = x[200:, 1] = x[:, 2] = 1.0
     x[-1, 2] = last
-    levels = CountLevels.up_to(150, radius, scale, 400)
+    levels = count_levels(150, radius, scale, 400)
     plan = plan_release(levels.levels, *_BUDGET, target=levels.target)
     with ClassSession(
         Arrays(x, np.zeros(400)),
@@ -38,7 +39,7 @@ def _tested(radius: float, scale: float, last: float) -> tuple[np.ndarray, float
         ApproximatePrivacy(*_BUDGET),
         NonPrivateSilence(),
     ) as session:
-        tested = session.tested_means(plan, levels, scale)[0]
+        tested = session.tested_means(SafetyTest(plan, levels), scale)[0]
     return tested.release.value, tested.release.sensitivity
 
 
@@ -112,8 +113,8 @@ def _session(
 
 
 @cache
-def _levels(radius: float, scale: float, n: int) -> tuple[CountLevels, ReleasePlan]:
-    levels = CountLevels.up_to(4, radius, scale, n)
+def _levels(radius: float, scale: float, n: int) -> tuple[SafetyLevels, ReleasePlan]:
+    levels = count_levels(4, radius, scale, n)
     return levels, plan_release(levels.levels, *_BUDGET, noise_sd=radius)
 
 
@@ -144,7 +145,7 @@ def _check_pair(
             levels_at.append(levels.at(int(found.counts.min())))
         noise = _Coins()
         with _session(table, radius, ApproximatePrivacy(*_BUDGET), noise, plain=plain) as session:
-            tested, prior, shift = session.tested_means(plan, levels, scale)
+            tested, prior, shift = session.tested_means(SafetyTest(plan, levels), scale)
             means.append(tested.release.value)
             step = tested.release.step
             assert prior.sum() <= 1 + _K * step / scale
@@ -315,18 +316,18 @@ def test_the_change_falls_with_the_count_and_never_above_two_means() -> None:
 
 def test_levels_hold_what_counts_promise() -> None:
     for target in (1, 2, 7, 300, 301, 5000):
-        levels = CountLevels.up_to(target, 1.5, 2.0, 20_000)
+        levels = count_levels(target, 1.5, 2.0, 20_000)
         assert levels.at(target) == levels.target
-        assert levels.below + levels.target == target
+        assert levels.value(levels.target) == target
         for count in [*range(max(target - 310, 0), target + 320), 10**9]:
             level = levels.at(count)
             assert levels.at(count + 1) - level in (0, 1)
-            assert level == 0 or count == levels.below + level
+            assert level == 0 or count == levels.value(level)
             # both at this level; at this one and the next: N is the larger count
             exact = means_move(count if level else 0, 1.5, 2.0, 20_000)
             assert levels.levels.same_at(level) >= exact
             exact = means_move(count + 1, 1.5, 2.0, 20_000)
-            if count >= levels.below:
+            if count >= levels.first - 1:
                 assert levels.levels.up_at(level) >= exact
 
 
@@ -334,12 +335,12 @@ def test_the_shift_of_the_means_is_attained_by_rows_of_a_session() -> None:
     count = 40
     rows = [(0, [1e9, 0.0])] * (count - 1) + [(1, [1e9, 0.0])] * count + [(2, [0.0, 0.0])] * count
     one, two = _table([*rows, (0, [-1e9, 0.0])]), _table([*rows, (1, [-1e9, 0.0])])
-    levels = CountLevels.up_to(count, 1.0, 3.0, len(one))
+    levels = count_levels(count, 1.0, 3.0, len(one))
     plan = plan_release(levels.levels, *_BUDGET, noise_sd=1.0)
     found = []
     for table in (one, two):
         with _session(table, 1.0, ApproximatePrivacy(*_BUDGET), plain=True) as session:
-            found.append(session.tested_means(plan, levels, 3.0)[0].release.value)
+            found.append(session.tested_means(SafetyTest(plan, levels), 3.0)[0].release.value)
     bound = levels.levels.up_at(levels.at(count - 1))
     moved = float(np.linalg.norm(found[0] - found[1]))
     assert bound * (1 - 2e-6) < moved <= bound
@@ -353,7 +354,7 @@ def test_means_and_priors_are_those_of_the_rounded_rows() -> None:
     table = _table([(int(k), list(rng.normal(size=_P))) for k in rng.integers(0, _K + 1, 200)])
     levels, plan = _levels(1.3, 0.7, 200)
     with _session(table, 1.3, ApproximatePrivacy(*_BUDGET)) as session:
-        tested, prior, shift = session.tested_means(plan, levels, 0.7)
+        tested, prior, shift = session.tested_means(SafetyTest(plan, levels), 0.7)
         sums, counts = session._rows.totals()
         fine = session._rows.grid.fine
     step = tested.release.step
@@ -384,7 +385,7 @@ def test_results_are_the_same_bits_for_any_order_and_block(n: int) -> None:
             found = session.sums(1.0)
             out: list[object] = [found.sums, found.counts, *session._rows.totals()]
         with _session(table, 1.5, ApproximatePrivacy(*_BUDGET), size=size) as session:
-            out += session.tested_means(plan, levels, 2.0)[1:]
+            out += session.tested_means(SafetyTest(plan, levels), 2.0)[1:]
         return [np.asarray(v).tolist() for v in out]
 
     whole = results(table, None)
@@ -416,7 +417,7 @@ def test_sums_spend_their_share_and_are_recorded() -> None:
 
 
 def test_tested_means_refuse_other_totals_and_anything_beside_them() -> None:
-    levels = CountLevels.up_to(80, 1.0, 1.0, 300)
+    levels = count_levels(80, 1.0, 1.0, 300)
     gdp = plan_release(levels.levels, *_BUDGET, target=levels.target)
     dp = plan_release(levels.levels, *_BUDGET, calibration="dp", target=levels.target)
     paper = papers_plan(0.2, *_BUDGET)
@@ -430,14 +431,14 @@ def test_tested_means_refuse_other_totals_and_anything_beside_them() -> None:
     for plan, total in refused:
         with _sized(total) as session:
             with pytest.raises(ValueError, match="another total"):
-                session.tested_means(plan, levels, 1.0)
+                session.tested_means(SafetyTest(plan, levels), 1.0)
             assert session.releases == []
     with _sized(own) as session, pytest.raises(ValueError, match="another total"):
-        session.papers_means(paper, 80, 0.2)
+        session.tested_means(SafetyTest(paper, PapersSafety(80, 1, 0.2)))
     ways: list[tuple[Privacy | ApproximatePrivacy, Callable[[ClassSession], object]]] = [
-        (own, lambda s: s.tested_means(gdp, levels, 1.0)[0]),
-        (other, lambda s: s.tested_means(dp, levels, 1.0)[0]),
-        (other, lambda s: s.papers_means(paper, 80, 0.2)[0]),
+        (own, lambda s: s.tested_means(SafetyTest(gdp, levels), 1.0)[0]),
+        (other, lambda s: s.tested_means(SafetyTest(dp, levels), 1.0)[0]),
+        (other, lambda s: s.tested_means(SafetyTest(paper, PapersSafety(80, 1, 0.2)))[0]),
     ]
     for total, way in ways:
         with _sized(total) as session:
@@ -451,7 +452,7 @@ def test_tested_means_refuse_other_totals_and_anything_beside_them() -> None:
     with _sized(own) as session:
         session.sums(1e-6)
         with pytest.raises(ValueError, match="exceed"):
-            session.tested_means(gdp, levels, 1.0)
+            session.tested_means(SafetyTest(gdp, levels), 1.0)
     with _sized(other) as session, pytest.raises(ValueError, match="one release"):
         session.sums(0.5)
 
@@ -463,7 +464,7 @@ def test_the_papers_safety_is_the_smallest_count_to_spare(spare: int) -> None:
     rows = [(0, [1.0, 0.0])] * count + [(1, [0.0, 1.0])] * 40 + [(2, [0.0, 1.0])] * 40
     noise = _Coins()
     with _session(_table(rows), 1.0, ApproximatePrivacy(*_BUDGET), noise) as session:
-        session.papers_means(plan, target, 0.2)
+        session.tested_means(SafetyTest(plan, PapersSafety(target, 1, 0.2)))
     safety = 2 * special.logit(noise.coins[0]) + plan.margin
     assert safety == pytest.approx(max(spare - 1.0, 0.0), abs=1e-9)
 

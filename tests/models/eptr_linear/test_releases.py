@@ -14,15 +14,16 @@ from dpstats.mechanism.noise import SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.releases import (
     CutLimits,
-    EigenvalueLevels,
     LeastSquaresSession,
     diameter_with_floats,
+    eigenvalue_levels,
     lower_eigenvalue,
     score_diameter,
 )
 from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
@@ -33,7 +34,7 @@ def _tested(limits: CutLimits, last: tuple[float, float, float]) -> tuple[np.nda
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(1000, 2)), rng.normal(size=1000)
     x[-1], y[-1] = last[:2], last[2]
-    levels = EigenvalueLevels.below(50.0 * limits.radius**2, 1000, 2, limits)
+    levels = eigenvalue_levels(50.0 * limits.radius**2, 1000, 2, limits)
     assert levels is not None
     plan = plan_release(levels.levels, *_BUDGET, target=levels.target)
     with LeastSquaresSession(
@@ -44,7 +45,7 @@ def _tested(limits: CutLimits, last: tuple[float, float, float]) -> tuple[np.nda
         ApproximatePrivacy(*_BUDGET),
         NonPrivateSilence(),
     ) as session:
-        release = session.tested_solution(plan, levels).release
+        release = session.tested_solution(SafetyTest(plan, levels)).release
     return release.value, release.noise_sd, release.sensitivity
 
 
@@ -70,7 +71,7 @@ def test_a_tested_solution_moves_by_what_was_planned_for_limits_of_any_size(
 def test_levels_of_neighbours_differ_by_one_at_most_for_a_radius_of_any_size(radius: float) -> None:
     limits = CutLimits(radius, 1.0, 1.0)
     cut = limits.radius
-    levels = EigenvalueLevels.below(300 * cut**2, 1000, 1, limits)
+    levels = eigenvalue_levels(300 * cut**2, 1000, 1, limits)
     assert levels is not None
     found = []
     for last in (1.0, 0.0):
@@ -237,8 +238,8 @@ def _session(
 
 
 @cache
-def _levels(limits: CutLimits, n: int, d: int) -> tuple[EigenvalueLevels, ReleasePlan]:
-    levels = EigenvalueLevels.below(4.0 * limits.radius**2, n, d, limits)
+def _levels(limits: CutLimits, n: int, d: int) -> tuple[SafetyLevels, ReleasePlan]:
+    levels = eigenvalue_levels(4.0 * limits.radius**2, n, d, limits)
     assert levels is not None
     return levels, plan_release(levels.levels, *_BUDGET, noise_sd=1.0)
 
@@ -269,7 +270,7 @@ def _everything(
     d = table.shape[1] - 1
     levels, plan = _levels(limits, len(table), d)
     with _session(table, limits, ApproximatePrivacy(*_BUDGET), whole=whole, plain=plain) as session:
-        solution = session.tested_solution(plan, levels).release
+        solution = session.tested_solution(SafetyTest(plan, levels)).release
         smallest = session._solved()[1]
     return first, moments, solution, levels.at(smallest), smallest
 
@@ -431,7 +432,7 @@ def test_the_sensitivity_of_the_eigenvalue_is_attained() -> None:
 def test_levels_bound_the_worst_pairs(short: float) -> None:
     limits = CutLimits(1.0, 2.0, 1.0)
     n = 20_000 + int(short) + 2
-    levels = EigenvalueLevels.below(12.0, n, 2, limits)
+    levels = eigenvalue_levels(12.0, n, 2, limits)
     assert levels is not None
     one, mirrored = _mirrored(short)
     emptied, turned = one.copy(), one.copy()
@@ -451,7 +452,7 @@ def test_levels_bound_the_worst_pairs(short: float) -> None:
 def test_levels_and_their_edges() -> None:
     limits = CutLimits(2.0, 1.0, 3.0)
     target = 300.0
-    levels = EigenvalueLevels.below(target, 10_000, 3, limits)
+    levels = eigenvalue_levels(target, 10_000, 3, limits)
     assert levels is not None
     assert levels.at(target) == levels.target
     assert levels.at(target * (1 - 1e-6)) == levels.target - 1
@@ -465,7 +466,7 @@ def test_levels_and_their_edges() -> None:
         # the bound of a level is at least that of any eigenvalue in it
         assert promised >= min(diameter / smallest, 6.0) * (1 - 1e-12)
         assert levels.at(float(smallest) + limits.radius**2) - level in (0, 1)
-    assert EigenvalueLevels.below(1.9 * limits.radius**2, 100, 3, limits) is None
+    assert eigenvalue_levels(1.9 * limits.radius**2, 100, 3, limits) is None
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -596,7 +597,7 @@ def test_without_a_usable_slack_the_noise_covers_the_ball(slack: float) -> None:
 
 def test_tested_solutions_refuse_other_totals_and_anything_beside_them() -> None:
     limits = CutLimits(1.0, 1.0, 1.0)
-    levels = EigenvalueLevels.below(100.0, 400, 2, limits)
+    levels = eigenvalue_levels(100.0, 400, 2, limits)
     assert levels is not None
     gdp = plan_release(levels.levels, *_BUDGET, target=levels.target)
     dp = plan_release(levels.levels, *_BUDGET, calibration="dp", target=levels.target)
@@ -612,18 +613,20 @@ def test_tested_solutions_refuse_other_totals_and_anything_beside_them() -> None
     for plan, total in refused:
         with _sized(total) as session:
             with pytest.raises(ValueError, match="another total"):
-                session.tested_solution(plan, levels)
+                session.tested_solution(SafetyTest(plan, levels))
             assert session.releases == []
     with _sized(own) as session, pytest.raises(ValueError, match="another total"):
-        session.papers_solution(paper, 100.0, 0.04)
+        session.tested_solution(SafetyTest(paper, PapersSafety(100.0, 2.0, 0.04)))
     for plan, total in ((gdp, own), (gdp, ApproximatePrivacy(*_BUDGET)), (dp, _approximate())):
         with _sized(total, 1) as session:
-            tested = session.tested_solution(plan, levels)
+            tested = session.tested_solution(SafetyTest(plan, levels))
             assert session.releases == [tested.release]
             assert tested.release.cost == total
             for again in (
-                lambda s=session, p=plan: s.tested_solution(p, levels),
-                lambda s=session: s.papers_solution(paper, 100.0, 0.04),
+                lambda s=session, p=plan: s.tested_solution(SafetyTest(p, levels)),
+                lambda s=session: s.tested_solution(
+                    SafetyTest(paper, PapersSafety(100.0, 2.0, 0.04))
+                ),
                 lambda s=session: s.smallest_eigenvalue(1e-9),
                 lambda s=session: s.joint_moments(1e-9),
             ):
@@ -633,7 +636,7 @@ def test_tested_solutions_refuse_other_totals_and_anything_beside_them() -> None
     with _sized(own) as session:
         session.smallest_eigenvalue(1e-6)
         with pytest.raises(ValueError, match="exceed"):
-            session.tested_solution(gdp, levels)
+            session.tested_solution(SafetyTest(gdp, levels))
     with _sized(_approximate()) as session, pytest.raises(ValueError, match="one release"):
         session.smallest_eigenvalue(0.5)
 
@@ -658,7 +661,7 @@ def test_the_papers_safety_changes_by_half_at_most(first: list[float], second: l
             noise,
             whole=True,
         ) as session:
-            session.papers_solution(plan, 2.0, 0.4)
+            session.tested_solution(SafetyTest(plan, PapersSafety(2.0, 2.0, 0.4)))
         probabilities += noise.coins
     safety = special.logit(np.array(probabilities)) * 2
     assert abs(safety[0] - safety[1]) <= 0.5 * (1 + 1e-6)

@@ -16,11 +16,12 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release
-from dpstats.models.eptr_nw.releases import DegreeLevels, Features, KernelSession, weighted_move
+from dpstats.models.eptr_nw.releases import Features, KernelSession, degree_levels, weighted_move
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
+from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
@@ -123,11 +124,11 @@ def _table(kind: str, nodes: np.ndarray, row: _Row) -> np.ndarray:
 
 
 @cache
-def _levels(nodes: str, each: float) -> tuple[DegreeLevels, ReleasePlan]:
+def _levels(nodes: str, each: float) -> tuple[np.ndarray, SafetyLevels, ReleasePlan]:
     degree = np.full(len(_NODES[nodes]), each) * np.linspace(1, 1.7, len(_NODES[nodes]))
-    levels = DegreeLevels.below(degree, _longest(_NODES[nodes]))
+    levels = degree_levels(degree, _longest(_NODES[nodes]))
     assert levels is not None
-    return levels, plan_release(levels.levels, *_BUDGET, noise_sd=1.0)
+    return degree, levels, plan_release(levels.levels, *_BUDGET, noise_sd=1.0)
 
 
 def _bounded(rows: np.ndarray, plan: KernelPlan, bound: np.ndarray) -> list[Release]:
@@ -142,7 +143,7 @@ def _check_pair(one: np.ndarray, two: np.ndarray, nodes: str) -> dict[str, float
     """Nothing moves by more than is claimed; how much of it was used."""
     plan, features = _plan(_NODES[nodes]), _features(nodes)
     cut = replace(plan, longest=_longest(_NODES[nodes]))
-    levels, release_plan = _levels(nodes, 3.0)
+    expected, levels, release_plan = _levels(nodes, 3.0)
     curves, degrees, ratios, values = [], [], [], []
     for rows in (one, two):
         with _session(rows, plan, Privacy(1.0)) as session:
@@ -154,11 +155,11 @@ def _check_pair(one: np.ndarray, two: np.ndarray, nodes: str) -> dict[str, float
             session.degrees(1.0)
             degrees += session.releases
         with _session(rows, cut, ApproximatePrivacy(*_BUDGET)) as session:
-            tested, found = session.tested_values(release_plan, levels)
+            tested, found = session.tested_values(SafetyTest(release_plan, levels), expected)
             assert (abs(found.value) <= 1 + 1e-5).all()
             values.append(tested.release)
             below = session._rows.totals()[1]
-            ratios.append(float(np.min(below.astype(float) / _FINE / levels.degree)))
+            ratios.append(float(np.min(below.astype(float) / _FINE / expected)))
     used = {}
     for name, pair in (("curve", curves), ("degrees", degrees)):
         assert pair[0].sensitivity == pair[1].sensitivity
@@ -171,7 +172,7 @@ def _check_pair(one: np.ndarray, two: np.ndarray, nodes: str) -> dict[str, float
     bound = levels.levels.same_at(at[0]) if at[0] == at[1] else levels.levels.up_at(at[0])
     moved = float(np.linalg.norm(values[0].value - values[1].value))
     assert moved <= bound
-    exact = weighted_move(_longest(_NODES[nodes]), levels.degree, max(ratios))
+    exact = weighted_move(_longest(_NODES[nodes]), expected, max(ratios))
     assert moved <= exact * (1 + 1e-6)
     used["tested"] = moved / exact
     # bounds that hold for one of the two, node by node
@@ -427,7 +428,7 @@ def test_the_move_of_weighted_values_is_attained(count: int) -> None:
 
 def test_levels_hold_what_ratios_promise() -> None:
     degree = np.array([12.0, 30.0, 900.0])
-    levels = DegreeLevels.below(degree, 1.33)
+    levels = degree_levels(degree, 1.33)
     assert levels is not None
     assert levels.at(1.0) == levels.target
     assert levels.at(1 - 1e-7) == levels.target - 1
@@ -444,7 +445,7 @@ def test_levels_hold_what_ratios_promise() -> None:
             up = weighted_move(1.33, degree, float(ratio) + 1 / 12)
             assert levels.levels.up_at(level) >= up
     assert levels.levels.same_at(0) >= 2 * np.linalg.norm(degree)
-    assert DegreeLevels.below(np.array([1.5, 40.0]), 1.33) is None
+    assert degree_levels(np.array([1.5, 40.0]), 1.33) is None
 
 
 # --- order, spending, records -------------------------------------------------------------------
@@ -541,7 +542,8 @@ def test_a_curve_spends_its_share() -> None:
 
 
 def test_tested_values_refuse_other_totals_and_anything_beside_them() -> None:
-    levels = DegreeLevels.below(np.full(6, 200.0), 1.33140)
+    degree = np.full(6, 200.0)
+    levels = degree_levels(degree, 1.33140)
     assert levels is not None
     gdp = plan_release(levels.levels, *_BUDGET, target=levels.target)
     dp = plan_release(levels.levels, *_BUDGET, calibration="dp", target=levels.target)
@@ -556,14 +558,18 @@ def test_tested_values_refuse_other_totals_and_anything_beside_them() -> None:
     for plan, total in refused:
         with _sized(total) as session:
             with pytest.raises(ValueError, match="another total"):
-                session.tested_values(plan, levels)
+                session.tested_values(SafetyTest(plan, levels), degree)
             assert session.releases == []
     with _sized(own, "one") as session, pytest.raises(ValueError, match="another total"):
-        session.papers_value(paper, 200.0, 0.02)
+        session.tested_values(SafetyTest(paper, PapersSafety(200.0, 2, 0.02)))
     ways: list[tuple[str, Privacy | ApproximatePrivacy, Callable[[KernelSession], object]]] = [
-        ("a bandwidth apart", own, lambda s: s.tested_values(gdp, levels)[0]),
-        ("a bandwidth apart", other, lambda s: s.tested_values(dp, levels)[0]),
-        ("one", other, lambda s: s.papers_value(paper, 200.0, 0.02)[0]),
+        ("a bandwidth apart", own, lambda s: s.tested_values(SafetyTest(gdp, levels), degree)[0]),
+        ("a bandwidth apart", other, lambda s: s.tested_values(SafetyTest(dp, levels), degree)[0]),
+        (
+            "one",
+            other,
+            lambda s: s.tested_values(SafetyTest(paper, PapersSafety(200.0, 2, 0.02)))[0],
+        ),
     ]
     for nodes, total, way in ways:
         with _sized(total, nodes) as session:
@@ -577,7 +583,7 @@ def test_tested_values_refuse_other_totals_and_anything_beside_them() -> None:
     with _sized(own) as session:
         session.degrees(1e-6)
         with pytest.raises(ValueError, match="exceed"):
-            session.tested_values(gdp, levels)
+            session.tested_values(SafetyTest(gdp, levels), degree)
     with _sized(other) as session, pytest.raises(ValueError, match="one release"):
         session.degrees(0.5)
 
@@ -601,7 +607,7 @@ def test_the_papers_safety_is_half_the_degree_to_spare(count: int) -> None:
     noise = _Coins()
     total = ApproximatePrivacy(*_BUDGET)
     with _session(rows, _plan(_NODES["one"]), total, noise) as session:
-        session.papers_value(plan, target, 0.8)
+        session.tested_values(SafetyTest(plan, PapersSafety(target, 2, 0.8)))
     safety = 2 * special.logit(noise.coins[0]) + plan.margin
     assert safety == pytest.approx(max(count - target - 2, 0.0) / 2, abs=1e-8)
 
