@@ -16,7 +16,9 @@ Nothing here sees a private value.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+import re
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -64,6 +66,7 @@ from dpstats.report.released import Released
 
 _R = TypeVar("_R", bound=Released)
 _Spent = TypeVar("_Spent", bound=Total)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
 _MOST_SHOWN = 20  # items of an argument in a call
@@ -71,6 +74,70 @@ SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
 )
+
+_SHARED = {
+    "data": """\
+data : table, path, blocks of rows, or Dask DataFrame
+    The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into memory, as a
+    RecordBatchReader is); the path of a Parquet file or folder (folders such as ``year=2020`` are
+    columns), a pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function
+    that returns tables block by block, the same rows at every call; or a Dask DataFrame, which is read
+    by its own workers. How rows fall into files, blocks and partitions, and whether these can be read,
+    counts as public; so do the names and kinds of columns: fix them without looking at values
+    (``read_csv(..., dtype=...)``).""",
+    "calibration": """\
+calibration : {"gdp", "dp"}
+    Of the test: "gdp" composes with other releases, "dp" is sharpest for a single one.""",
+    "allow_unproved": """\
+allow_unproved : bool
+    For "paper": beyond epsilon = 2, where the paper's proof ends, go on if the exact divergence still
+    confirms the claim.""",
+    "eta": """\
+eta : float
+    Failure probability of the bounds.""",
+    "levels": """\
+limits : mapping, optional
+    Levels of a category, ``{"g": ["a", "b"]}``.""",
+    "budget": """\
+budget : Budget, optional
+    What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho or epsilon
+    set how much of it the call may spend.""",
+    "rows_per_person": """\
+rows_per_person : int
+    The total protects a person with up to so many rows, by noise for as many replaced rows.""",
+    "person": """\
+person : str, optional
+    A column of ``data`` that names the person of a row (text or whole numbers). The first
+    ``rows_per_person`` rows of each person count; later ones, and rows without a name, do not.""",
+    "executor": """\
+executor : concurrent.futures.Executor, optional
+    What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
+    ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
+    The result is the same to the bit.""",
+    "progress": """\
+progress : bool, optional
+    A bar of the passes over the rows. Default: in interactive sessions, for passes of more than
+    two seconds.""",
+    "seed": """\
+seed : int, optional
+    Reproducible noise for teaching and tests; the result states that it is not for release.""",
+    "raises": """\
+DPStatsError
+    Before any private value is read; never because of one. `BudgetExceeded` where a budget has less
+    left than the call needs.""",
+}
+"""Entries that the docstrings of several functions have in common."""
+
+
+def documented(function: _Function) -> _Function:
+    """Write shared entries into a docstring, for a line that lists their names in braces."""
+
+    def entries(line: re.Match[str]) -> str:
+        return "\n".join(textwrap.indent(_SHARED[name], line[1]) for name in line[2].split(", "))
+
+    page = function.__doc__ or ""
+    function.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", entries, page, flags=re.MULTILINE)
+    return function
 
 
 @dataclass(frozen=True)

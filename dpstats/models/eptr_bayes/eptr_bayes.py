@@ -14,11 +14,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    check_limits,
-    check_numbers,
-)
+from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, declare_classes, learn_classes
 from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
@@ -36,6 +32,7 @@ _COVARIANCES = ("diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
 
 
+@documented
 def eptr_bayes(
     formula: str,
     data: Any,
@@ -68,8 +65,8 @@ def eptr_bayes(
     formula : str
         ``"class ~ x1 + x2"``. The left side is a column of text, categories, bools or whole
         numbers, with two classes or more; the right side as for `dp_lm`.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. A row of a class that is not public, or with a missing
+    {data}
+        A row of a class that is not public, or with a missing
         value, counts nowhere.
     public : table, optional
         Public rows of the same columns: they give the classes, their centres, the scale of the features
@@ -89,8 +86,7 @@ def eptr_bayes(
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
         from public frequencies.
-    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
-        As for `eptr_lm`.
+    {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -99,8 +95,7 @@ def eptr_bayes(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Examples
     --------

@@ -13,12 +13,7 @@ from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    check_limits,
-    check_numbers,
-    check_size,
-)
+from dpstats.call import Call, check_limits, check_numbers, check_size, documented
 from dpstats.errors import ArgumentError
 from dpstats.models.eptr_linear.fit import adaptive, adassp, make_test, tested
 from dpstats.models.eptr_linear.public import (
@@ -51,6 +46,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+@documented
 def eptr_lm(
     formula: str,
     data: Any,
@@ -83,8 +79,8 @@ def eptr_lm(
     ----------
     formula : str
         As for `dp_lm`.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`; what is missing or unknown counts as zero, as for `dp_lm`.
+    {data}
+        What is missing or unknown counts as zero, as for `dp_lm`.
     public : table, optional
         Public rows of the same columns, response included, at least one more than there are columns and
         better ten times as many. They whiten the design, give the fit from which the private one is a
@@ -106,19 +102,7 @@ def eptr_lm(
         For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are
         expected to have; of whitened rows (default: 0.85 of what public rows let expect) or, for
         "paper" and with declared limits, of rows in plain units.
-    calibration : {"gdp", "dp"}
-        Of the test: "gdp" composes with other releases, "dp" is sharpest for a single one.
-    allow_unproved : bool
-        For "paper": beyond epsilon = 2, where the paper's proof ends, go on if the exact divergence
-        still confirms the claim.
-    eta : float
-        Failure probability of the bounds.
-    budget, rows_per_person, person
-        What the call is charged to, and who is protected; see `dp_lm`.
-    executor, progress
-        Where the rows are read, and a bar; see `dp_lm`.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -128,8 +112,7 @@ def eptr_lm(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Examples
     --------

@@ -13,11 +13,7 @@ from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    check_limits,
-    check_numbers,
-)
+from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.errors import ArgumentError
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
@@ -38,6 +34,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+@documented
 def eptr_nw(
     formula: str,
     data: Any,
@@ -71,8 +68,8 @@ def eptr_nw(
     ----------
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Responses are cut to a public band around the public
+    {data}
+        Responses are cut to a public band around the public
         fit; rows with a missing value, or farther than a bandwidth from the public range, count
         nowhere.
     public : table, optional
@@ -98,8 +95,7 @@ def eptr_nw(
     limits : mapping, optional
         Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
         required.
-    calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed
-        As for `eptr_lm`.
+    {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -108,8 +104,7 @@ def eptr_nw(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Examples
     --------

@@ -16,7 +16,7 @@ import pandas as pd
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_numbers
+from dpstats.call import Call, check_numbers, documented
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
@@ -34,6 +34,7 @@ _MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}
 
 
+@documented
 def eptr(
     data: Any,
     estimate: Any,
@@ -109,10 +110,7 @@ def eptr(
         before the private data are read. (Errors on private data are never shown.)
     allow_unproved : bool
         For "paper": go on beyond epsilon = 2 if the exact divergence confirms the claim.
-    eta : float
-        Failure probability of the bounds.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {eta, budget, rows_per_person, seed}
 
     Returns
     -------

@@ -15,11 +15,7 @@ from typing import Any
 
 from dpstats.arguments import check_switch, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    Charged,
-    check_numbers,
-)
+from dpstats.call import Call, Charged, check_numbers, documented
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
@@ -36,6 +32,7 @@ from dpstats.propose_test.call import choose, positive
 from dpstats.report.diagnostics import with_person_note
 
 
+@documented
 def dp_mean(
     formula: str | Sequence[str],
     data: Any,
@@ -66,8 +63,8 @@ def dp_mean(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
+    {data}
+        Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns, one or more.
     mu, rho, epsilon, delta : float
@@ -83,16 +80,8 @@ def dp_mean(
         Total variation distance that the public population may have from the private one.
     method : {"refined", "paper"}, optional
         "refined" (default), or the paper's one round to the letter.
-    limits : mapping, optional
-        Levels of a category, ``{"g": ["a", "b"]}``.
-    eta : float
-        Failure probability of the bounds.
-    budget, rows_per_person, person
-        What the call is charged to, and who is protected; see `dp_lm`.
-    executor, progress
-        Where the rows are read, and a bar; see `dp_lm`.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {levels}
+    {eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -101,8 +90,7 @@ def dp_mean(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Examples
     --------
@@ -144,6 +132,7 @@ def dp_mean(
     return charged.released(_model(charged, points, method, fit, session, notes))
 
 
+@documented
 def dp_mvnorm(
     formula: str | Sequence[str],
     data: Any,
@@ -176,8 +165,8 @@ def dp_mvnorm(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
+    {data}
+        Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns: twice as many as columns are best, one more than columns is
         enough; with fewer (two at least) only their scales are used.
@@ -196,16 +185,8 @@ def dp_mvnorm(
     method : {"refined", "paper"}, optional
         "refined" (default), or the paper's pipeline to the letter: d + 1 public rows, Algorithms 1
         and 2, and for Lemma A.22 private rounds whose radii follow from the ranges U/L of Algorithm 1.
-    limits : mapping, optional
-        Levels of a category, ``{"g": ["a", "b"]}``.
-    eta : float
-        Failure probability of the bounds.
-    budget, rows_per_person, person
-        What the call is charged to, and who is protected; see `dp_lm`.
-    executor, progress
-        Where the rows are read, and a bar; see `dp_lm`.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {levels}
+    {eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -220,8 +201,7 @@ def dp_mvnorm(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Notes
     -----

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpstats.arguments import as_int, check_switch, number, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_numbers
+from dpstats.call import Call, check_numbers, documented
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
@@ -33,6 +33,7 @@ _MOST = 10
 _ENOUGH_PUBLIC = 1.5
 
 
+@documented
 def dp_mixture(
     formula: str | Sequence[str],
     data: Any,
@@ -65,8 +66,8 @@ def dp_mixture(
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Rows that are missing or not finite count nowhere.
+    {data}
+        Rows that are missing or not finite count nowhere.
     public : table
         Public rows of the same columns and the same population.
     k : int, optional
@@ -85,16 +86,8 @@ def dp_mixture(
     pool : bool
         Average the means and covariances with those of the public rows of the same cell, by inverse
         variance.
-    limits : mapping, optional
-        Levels of a category, ``{"g": ["a", "b"]}``.
-    eta : float
-        Failure probability of the bounds.
-    budget, rows_per_person, person
-        What the call is charged to, and who is protected; see `dp_lm`.
-    executor, progress
-        Where the rows are read, and a bar; see `dp_lm`.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {levels}
+    {eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
     -------
@@ -110,8 +103,7 @@ def dp_mixture(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read; never because of one.
+    {raises}
 
     Examples
     --------
