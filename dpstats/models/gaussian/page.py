@@ -1,16 +1,13 @@
-"""The page of a private mean and covariance."""
+"""Tables and summaries of private means and covariances."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dpstats.arrays import Floats
-from dpstats.report.bound import Bound
 from dpstats.report.format import format_scalar
-from dpstats.report.model import closing_blocks, gaps, or_na, printed
-from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Diagnostic
+from dpstats.report.model import closing_blocks, gaps, or_na
+from dpstats.report.released import Released
 from dpstats.report.result import Coefficients
 from dpstats.report.table import (
     Column,
@@ -34,75 +31,29 @@ MVNORM_METHODS = {
 _WIDEST = 12
 
 
-@dataclass(frozen=True)
-class GaussianPage:
-    """What the pages of a Gaussian show; everything released or public."""
+def summary_page(
+    fit: Released, facts: Sequence[tuple[str, str]], parts: Sequence[Part], *, rates: bool = False
+) -> Page:
+    """Call, facts and parts of a model, notes, and the blocks that every summary ends with.
 
-    call: str
-    method: str
-    coefficients: Coefficients
-    matrix: Floats
-    matrix_se: Floats | None
-    covariance: str
-    relative_error: float | None
-    condition: float
-    n: int
-    m: int | None
-    dropped: int
-    privacy: PrivacyStatement
-    bounds: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...]
-
-
-def print_gaussian(page: GaussianPage) -> Page:
-    """Call, means and covariance, as R prints cov.wt."""
-    means = mean_table(page.coefficients, page.matrix, brief=True)
-    parts = [Heading("Mean"), means, *_covariance(page)]
-    return printed(page.call, parts, page.privacy, page.notes)
-
-
-def summary_gaussian(page: GaussianPage) -> Page:
-    """The print with standard errors, the privacy spent, bounds and diagnostics."""
-    left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
-    said = [
-        ("Method", (MVNORM_METHODS if page.matrix_se is not None else MEAN_METHODS)[page.method]),
-        ("Covariance", page.covariance),
-        ("Rows", f"{page.n} private, {page.m} public{left_out}; columns: {len(page.matrix)}"),
-        ("Condition number of the covariance", format_scalar(page.condition, 4)),
-    ]
-    if page.relative_error is not None:
-        said.append(
-            (
-                "Expected error of the covariance",
-                f"{format_scalar(page.relative_error, 3)} (relative, Frobenius norm)",
-            )
-        )
-    errors = (
-        []
-        if page.matrix_se is None
-        else matrix_parts(
-            "Standard errors of the covariance", page.coefficients.terms, page.matrix_se
+    ``rates``: with the rate of the paper's algorithm among the bounds.
+    """
+    return Page(
+        (
+            Heading("Call"),
+            Preformatted(fit.call),
+            KeyValues(tuple(facts)),
+            *parts,
+            *[Paragraph(f"Note: {note}") for note in fit.notes],
+            *closing_blocks(fit.privacy, fit.error, fit.details, rates),
         )
     )
-    parts: list[Part] = [
-        Heading("Call"),
-        Preformatted(page.call),
-        KeyValues(tuple(said)),
-        Heading("Means"),
-        mean_table(page.coefficients, page.matrix),
-        *_covariance(page),
-        *errors,
-        *[Paragraph(f"Note: {note}") for note in page.notes],
-        *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "paper"),
-    ]
-    return Page(tuple(parts))
 
 
-def _covariance(page: GaussianPage) -> list[Part]:
-    released = page.matrix_se is not None
-    title = "Covariance" if released else f"Covariance ({page.covariance})"
-    return matrix_parts(title, page.coefficients.terms, page.matrix, released=released)
+def rows_fact(fit: Released, dropped: int, columns: int) -> tuple[str, str]:
+    """How many rows and columns a fit has."""
+    left_out = f" (and {dropped} left out: missing or not finite)" if dropped else ""
+    return "Rows", f"{fit.n} private, {fit.m} public{left_out}; columns: {columns}"
 
 
 def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = False) -> Table:
@@ -129,11 +80,11 @@ def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = Fals
 def matrix_parts(
     title: str, terms: Sequence[str], matrix: Floats, *, released: bool = True
 ) -> list[Part]:
-    """A matrix as a table, or a word on where to find it when it is too wide to read."""
+    """A matrix as a table, or where to find it when it is too wide to read."""
     if len(terms) > _WIDEST:
         names = ".cov, .corr and .cov_se" if released else ".cov and .corr"
-        said = f"{len(terms)} x {len(terms)}: {names} hold it as a frame."
-        return [Heading(title), Paragraph(said)]
+        size = f"{len(terms)} x {len(terms)}"
+        return [Heading(title), Paragraph(f"{size}: {names} hold it as a frame.")]
     columns = [Column("", terms, align="l", csv_name="term")]
     for j, term in enumerate(terms):
         values = [float(v) for v in matrix[:, j]]

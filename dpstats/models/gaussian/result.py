@@ -13,12 +13,21 @@ from dpstats.errors import ArgumentError, FormulaError, SchemaError
 from dpstats.frame import Design, PublicMoments, SpentOn, declare_design
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.fit import CovarianceNoise
-from dpstats.models.gaussian.page import GaussianPage, print_gaussian, summary_gaussian
+from dpstats.models.gaussian.page import (
+    MEAN_METHODS,
+    MVNORM_METHODS,
+    matrix_parts,
+    mean_table,
+    rows_fact,
+    summary_page,
+)
 from dpstats.models.gaussian.synthetic import check_size, draw_normal
+from dpstats.report.format import format_scalar
+from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Page
+from dpstats.report.table import Heading, Page, Part
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -107,31 +116,34 @@ class GaussianModel(Result):
     def _frame(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=list(self.terms), columns=list(self.terms))
 
-    def _page(self) -> GaussianPage:
-        return GaussianPage(
-            call=self.call,
-            method=self.method,
-            coefficients=self.coefficients,
-            matrix=self.matrix,
-            matrix_se=None if self.noise is None else self.noise.std_error(self.matrix),
-            covariance=self.cov_source,
-            relative_error=self.relative_error,
-            condition=self.condition,
-            n=self.n,
-            m=self.m,
-            dropped=self.dropped,
-            privacy=self.privacy,
-            bounds=self.error,
-            diagnostics=self.details,
-            notes=self.notes,
-        )
+    def _covariance_parts(self) -> list[Part]:
+        released = self.noise is not None
+        title = "Covariance" if released else f"Covariance ({self.cov_source})"
+        return matrix_parts(title, self.terms, self.matrix, released=released)
 
     def _printed(self) -> Page:
-        return print_gaussian(self._page())
+        means = mean_table(self.coefficients, self.matrix, brief=True)
+        parts = [Heading("Mean"), means, *self._covariance_parts()]
+        return printed(self.call, parts, self.privacy, self.notes)
 
     def summary(self) -> Page:
         """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""
-        return summary_gaussian(self._page())
+        methods = MEAN_METHODS if self.noise is None else MVNORM_METHODS
+        facts = [
+            ("Method", methods[self.method]),
+            ("Covariance", self.cov_source),
+            rows_fact(self, self.dropped, len(self.terms)),
+            ("Condition number of the covariance", format_scalar(self.condition, 4)),
+        ]
+        if self.relative_error is not None:
+            error = f"{format_scalar(self.relative_error, 3)} (relative, Frobenius norm)"
+            facts.append(("Expected error of the covariance", error))
+        means = mean_table(self.coefficients, self.matrix)
+        parts = [Heading("Means"), means, *self._covariance_parts()]
+        if self.noise is not None:
+            title, errors = "Standard errors of the covariance", self.noise.std_error(self.matrix)
+            parts += matrix_parts(title, self.terms, errors)
+        return summary_page(self, facts, parts, rates=self.method == "paper")
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,19 @@ from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.estimate import log_densities
+from dpstats.models.gaussian.page import matrix_parts, rows_fact, summary_page
 from dpstats.models.gaussian.synthetic import check_size, draw_mixture
-from dpstats.models.mixture.page import MixturePage, print_mixture, summary_mixture
+from dpstats.report.format import format_scalar
+from dpstats.report.groups import Groups
+from dpstats.report.model import or_na, printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.table import Page
+from dpstats.report.table import Column, Heading, Page, Part, Table
+
+_REGIMES = {
+    "public": "components found on public rows alone (Theorems 1.5, 1.6)",
+    "private": "public superclusters, private principal axes and valleys (Theorems 1.3, 1.4)",
+}
 
 
 @dataclass(frozen=True)
@@ -122,44 +130,66 @@ class MixtureModel(Released):
             pd.DataFrame(matrix, index=terms, columns=terms) for matrix in self.numbers.covariances
         )
 
-    def _page(self) -> MixturePage:
-        found = self.numbers
-        values = [np.linalg.eigvalsh(matrix) for matrix in found.covariances]
-        return MixturePage(
-            call=self.call,
-            regime=self.regime,
-            found=self.found,
-            asked=self.asked,
-            names=[str(name) for name in self._names],
-            terms=self.terms,
-            weights=found.weights,
-            weights_se=found.weights_se,
-            means=found.means,
-            means_se=found.means_se,
-            covariances=found.covariances,
-            relative_errors=found.relative_errors,
-            conditions=[float(v[-1] / max(v[0], 1e-17 * v[-1])) for v in values],
-            rows=found.rows,
-            public_rows=found.public_rows,
-            n=self.n,
-            m=self.m,
-            dropped=self.dropped,
-            privacy=self.privacy,
-            bounds=self.error,
-            diagnostics=self.details,
-            notes=self.notes,
+    @property
+    def _groups(self) -> Groups:
+        numbers = self.numbers
+        return Groups(
+            "component",
+            "weight",
+            self._names,
+            self.terms,
+            numbers.weights,
+            numbers.weights_se,
+            numbers.means,
+            numbers.means_se,
+        )
+
+    @property
+    def _conditions(self) -> list[float]:
+        values = [np.linalg.eigvalsh(matrix) for matrix in self.numbers.covariances]
+        return [float(v[-1] / max(v[0], 1e-17 * v[-1])) for v in values]
+
+    def _shapes(self) -> Table:
+        """Rows, errors and condition numbers of the components' covariances."""
+        numbers = self.numbers
+        return Table.from_columns(
+            [
+                Column("", [str(k) for k in self._names], align="l", csv_name="component"),
+                Column("rows, about", [format_scalar(round(v), 7) for v in numbers.rows]),
+                Column("public rows", [str(v) for v in numbers.public_rows]),
+                Column("relative error", [or_na(v) for v in numbers.relative_errors]),
+                Column("condition number", [format_scalar(v, 4) for v in self._conditions]),
+            ]
         )
 
     def _printed(self) -> Page:
-        return print_mixture(self._page())
+        parts = (Heading("Weights and means by component"), self._groups.table())
+        return printed(self.call, parts, self.privacy, self.notes)
 
     def summary(self) -> Page:
         """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""
-        return summary_mixture(self._page())
+        asked = "the partition decided" if self.asked is None else f"{self.asked} asked for"
+        facts = (
+            ("Regime", _REGIMES[self.regime]),
+            ("Components", f"{self.k} ({asked}); {self.found}"),
+            rows_fact(self, self.dropped, len(self.terms)),
+        )
+        parts: list[Part] = [
+            Heading("Weights and means by component"),
+            self._groups.table(main=True),
+            Heading("Standard errors (sampling and privacy)"),
+            self._groups.errors(),
+            Heading("Covariances: expected relative error (Frobenius norm) and condition number"),
+            self._shapes(),
+        ]
+        if len(self.terms) <= 4:
+            for name, matrix in zip(self._names, self.numbers.covariances, strict=True):
+                parts += matrix_parts(f"Covariance of component {name}", self.terms, matrix)
+        return summary_page(self, facts, parts)
 
     def tidy(self) -> pd.DataFrame:
         """One row per component and number: component, term, estimate, std_error."""
-        return replace(self._page().groups, names=self._names).tidy()
+        return self._groups.tidy()
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""
