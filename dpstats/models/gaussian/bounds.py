@@ -1,9 +1,7 @@
 """Error bounds for private means, Gaussians and Gaussian mixtures with public data.
 
-"Paper" is Bie, Kamath, Singhal, *Private Estimation with Public Data*. Its theorems say how many rows
-suffice for an error alpha in total variation, up to constants: here the constants are 1, the polylogs
-of sums of terms single logarithms (never below 1), and the formula is solved for alpha; the result is
-labelled a rate. The other bounds are the package's own. They hold no hidden constant.
+The rates of the paper (Bie, Kamath, Singhal, *Private Estimation with Public Data*) stand in
+`dpstats.models.gaussian.rates`. The other bounds are the package's own, and hold no hidden constant.
 
 Errors are measured in units of the truth: eF = |Sigma^-1/2 Sigmahat Sigma^-1/2 - I|_F for a covariance,
 and the Mahalanobis distance eM for a mean. In svec coordinates the sampling error of a covariance has
@@ -14,19 +12,26 @@ weighted sums of chi-squares, whose quantiles follow from their first three cumu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import stats
 
 from dpstats.arrays import Floats
+from dpstats.models.gaussian.rates import (
+    THEOREM_1_1,
+    THEOREM_1_2,
+    THEOREM_2_4,
+    THEOREM_2_4_PURE,
+    Setting,
+)
 from dpstats.report.bound import Bound, Premise
 
 ROWS_GAUSSIAN = Premise("rows Gaussian", None)
 _COVARIANCE = "relative error of the covariance"
 MEAN = "error of the mean in standard deviations"
 DISTANCE = "total variation distance of the estimated Gaussian"
+PAPERS_DISTANCE = f"{DISTANCE}, the paper's algorithm"
 _CHI = "exact up to clipping, chi-square"
 DISTANCE_SOURCE = "exact up to clipping, Pinsker"
 _SAFETY = 1.5  # sd's of the trace of noise by which eigenvalues may be too large
@@ -67,19 +72,11 @@ class ReleasedMoments:
 
 
 @dataclass(frozen=True)
-class GaussianFacts:
-    """What bounds for one Gaussian ask for; everything public, planned or released.
+class GaussianFacts(Setting):
+    """What bounds for one Gaussian depend on; everything public, planned or released.
 
     Attributes
     ----------
-    n, d, m : int
-        Private rows, columns, public rows.
-    eta : float
-        Failure probability of each statement.
-    rho, epsilon : float or None
-        Total: zCDP, or pure differential privacy.
-    gamma : float
-        Bound for the total variation distance of the public and the private law.
     lower, upper, centre : float
         Range after public whitening, each with probability 1 - eta/3: the eigenvalues of the private
         covariance lie in [lower, upper] and its mean within ``centre``; 0 and inf if nothing is known.
@@ -91,13 +88,6 @@ class GaussianFacts:
         None before the data are read.
     """
 
-    n: int
-    d: int
-    m: int
-    eta: float
-    rho: float | None
-    epsilon: float | None
-    gamma: float
     lower: float
     upper: float
     centre: float
@@ -106,10 +96,6 @@ class GaussianFacts:
     planned_mean_noise: float
     planned_bias: float = 0.0
     released: ReleasedMoments | None = None
-
-    @property
-    def pure(self) -> bool:
-        return self.epsilon is not None
 
 
 # ---- errors of means and covariances ------------------------------------------------------------
@@ -426,63 +412,14 @@ def papers_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
     return tuple(bounds)
 
 
-def _log(x: float) -> float:
-    """A logarithm that stands for a polylog: at least 1."""
-    return math.log(max(x, math.e))
-
-
-def _solve(rows_for: Callable[[float], float], n: float) -> tuple[float, Premise]:
-    """The alpha below 1 for which n rows are asked for; 1 if more are asked for even then."""
-    text = "enough rows for an error below 1"
-    if rows_for(1.0) >= n:
-        return 1.0, Premise(text, False)
-    low = -1.0
-    while rows_for(math.exp(low)) < n and low > -500:
-        low *= 2
-    root = optimize.brentq(lambda t: math.log(rows_for(math.exp(t)) / n), low, 0.0, xtol=1e-10)
-    return math.exp(float(root)), Premise(text, True)
-
-
-def rate(
-    statement: str,
-    source: str,
-    rows_for: Callable[[float], float],
-    n: float,
-    eta: float,
-    premises: tuple[Premise, ...],
-) -> Bound:
-    value, enough = _solve(rows_for, n)
-    return Bound(statement, "total variation", value, 1 - eta, source, "rate", (*premises, enough))
-
-
 def papers_rates(facts: GaussianFacts) -> tuple[Bound, ...]:
     """Theorem 2.4, and 1.1 (one law) or 1.2: error in total variation at which n rows suffice."""
-    d, eta, n, apart = facts.d, facts.eta, facts.n, 1 - facts.gamma
     premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
-    text = f"{DISTANCE}, the paper's algorithm"
-
-    def detailed(alpha: float) -> float:
-        sampling = (d**2 + math.log(1 / eta)) / alpha**2
-        if facts.rho is None:
-            assert facts.epsilon is not None
-            logarithm = _log(d / (alpha * eta * apart))
-            return float(sampling + d**2 * logarithm / (alpha * facts.epsilon))
-        root = math.sqrt(facts.rho)
-        fine = _log(d / (alpha * eta * facts.rho))
-        coarse = _log(d / (alpha * eta * facts.rho * apart))
-        start = d**1.5 * _log(d / (eta * facts.rho * apart)) / root
-        return float(sampling + (d**2 * fine + d * coarse) / (alpha * root) + start)
-
-    def short(alpha: float) -> float:
-        epsilon = facts.epsilon if facts.rho is None else math.sqrt(2 * facts.rho)
-        assert epsilon is not None
-        polylog = _log(d / (eta * alpha * apart))
-        return float((d**2 / alpha**2 + d**2 / (alpha * epsilon)) * polylog)
-
-    return (
-        rate(text, "Theorem 2.4", detailed, n, eta, premises),
-        rate(text, "Theorem 1.1" if facts.gamma == 0 else "Theorem 1.2", short, n, eta, premises),
+    rates = (
+        THEOREM_2_4_PURE if facts.pure else THEOREM_2_4,
+        THEOREM_1_1 if facts.gamma == 0 else THEOREM_1_2,
     )
+    return tuple(rate.bound(PAPERS_DISTANCE, facts, *premises) for rate in rates)
 
 
 def gaussian_bounds(facts: GaussianFacts) -> tuple[Bound, ...]:

@@ -8,40 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from dpstats.models.gaussian.bounds import DISTANCE, MEAN, one_law, rate
+from dpstats.models.gaussian.bounds import DISTANCE, MEAN, PAPERS_DISTANCE, one_law
+from dpstats.models.gaussian.rates import THEOREM_2_3, Setting
 from dpstats.report.bound import Bound, Premise
 
+_KNOWN = Premise("rows Gaussian with the stated covariance", None)
 _FAR = 1e5  # squared shift beyond which a noncentral chi is normal
 
 
 @dataclass(frozen=True)
-class MeanFacts:
-    """What bounds for a mean with a known covariance ask for.
+class MeanFacts(Setting):
+    """What bounds for a mean with a known covariance depend on.
 
-    Attributes
-    ----------
-    n, d, m : int
-    eta : float
-    rho, epsilon : float or None
-        Total: zCDP, or pure differential privacy.
-    gamma : float
-        Bound for the total variation distance of the public and the private law.
-    sd : float
-        Noise of the mean per whitened coordinate.
+    ``sd``: noise of the mean per whitened coordinate.
     """
 
-    n: int
-    d: int
-    m: int
-    eta: float
-    rho: float | None
-    epsilon: float | None
-    gamma: float
     sd: float
-
-    @property
-    def pure(self) -> bool:
-        return self.epsilon is not None
 
 
 def known_covariance_error(facts: MeanFacts) -> tuple[Bound, Bound]:
@@ -53,10 +35,7 @@ def known_covariance_error(facts: MeanFacts) -> tuple[Bound, Bound]:
     else:
         value = math.sqrt((1 / n + facts.sd**2) * float(stats.chi2.isf(fail, d)))
     distance = float(2 * stats.norm.cdf(value / 2) - 1)
-    premises = (
-        Premise("rows Gaussian with the stated covariance", None),
-        one_law(facts.gamma),
-    )
+    premises = (_KNOWN, one_law(facts.gamma))
     return (
         Bound(MEAN, "Mahalanobis", value, 1 - facts.eta, "exact, chi-square", "bound", premises),
         Bound(DISTANCE, "total variation", distance, 1 - facts.eta, "exact", "bound", premises),
@@ -89,27 +68,11 @@ def _pure_mean_radius(n: int, d: int, sd: float, fail: float) -> float:
 
 
 def papers_mean_rate(facts: MeanFacts) -> tuple[Bound, ...]:
-    """Theorem 2.3, of zCDP; empty under pure privacy.
-
-    Its second term needs Lemma 2.2 with the root over d alone, sqrt(d) (R + sqrt(d)) sqrt(log(1/eta))
-    / (alpha sqrt(rho)): as printed, with R + sqrt(d) under the root, less than the noise would do.
-    """
-    rho = facts.rho
-    if rho is None:
+    """Theorem 2.3, of zCDP; empty under pure privacy."""
+    if facts.pure:
         return ()
-    d, log_term = facts.d, math.log(1 / facts.eta)
-
-    def rows_for(alpha: float) -> float:
-        noise = d * log_term**1.5 / (alpha * math.sqrt(rho))
-        return float((d + log_term) / alpha**2 + noise)
-
-    premises = (
-        Premise("rows Gaussian with the stated covariance", None),
-        Premise("1 public row or more", facts.m >= 1),
-        one_law(facts.gamma),
-    )
-    text = f"{DISTANCE}, the paper's algorithm"
-    return (rate(text, "Theorem 2.3", rows_for, facts.n, facts.eta, premises),)
+    premises = (_KNOWN, Premise("1 public row or more", facts.m >= 1), one_law(facts.gamma))
+    return (THEOREM_2_3.bound(PAPERS_DISTANCE, facts, *premises),)
 
 
 def mean_bounds(facts: MeanFacts) -> tuple[Bound, ...]:

@@ -15,29 +15,24 @@ from dpstats.models.gaussian.bounds import (
     ReleasedMoments,
     distance_bound,
     one_law,
-    rate,
     resolved,
 )
+from dpstats.models.gaussian.rates import THEOREM_1_4, THEOREM_1_6, Setting
 from dpstats.report.bound import Bound, Premise
 
 _LITTLE = 1e-3  # overlap that moves nothing by much
 
 
 @dataclass(frozen=True)
-class MixtureFacts:
-    """What bounds for a mixture ask for.
+class MixtureFacts(Setting):
+    """What bounds for a mixture depend on.
 
     Attributes
     ----------
-    n, d, m, k : int
-        Private rows, columns, public rows, components.
-    eta : float
-    rho : float or None
-        Total under zCDP.
-    epsilon, delta : float or None
-        Total under (epsilon, delta); pure differential privacy has no delta.
+    k : int
+        Components.
     public_clusters : bool
-        Whether public rows alone say which component a row belongs to.
+        Whether public rows alone decide which component a row belongs to.
     least_weight : float
         Smallest weight, as stated or assumed by the call.
     components : tuple of ReleasedMoments
@@ -53,14 +48,7 @@ class MixtureFacts:
         Largest share of a component on another's side, from the released parameters.
     """
 
-    n: int
-    d: int
-    m: int
     k: int
-    eta: float
-    rho: float | None
-    epsilon: float | None
-    delta: float | None
     public_clusters: bool
     least_weight: float
     components: tuple[ReleasedMoments, ...]
@@ -70,10 +58,6 @@ class MixtureFacts:
     fewest_public: int
     separation: float | None = None
     overlap: float | None = None
-
-    @property
-    def pure(self) -> bool:
-        return self.epsilon is not None and self.delta is None
 
 
 def clean_separation(facts: MixtureFacts) -> float:
@@ -103,13 +87,8 @@ def _weight_errors(facts: MixtureFacts, eta: float) -> list[float]:
     each = eta / (2 * facts.k)
     errors = []
     for weight, count, sd in zip(facts.weights, facts.counts, facts.counts_sd, strict=True):
-        if facts.pure:  # one half for the noise, no heavier than Laplace's
-            away = sd * math.log(1 / each) / math.sqrt(2)
-            least = _least_weight(count - away, 0.0, facts.n, each / 2)
-            most = 1 - _least_weight(facts.n - count - away, 0.0, facts.n, each / 2)
-        else:
-            least = _least_weight(count, sd, facts.n, each)
-            most = 1 - _least_weight(facts.n - count, sd, facts.n, each)
+        least = _least_weight(count, sd, facts.n, each)
+        most = 1 - _least_weight(facts.n - count, sd, facts.n, each)
         errors.append(float(max(most - weight, weight - least)))
     return errors
 
@@ -121,10 +100,7 @@ def _least_weight(count: float, sd: float, n: int, p: float) -> float:
         middle, wide = n * weight, 9 * math.sqrt(n * weight * (1 - weight)) + 30
         counts = np.arange(max(math.floor(middle - wide), 0), min(math.ceil(middle + wide), n) + 1)
         chances = stats.binom.pmf(counts, n, weight)
-        if sd > 0:
-            tail = float((chances * stats.norm.sf((count - counts) / sd)).sum())
-        else:
-            tail = float(chances[counts >= count].sum())
+        tail = float((chances * stats.norm.sf((count - counts) / sd)).sum())
         return math.log(max(tail, 1e-300) / p)
 
     high = min(max(count / n, 0.0), 1.0)
@@ -143,10 +119,10 @@ def component_errors(facts: MixtureFacts) -> tuple[Bound, ...]:
     clean, eta = _clean(facts), facts.eta
     each = eta / (2 * facts.k)
     bounds, largest = [], 0.0
-    for j, found in enumerate(facts.components):
-        value = distance_bound(found, each, facts.pure)
+    for j, moments in enumerate(facts.components):
+        value = distance_bound(moments, each)
         largest = max(largest, value)
-        premises = (ROWS_GAUSSIAN, clean, resolved(found))
+        premises = (ROWS_GAUSSIAN, clean, resolved(moments))
         text = f"{DISTANCE} of component {j + 1}"
         bounds.append(
             Bound(text, "total variation", value, 1 - each, DISTANCE_SOURCE, "bound", premises)
@@ -178,7 +154,7 @@ def component_errors(facts: MixtureFacts) -> tuple[Bound, ...]:
 
 
 def overlap_share(facts: MixtureFacts) -> tuple[Bound, ...]:
-    """What the released parameters say of rows in a wrong component; nothing certain."""
+    """Rows in a wrong component by the released parameters; nothing certain."""
     share = facts.overlap
     if share is None and facts.separation is not None:
         share = min(float(2 * stats.norm.sf(facts.separation / 2)), 1.0)
@@ -188,37 +164,22 @@ def overlap_share(facts: MixtureFacts) -> tuple[Bound, ...]:
     return (Bound(text, "absolute", share, None, "released parameters", "rate", (ROWS_GAUSSIAN,)),)
 
 
-def papers_mixture_rate(facts: MixtureFacts) -> tuple[Bound, ...]:
-    """Theorems 1.3 and 1.5 of (epsilon, delta), 1.4 and 1.6 of zCDP; none of pure privacy.
-
-    The polylogs in range parameters of Theorem 1.4 are left out: units come from public rows.
-    """
-    if facts.pure:
-        return ()
-    if facts.rho is not None:
-        strength, source = math.sqrt(facts.rho), "Theorem 1.6" if facts.public_clusters else "1.4"
-    else:
-        assert facts.epsilon is not None
-        strength, source = facts.epsilon, "Theorem 1.5" if facts.public_clusters else "1.3"
-    source = source if source.startswith("T") else f"Theorem {source}"
+def papers_mixture_rate(facts: MixtureFacts) -> Bound:
+    """Theorem 1.4, or 1.6 where public rows alone give the components."""
     d, k, w = facts.d, facts.k, facts.least_weight
-    fixed = 0.0 if facts.public_clusters else d**1.5 * k**2.5 / strength
-
-    def rows_for(alpha: float) -> float:
-        return d**2 / (w * alpha**2) + d**2 / (w * alpha * strength) + fixed
-
     needed = math.log(k / facts.eta) / w * (d if facts.public_clusters else 1)
+    formula = "d log(k/eta)/w_min" if facts.public_clusters else "log(k/eta)/w_min"
     apart = math.sqrt(k) + 2 / math.sqrt(w)
     far = None if facts.separation is None else facts.separation >= apart
-    formula = "d log(k/eta)/w_min" if facts.public_clusters else "log(k/eta)/w_min"
-    premises = (
+    rate = THEOREM_1_6 if facts.public_clusters else THEOREM_1_4
+    return rate.bound(
+        "alpha of the paper's algorithm",
+        facts,
         ROWS_GAUSSIAN,
         Premise(f"m >= {formula} = {needed:.0f} public rows", facts.m >= needed),
         Premise(f"means {apart:.1f} standard deviations apart, condition (1)", far),
-        one_law(0.0),
+        one_law(facts.gamma),
     )
-    text = "alpha of the paper's algorithm"
-    return (rate(text, source, rows_for, facts.n, facts.eta, premises),)
 
 
 def mixture_bounds(facts: MixtureFacts) -> tuple[Bound, ...]:
@@ -227,9 +188,9 @@ def mixture_bounds(facts: MixtureFacts) -> tuple[Bound, ...]:
     Examples
     --------
     >>> one = ReleasedMoments(10_000, (1.0, 1.0), 1e-3, 1e-3)
-    >>> facts = MixtureFacts(20_000, 2, 100, 2, 0.05, 0.5, None, None, True, 0.25, (one, one),
+    >>> facts = MixtureFacts(20_000, 2, 100, 0.05, 0.5, None, 0.0, 2, True, 0.25, (one, one),
     ...     (10_000.0, 10_000.0), (7.0, 7.0), (0.5, 0.5), 50, separation=20.0)
     >>> [round(b.value, 3) for b in mixture_bounds(facts)]
     [0.02, 0.02, 0.009, 0.02, 0.0, 0.029]
     """
-    return (*component_errors(facts), *overlap_share(facts), *papers_mixture_rate(facts))
+    return (*component_errors(facts), *overlap_share(facts), papers_mixture_rate(facts))

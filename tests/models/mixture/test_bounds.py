@@ -23,11 +23,11 @@ def _mixture(**changes: object) -> MixtureFacts:
         n=30_000,
         d=4,
         m=200,
-        k=2,
         eta=0.05,
         rho=0.5,
         epsilon=None,
-        delta=None,
+        gamma=0.0,
+        k=2,
         public_clusters=True,
         least_weight=0.25,
         components=(one, replace(one, n=14_990)),
@@ -94,19 +94,13 @@ def test_a_clean_partition_needs_distance() -> None:
     [
         ({}, "Theorem 1.6", math.sqrt(0.5)),
         ({"public_clusters": False}, "Theorem 1.4", math.sqrt(0.5)),
-        ({"rho": None, "epsilon": 0.9, "delta": 1e-6}, "Theorem 1.5", 0.9),
-        (
-            {"rho": None, "epsilon": 0.9, "delta": 1e-6, "public_clusters": False},
-            "Theorem 1.3",
-            0.9,
-        ),
     ],
 )
 def test_mixture_theorems_are_solved_for_alpha(
     changes: dict[str, object], source: str, strength: float
 ) -> None:
     facts = _mixture(**changes)
-    (rate,) = papers_mixture_rate(facts)
+    rate = papers_mixture_rate(facts)
     a = rate.value
     rows = 16 / (0.25 * a**2) + 16 / (0.25 * a * strength)
     rows += 0.0 if facts.public_clusters else 4**1.5 * 2**2.5 / strength
@@ -116,9 +110,8 @@ def test_mixture_theorems_are_solved_for_alpha(
 
 
 def test_mixture_premises() -> None:
-    few = papers_mixture_rate(_mixture(m=30, separation=2.0))[0].premises
+    few = papers_mixture_rate(_mixture(m=30, separation=2.0)).premises
     assert [p.met for p in few[1:3]] == [False, False]
-    assert papers_mixture_rate(_mixture(rho=None, epsilon=1.0)) == ()
     assert "overlap" in mixture_bounds(_mixture())[4].statement
     assert mixture_bounds(_mixture(overlap=0.01))[4].value == 0.01
     assert len(mixture_bounds(_mixture(separation=None))) == 5
