@@ -1,4 +1,4 @@
-"""What is known of the error of a tested, or privately bounded, release: Theorem 2.3 of the ePTR paper.
+"""The error of a tested, or privately bounded, release: Theorem 2.3 of the ePTR paper.
 
 Source: Shen, Tong, Wang, *Efficient Propose-Test-Release for Optimal Differentially Private
 Estimation*. E|released - truth|^2 <= (I) + (II) + (III): (I) the error of the estimator without privacy,

@@ -37,7 +37,7 @@ _LEAST_EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class Spend:
-    """What a call may spend on a row; epsilon, delta and a calibration where a test needs them."""
+    """The total of a row; epsilon, delta and a calibration where a test needs them."""
 
     total: Privacy | ApproximatePrivacy
     epsilon: float = math.nan
@@ -62,7 +62,7 @@ def resolve_spend(
     unit: PrivacyUnit,
     allow_unproved: bool = False,
 ) -> Spend:
-    """What a method may spend on a row, so that the unit gets the total of the call.
+    """The total of a row, so that the unit gets the total of the call.
 
     Parameters
     ----------

@@ -394,7 +394,7 @@ def release_curve(
     test. In floating point every step is verified against limits lowered by 1e-9 (relative),
     and shifts below 1e-4 noise sd count as 1e-4 (they are exact at 0).
 
-    The "dp" curve sits on its limit at epsilon and says little at other orders (its profile is
+    The "dp" curve sits on its limit at epsilon and bounds little at other orders (its profile is
     never below p_0 = delta): it composes badly.
 
     Examples

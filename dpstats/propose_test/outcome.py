@@ -1,4 +1,4 @@
-"""What is reported of a fit that may stand behind a test, and the pages of its result."""
+"""The report of a fit that may stand behind a test, and the summary of its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_REPLY_NOTE = "NO REPLY: the test did not pass, or its coin said no."
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is reported of a fit beside its estimate: released and public numbers.
+    """The report of a fit beside its estimate: released and public numbers.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def target_diagnostics(target: float, note: str, passed: bool) -> tuple[Diagnostic, Diagnostic]:
-    """What was planned for, and whether the test passed."""
+    """The target of a test, and whether it passed."""
     return Diagnostic("target", target, None, note), answered(passed)
 
 

@@ -47,7 +47,7 @@ class PapersPlan(ReleasePlan):
         return float(out) if out.ndim == 0 else out
 
     def level_for(self, probability: float) -> int | None:
-        """Smallest whole gamma that is answered with at least this probability."""
+        """Smallest integer gamma that is answered with at least this probability."""
         if probability <= self.probability(0):
             return 0
         if not probability < 1:
@@ -69,7 +69,7 @@ def papers_plan(
         The budget.
     allow_unproved : bool
         Beyond epsilon = 2, where the paper's proof ends, compute the exact delta instead and go on
-        if it does not exceed the one that was asked for.
+        if it does not exceed the delta of the budget.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def papers_plan(
 
 
 def papers_delta(epsilon: float, delta: float) -> float:
-    """What the paper's calibration for (epsilon, delta) really has: its exact delta(epsilon).
+    """The exact delta(epsilon) of the paper's calibration for (epsilon, delta).
 
     An upper bound within a relative 1e-3; the argument is in `papers_plan`.
     """

@@ -4,7 +4,7 @@ A data set X has an integer *level of safety* k(X) >= 0 that changes by at most 
 neighbours, and a statistic t(X) in R^d whose l2 change between neighbours is bounded by level
 (`Levels`). The mechanism
 
-    releases t(X) + s N(0, I) with probability p_k, k = k(X), and says "no answer" otherwise.
+    releases t(X) + s N(0, I) with probability p_k, k = k(X), and gives "no answer" otherwise.
 
 What is proved where: the exact privacy of one pair of neighbours in `pair.divergence`; that the
 curve p_0 <= p_1 <= ... of `curve.release_curve` is private and that no other curve is higher at
@@ -52,7 +52,7 @@ from dpstats.propose_test.pair import gaussian_mu
 
 @dataclass(frozen=True, eq=False)
 class ReleasePlan:
-    """How a test-and-release will be run: the noise, and the probability of an answer by level.
+    """The noise of a release behind a test, and the probability of an answer by level.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ def plan_release(
         )
     if target is None:
         raise ArgumentError("say which level must be answered, target=, or the noise, noise_sd=.")
-    level = _whole("target", target, 1)
+    level = _integer("target", target, 1)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1 - delta):
         raise ArgumentError(f"beta must lie strictly between 0 and 1 - delta, not {beta!r}.")
     return _smallest_noise(
@@ -204,11 +204,11 @@ def _smallest_noise(
     works = next((k for k, p in enumerate(sharpest) if p >= goal), None)
     if works is None or works > top:
         reached = sharpest[min(top, len(sharpest) - 1)]
-        said = "no target works" if works is None else f"the smallest that works is {works}"
+        reachable = "no target works" if works is None else f"the smallest that works is {works}"
         raise PrivacyError(
             f"target={target} is too close to the unsafe level for epsilon={epsilon:g}, "
             f"delta={delta:g}: with any noise a data set there is answered with probability "
-            f"{reached:.3g} at most, not {goal:g}; {said}."
+            f"{reached:.3g} at most, not {goal:g}; {reachable}."
         )
 
     @cache
@@ -241,21 +241,21 @@ def _reach(levels: Levels, sd: float, c: Ceilings, target: int, goal: float) -> 
         if level_cap(max(levels.same_at(target) / sd, SMALLEST_MU), c) < goal:
             return 4.0 * target
     curve = climb(levels, sd, c, target, goal)
-    wanted = min(float(special.ndtri(goal)), 8.3)
+    probit = min(float(special.ndtri(goal)), 8.3)
     end = len(curve) - 1
     now = min(float(special.ndtri(curve[-1])), 8.3)
     if end == 0:
         return 0.0 if curve[0] >= goal else 4.0 * target
     slope = now - float(special.ndtri(curve[-2]))
     if curve[-1] >= goal:
-        return end - (now - wanted) / slope
-    if slope * 3 * target <= wanted - now:
+        return end - (now - probit) / slope
+    if slope * 3 * target <= probit - now:
         return 4.0 * target
-    return target + (wanted - now) / slope
+    return target + (probit - now) / slope
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    found = as_int(value, least)
-    if found is None:
+def _integer(name: str, value: Any, least: int) -> int:
+    count = as_int(value, least)
+    if count is None:
         raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
-    return found
+    return count

@@ -54,9 +54,9 @@ def find_geometry(
 ) -> ClassGeometry:
     if public is None:
         return _declared_geometry(design, classes, limits or {}, method)
-    found = public_rows(design, public)
-    code = found.x[:, :classes].argmax(axis=1)
-    x = found.x[:, classes:]
+    rows = public_rows(design, public)
+    code = rows.x[:, :classes].argmax(axis=1)
+    x = rows.x[:, classes:]
     counts = np.bincount(code, minlength=classes).astype(np.float64)
     if counts.min() < 2:
         names = [str(v) for v in design.columns[_class_column(design)].levels or ()]

@@ -41,7 +41,7 @@ class BayesModel(TestedResult):
         Classes in rows, features in columns.
     privacy : PrivacyStatement
     released : bool
-        False when the test said "no reply": the public answer stands in.
+        False when the test did not pass: the public answer stands in.
     nobs : int
 
     Examples
@@ -170,9 +170,9 @@ class BayesModel(TestedResult):
         if type == "prob":
             logs[dead] = np.nan
             return pd.DataFrame(np.exp(logs), index=index, columns=list(self.levels))
-        found = np.array(self.levels, dtype=object)[np.where(dead, 0, logs.argmax(axis=1))]
-        found[dead] = None
-        classes = pd.Series(found, index=index, name="class", dtype=object)
+        labels = np.array(self.levels, dtype=object)[np.where(dead, 0, logs.argmax(axis=1))]
+        labels[dead] = None
+        classes = pd.Series(labels, index=index, name="class", dtype=object)
         return classes if dead.any() else classes.infer_objects()
 
     def _features(self, newdata: Any) -> tuple[Floats, pd.Index | None]:

@@ -1,6 +1,6 @@
 """Least squares by efficient Propose-Test-Release.
 
-The way of a call: public rows (or declared limits) say where rows, responses and coefficients are cut;
+The way of a call: public rows (or declared limits) give the cuts of rows, responses and coefficients;
 a `LeastSquaresSession` releases the solution with noise for its own data set; the public fit is added
 back. The privacy is proved in `dpstats.models.eptr_linear.releases` and `dpstats.propose_test.curve`.
 """

@@ -132,7 +132,7 @@ def tested(
 ) -> EptrFit:
     n, cuts = session.n, geometry.cuts
     tested = session.tested_solution(test)
-    # a test says nothing of how far above its target the data are: public rows do
+    # a passed test does not show how far above its target the data are: public rows do
     likely = test.target if cuts is None else n * cuts.smallest
     solved = _Solution(tested.release.value, test.plan.noise_sd, likely)
     d = len(solved.value)
@@ -226,7 +226,7 @@ def _estimate(geometry: Geometry, n: int, solved: _Solution) -> tuple[Estimate, 
 
 
 def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
-    """Said when public rows are too few for standard errors, or nearly."""
+    """A note where public rows are too few for standard errors, or nearly."""
     if geometry.m is None or geometry.m >= 15 * d:
         return ()
     if geometry.few:
@@ -241,7 +241,7 @@ def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
 
 
 def _edge_note(value: Floats, sd: float, limits: CutLimits) -> tuple[str, ...]:
-    """Said when the correction lies at the edge of the ball that public rows allow."""
+    """A note where the correction lies at the edge of the ball that public rows allow."""
     length = math.sqrt(max(float(value @ value) - len(value) * sd**2, 0.0))
     if length < 0.95 * limits.coef:
         return ()

@@ -21,7 +21,7 @@ _RESPONSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class CutPlan:
-    """Where to cut, and what is expected of the cut rows; per public row, in whitened coordinates.
+    """A pair of cuts, and what is expected of the cut rows; in whitened coordinates.
 
     Attributes
     ----------
@@ -54,10 +54,10 @@ def cut_at(z: Floats, residual: Floats, radius: float, response: float) -> CutPl
     length = np.linalg.norm(z, axis=1)
     factor = np.minimum(1.0, radius / np.where(length > 0, length, 1.0))
     cut = z * factor[:, None]
-    whole = residual * factor
-    kept = np.clip(whole, -response, response)
+    scaled = residual * factor
+    kept = np.clip(scaled, -response, response)
     gram = cut.T @ cut / m
-    inside = np.abs(whole) < response
+    inside = np.abs(scaled) < response
     trace = float((cut**2).sum())
     slope = max(float((cut[inside] ** 2).sum()) / trace, 0.05) if trace > 0 else 1.0
     inverse = np.linalg.inv(gram + 1e-9 * np.trace(gram) / d * np.eye(d))
@@ -65,11 +65,11 @@ def cut_at(z: Floats, residual: Floats, radius: float, response: float) -> CutPl
     sampling = inverse @ spread @ inverse / slope**2
     # what rows cut to these lengths lose where errors are alike, and responses cut like these
     alike = inverse @ ((cut * (factor**2)[:, None]).T @ cut / m) @ inverse
-    size = float((whole**2).sum())
+    size = float((scaled**2).sum())
     tail = max(float((kept**2).sum()) / size / slope**2, 1.0) if size > 0 else 1.0
     plain = tail * float(residual @ residual) / max(m - d, 1) * float(np.trace(alike))
     sampling = sampling * max(plain / float(np.trace(sampling)), 1.0) if size > 0 else sampling
-    off = kept - whole
+    off = kept - scaled
     bias = inverse @ (cut.T @ off) / m / slope
     chance = inverse @ ((cut * (off**2)[:, None]).T @ cut) @ inverse / (m * slope) ** 2
     lost = max(float(bias @ bias) - float(np.trace(chance)), 0.0)
@@ -110,8 +110,8 @@ def choose_cuts(
     for radius in dict.fromkeys(np.quantile(length, _LENGTHS)):
         if not radius > 0:
             continue
-        whole = np.abs(residual) * np.minimum(1.0, radius / np.where(length > 0, length, 1.0))
-        for response in dict.fromkeys(np.quantile(whole, _RESPONSES)):
+        scaled = np.abs(residual) * np.minimum(1.0, radius / np.where(length > 0, length, 1.0))
+        for response in dict.fromkeys(np.quantile(scaled, _RESPONSES)):
             if not response > 0:
                 continue
             plan = cut_at(z, residual, float(radius), float(response))

@@ -1,4 +1,4 @@
-"""Where a least-squares release cuts rows, responses and coefficients: public rows, or limits.
+"""Cuts of rows, responses and coefficients of a least-squares release, from public rows or limits.
 
 Nothing here sees a private value.
 """
@@ -48,7 +48,7 @@ class Geometry:
         Coefficients in the user's units that are taken off the responses before they are cut.
     limits : CutLimits
     cuts : CutPlan or None
-        What public rows say of the cuts; None without public rows.
+        The cuts and their consequences on public rows; None without them.
     sigma : float or None
         Public residual standard deviation.
     smallest : float or None

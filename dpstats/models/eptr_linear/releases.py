@@ -89,7 +89,7 @@ def score_diameter(d: int, radius: float, response: float, coef: float) -> float
 
 @dataclass(frozen=True)
 class CutLimits:
-    """Where rows and solutions are cut; public. See the module's docstring for R, B, C.
+    """Cuts of rows and solutions, public: R, B and C of the module's docstring.
 
     Sizes at which something would under- or overflow are brought back here, before anything, a plan or a
     row, is made of them.

@@ -24,7 +24,7 @@ class EptrLinearModel(LinearModel):
     Attributes
     ----------
     released : bool
-        False when the test said "no reply": `coef` is then the public answer.
+        False when the test did not pass: `coef` is then the public answer.
     error : tuple of Bound
         The decomposition of the error that the summary shows.
     answers : Answers or None

@@ -88,7 +88,7 @@ def eptr_nw(
         "gp" (default): sums with noise that is itself a smooth random function (Hall, Rinaldo and
         Wasserman 2013). "adaptive": values at nodes, with noise for a private bound on how many rows
         are near. "ptr": values at nodes behind one private test. "paper": Algorithm 5 to the letter, for
-        one point; several points share the budget by composition, and a warning says so.
+        one point; several points share the budget by composition, with a warning.
     degree : float or sequence, optional
         For "ptr" and "paper": the sum of kernel weights that is expected at each node; by default from
         public rows.

@@ -24,7 +24,7 @@ _MOST_ROWS = 400
 _CUTS = (0.9, 0.95, 0.98, 1.0)
 _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # The error of single rows lies between these shares of the smallest mean square that is left: a
-# bandwidth is said to help, or to harm, only if it does so whichever it is.
+# bandwidth counts as helpful, or harmful, only if it is so in either case.
 _LEAST, _MOST = 0.7, 1.2
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)

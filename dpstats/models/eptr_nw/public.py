@@ -1,4 +1,4 @@
-"""What is public of a curve: its range, the fit that private rows correct, bandwidths, cut and nodes.
+"""The public part of a curve: its range, the fit that private rows correct, bandwidths and nodes.
 
 Nothing here sees a private value.
 """
@@ -156,8 +156,8 @@ def find_setting(
         sigma, doubt, rows, m, x = half, half, None, None, None
         chosen = False
     else:
-        found = public_rows(design, public)
-        x, y, m = found.x[:, 1:], found.y, len(found.y)
+        usable = public_rows(design, public)
+        x, y, m = usable.x[:, 1:], usable.y, len(usable.y)
         if m < 20:
             raise PublicDataError(
                 f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
@@ -202,10 +202,10 @@ def find_setting(
             np.unique(np.clip(axis / w, a, b))
             for axis, w, a, b in zip(axes, h, low, high, strict=True)
         )
-    asked: Floats | None = None
+    requested: Floats | None = None
     if points is not None:
-        asked = np.clip(points / h, low, high) if axes is None else product_of(axes)
-    nodes, node_axes = _nodes(method, x, low, high, h, asked, axes)
+        requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
+    nodes, node_axes = _nodes(method, x, low, high, h, requested, axes)
     shown = _default_points(low, high, nodes) if points is None else points / h
     expected = None
     if x is not None and m is not None:

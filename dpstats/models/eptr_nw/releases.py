@@ -84,11 +84,11 @@ class Features:
 
     def exact(self, totals: Integers) -> Integers:
         """M times exact integers, exactly; in units of 2^-40."""
-        whole = np.rint(self.matrix / _ENTRY).astype(np.int64)
+        entries = np.rint(self.matrix / _ENTRY).astype(np.int64)
         # entries of M below 2^60 and totals below 2^96: limbs of 20 bits, whose products of
         # m <= 2^11 terms are exact in float64
         out = np.zeros(len(totals), dtype=object)
-        for a, high in enumerate(_limbs(whole, 3)):
+        for a, high in enumerate(_limbs(entries, 3)):
             for b, low in enumerate(_limbs(totals, 5)):
                 out = out + np.array([int(v) << (20 * (a + b)) for v in high @ low], dtype=object)
         return out
@@ -117,7 +117,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class NodeValues:
-    """f at nodes with the noise of each; NaN where too few rows are near to say anything."""
+    """f at nodes with the noise of each; NaN where too few rows are near."""
 
     value: Floats
     noise_sd: Floats
@@ -301,11 +301,11 @@ class KernelSession(Session[KernelRows]):
     def _weighted(self, kept: NDArray[np.intp], scale: Floats, unit: float) -> Integers:
         """f_q scale_q on the lattice, from exact fractions; 0 where no row has any weight."""
         above, below = self._totals
-        whole = [
+        steps = [
             ratio_on_lattice(int(above[q]), int(below[q]), unit / float(s)) if below[q] else 0
             for q, s in zip(kept, scale, strict=True)
         ]
-        return np.array(whole, dtype=object)
+        return np.array(steps, dtype=object)
 
 
 CLAIMS = (

@@ -127,7 +127,7 @@ class KernelModel(TestedResult):
         One per covariate.
     privacy : PrivacyStatement
     released : bool
-        False when a test said "no reply": the public fit stands in.
+        False when no test passed: the public fit stands in.
 
     Examples
     --------
@@ -176,12 +176,15 @@ class KernelModel(TestedResult):
     def curve(self) -> pd.DataFrame:
         """The points of ``at=`` (or of the default grid) with fit, std_error and a 95 % interval."""
         points = self.shown * self.smoothing.bandwidth
-        found = self._at(self.shown)
-        sd = np.hypot(found.noise_sd, found.sampling_sd)
+        prediction = self._at(self.shown)
+        sd = np.hypot(prediction.noise_sd, prediction.sampling_sd)
         half = quantile(0.95) * sd
         frame = pd.DataFrame(points, columns=list(self.covariates))
         return frame.assign(
-            fit=found.value, std_error=sd, lwr=found.value - half, upr=found.value + half
+            fit=prediction.value,
+            std_error=sd,
+            lwr=prediction.value - half,
+            upr=prediction.value + half,
         )
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
@@ -222,9 +225,9 @@ class KernelModel(TestedResult):
         fit, sd = np.full(len(z), np.nan), np.full(len(z), np.nan)
         plain = interval in (None, "none")
         if alive.any():
-            found = self._at(z[alive], errors=not plain)
-            fit[alive] = found.value
-            sd[alive] = np.hypot(found.noise_sd, found.sampling_sd)
+            prediction = self._at(z[alive], errors=not plain)
+            fit[alive] = prediction.value
+            sd[alive] = np.hypot(prediction.noise_sd, prediction.sampling_sd)
         if plain:
             return pd.Series(fit, index=index, name="fit")
         half = quantile(level) * sd
@@ -286,14 +289,14 @@ class KernelModel(TestedResult):
         h = self.smoothing.bandwidth
         if len(names) == 1:
             axis = np.linspace(self.low[0], self.high[0], 4 * _SURFACE)
-            found = self._at(axis[:, None])
-            half = quantile(level) * np.hypot(found.noise_sd, found.sampling_sd)
+            prediction = self._at(axis[:, None])
+            half = quantile(level) * np.hypot(prediction.noise_sd, prediction.sampling_sd)
             curve = pd.DataFrame(
                 {
                     names[0]: axis * h[0],
-                    "fit": found.value,
-                    "lwr": found.value - half,
-                    "upr": found.value + half,
+                    "fit": prediction.value,
+                    "lwr": prediction.value - half,
+                    "upr": prediction.value + half,
                 }
             )
             return plot_curve(names, response, curve, public, None, level, self.released, ax)

@@ -1,4 +1,4 @@
-"""Rows of a kernel regression: what they weigh at public nodes, and the sums of it.
+"""Rows of a kernel regression: their weights at public nodes, and sums of these.
 
 A row (x, y) passes through maps that depend on that row and on public numbers only:
 

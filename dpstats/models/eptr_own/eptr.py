@@ -103,7 +103,7 @@ def eptr(
         The answer when the test does not pass; a law is an object with ``rvs`` (scipy) or a function
         without arguments. It must not depend on the data. None: the result's value is None.
     size : int, optional
-        How many numbers the estimate has; taken from ``public`` or from ``no_reply`` if not said,
+        How many numbers the estimate has; taken from ``public`` or from ``no_reply`` if not given,
         else 1.
     public : any object, optional
         Public data of the same form: the functions are run on them first, so that mistakes show
@@ -187,14 +187,14 @@ def eptr(
         )
     else:
         levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
-        wanted = None if target is None else max(level_of(target), 1)
+        level = None if target is None else max(level_of(target), 1)
         plan = plan_test(
             levels,
-            wanted,
+            level,
             spend,
             "A level is one unit of safety.",
             beta=beta,
-            noise_sd=None if wanted is not None else float(bounds[0]) / (share * spend.mu),
+            noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
         )
     text = _call(alpha, epsilon, delta, calibration, target, unit)
     charged = call.charged(text, data, reads_paths=False)
@@ -239,26 +239,26 @@ def eptr(
 
 def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: Any) -> int:
     """How many numbers the estimate has, from public facts; the user's functions run on public data."""
-    whole = isinstance(size, int) and not isinstance(size, bool)
-    if size is not None and not (whole and 1 <= size <= _MOST_NUMBERS):
+    integer = isinstance(size, int) and not isinstance(size, bool)
+    if size is not None and not (integer and 1 <= size <= _MOST_NUMBERS):
         raise ArgumentError(
             f"size must be a number of numbers, from 1 to {_MOST_NUMBERS}, not {shown(size)}."
         )
-    found = size
+    count = size
     if not callable(estimate):
-        found = _given("estimate", estimate)
+        count = _given("estimate", estimate)
     elif public is not None:
-        found = numbers_of("estimate(public)", answer_of("estimate(public)", estimate, public)).size
+        count = numbers_of("estimate(public)", answer_of("estimate(public)", estimate, public)).size
     elif size is None and not (no_reply is None or callable(no_reply) or hasattr(no_reply, "rvs")):
-        found = numbers_of("no_reply", no_reply).size
+        count = numbers_of("no_reply", no_reply).size
     if not callable(safety):
         if _given("safety", safety) != 1:
             raise ArgumentError("safety must be one number, or a function of the data.")
     elif public is not None:
         one_number("safety(public)", answer_of("safety(public)", safety, public))
-    if size is not None and found != size:
-        raise ArgumentError(f"the estimate has {found} numbers, and size= says {size}.")
-    return found or 1
+    if size is not None and count != size:
+        raise ArgumentError(f"the estimate has {count} numbers, and size= says {size}.")
+    return count or 1
 
 
 def _given(name: str, value: Any) -> int:
@@ -279,10 +279,10 @@ def _answer(no_reply: Any, size: int) -> Any:
         value = answer_of("no_reply.rvs(size)", lambda: no_reply.rvs(size=size))
     else:
         value = answer_of("no_reply()", no_reply) if callable(no_reply) else no_reply
-    found = numbers_of("no_reply", value)
-    if found.size != size:
-        raise ArgumentError(f"no_reply has {found.size} numbers and the estimate has {size}.")
-    return found
+    answer = numbers_of("no_reply", value)
+    if answer.size != size:
+        raise ArgumentError(f"no_reply has {answer.size} numbers and the estimate has {size}.")
+    return answer
 
 
 def _rows_of(data: Any) -> int | None:
@@ -300,10 +300,10 @@ def _call(
     target: float | None,
     unit: PrivacyUnit,
 ) -> str:
-    said = "alpha(k)" if callable(alpha) else f"{float(alpha):.4g}"
+    promise = "alpha(k)" if callable(alpha) else f"{float(alpha):.4g}"
     goal = "" if target is None else f", target = {target:g}"
     goal += f", rows_per_person = {unit.rows}" if unit.rows > 1 else ""
     return (
-        f"eptr(data, estimate, safety, alpha = {said}, epsilon = {epsilon:g}, delta = {delta:g}, "
+        f"eptr(data, estimate, safety, alpha = {promise}, epsilon = {epsilon:g}, delta = {delta:g}, "
         f'calibration = "{calibration}"{goal})'
     )

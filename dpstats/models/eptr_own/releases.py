@@ -39,7 +39,7 @@ def level_of(safety: float) -> int:
 
 
 def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
-    """A number, or what a function says of the data; None when it fails in any way."""
+    """A number, or a function of the data; None when it fails in any way."""
 
     def numbers_of() -> Floats:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -22,7 +22,7 @@ from dpstats.report.table import Column, Heading, Page, Paragraph, Part, Preform
 
 @dataclass(frozen=True, repr=False, eq=False)
 class EptrResult(TestedResult):
-    """What `eptr` let through.
+    """The answer of `eptr`.
 
     Attributes
     ----------

@@ -21,16 +21,16 @@ _MOST_LEVELS = 1000
 
 
 def numbers_of(name: str, value: Any) -> np.ndarray:
-    found = numbers(value)
-    if found is None:
+    array = numbers(value)
+    if array is None:
         raise ArgumentError(f"{name} must be a number or an array of numbers, or a function.")
-    if not found.size or not np.isfinite(found).all():
+    if not array.size or not np.isfinite(array).all():
         raise ArgumentError(f"{name} must hold finite numbers.")
-    return found.ravel()
+    return array.ravel()
 
 
 def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
-    """What the user's function says of public data, or how it failed."""
+    """The user's function of public data; its failure as an error of ours."""
     try:
         return function(*public)
     except Exception as error:
@@ -38,10 +38,10 @@ def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
 
 
 def one_number(name: str, value: Any) -> float:
-    found = numbers_of(name, value)
-    if found.size != 1 or found[0] < 0:
+    array = numbers_of(name, value)
+    if array.size != 1 or array[0] < 0:
         raise ArgumentError(f"{name} must be one number >= 0.")
-    return float(found[0])
+    return float(array[0])
 
 
 def alphas_of(alpha: Any) -> np.ndarray:
@@ -57,7 +57,7 @@ def alphas_of(alpha: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SafetyCheck:
-    """What a search for violations found on public data.
+    """The result of a search for violations on public data.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ def check_safety(
     lines, steepest, largest, safe_pairs, pairs = [], 0.0, 0.0, 0, 0
     for step, (before, after, row) in enumerate(_walks(public, rows, hostile, trials, seed)):
         one, two = (_tried(safety, data) for data in (before, after))
-        with np.errstate(all="ignore"):  # odd data may have no finite answer: that is told
+        with np.errstate(all="ignore"):  # odd data may have no finite answer: a violation
             change = float(np.abs(one - two).max()) if one.size == two.size == 1 else math.nan
         steepest, pairs = max(steepest, change), pairs + 1
         safest = float(max(one.max(initial=0.0), two.max(initial=0.0)))
@@ -175,8 +175,8 @@ def check_safety(
             ends = (float(v[0]) if v.size else math.nan for v in (one, two))
             lines.append((step, row, *ends, move))
     columns = ["step", "row", "safety_before", "safety_after", "move_over_alpha"]
-    found = pd.DataFrame(lines, columns=columns)
-    return SafetyCheck(pairs, safe_pairs, steepest, largest, found)
+    violations = pd.DataFrame(lines, columns=columns)
+    return SafetyCheck(pairs, safe_pairs, steepest, largest, violations)
 
 
 def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
@@ -197,12 +197,12 @@ def _check_search(public: Any, hostile: bool, trials: int, seed: int) -> None:
 
 
 def _tried(function: Callable[[Any], Any], data: Any) -> np.ndarray:
-    """What a function says of odd data; NaN, which violates everything, when it fails."""
+    """A function of odd data; NaN, which violates everything, when it fails."""
     try:
-        found = numbers(function(data))
+        array = numbers(function(data))
     except Exception:
-        found = None
-    return np.array([math.nan]) if found is None else found.ravel()
+        array = None
+    return np.array([math.nan]) if array is None else array.ravel()
 
 
 def _walks(
@@ -210,14 +210,14 @@ def _walks(
 ) -> Iterator[tuple[Any, Any, int]]:
     """Pairs of neighbours along walks over public data."""
     table = isinstance(public, pd.DataFrame)
-    whole = public if table else np.asarray(public)
-    pool = whole
-    n = len(whole)
+    base = public if table else np.asarray(public)
+    pool = base
+    n = len(base)
     if n < 2:
         raise ArgumentError("check_safety needs two public rows or more.")
-    if isinstance(whole, pd.DataFrame) and not whole.columns.is_unique:
+    if isinstance(base, pd.DataFrame) and not base.columns.is_unique:
         raise ArgumentError("public has several columns of one name; rename them.")
-    odd = _odd_rows(whole, hostile)
+    odd = _odd_rows(base, hostile)
     for more in (odd, rows):
         if more is not None:
             joined = _joined(pool, more)
@@ -257,22 +257,22 @@ def _joined(pool: Any, more: Any) -> Any:
     return suppress_private_errors(lambda: np.concatenate([pool, np.asarray(more)]))
 
 
-def _odd_rows(whole: Any, hostile: bool) -> Any:
+def _odd_rows(data: Any, hostile: bool) -> Any:
     """Rows of the smallest and largest numbers, and of huge and missing ones; None without numbers."""
     count = 5 if hostile else 2
-    if isinstance(whole, pd.DataFrame):
-        some = whole.iloc[[0] * count].copy()
-        for name in whole.columns:
-            column = whole[name]
+    if isinstance(data, pd.DataFrame):
+        some = data.iloc[[0] * count].copy()
+        for name in data.columns:
+            column = data[name]
             ends = [column.min(), column.max()] if pd.api.types.is_numeric_dtype(column) else None
             if pd.api.types.is_float_dtype(column):
                 some[name] = [*ends, 1e9, -1e9, math.nan][:count]  # type: ignore[misc]
             elif pd.api.types.is_integer_dtype(column):
                 some[name] = [*ends, 10**9, -(10**9), 0][:count]  # type: ignore[misc]
         return some
-    if whole.dtype.kind != "f":
+    if data.dtype.kind != "f":
         return None
-    ends = [whole.min(axis=0), whole.max(axis=0)]
+    ends = [data.min(axis=0), data.max(axis=0)]
     with np.errstate(over="ignore"):  # of half floats, which are infinite then
         odd = [np.full_like(ends[0], v) for v in (1e9, -1e9, math.nan)]
     return np.array([*ends, *odd][:count])

@@ -35,7 +35,7 @@ PAPERS_DISTANCE = f"{DISTANCE}, the paper's algorithm"
 _CHI = "exact up to clipping, chi-square"
 DISTANCE_SOURCE = "exact up to clipping, Pinsker"
 _SAFETY = 1.5  # sd's of the trace of noise by which eigenvalues may be too large
-_MOST_INFLATION = 10.0  # beyond, three cumulants tell nothing of a quantile
+_MOST_INFLATION = 10.0  # beyond, three cumulants do not determine a quantile
 _HIDDEN = 1.2  # an eigenvalue this many noise norms large is certainly not noise
 
 
@@ -73,7 +73,7 @@ class ReleasedMoments:
 
 @dataclass(frozen=True)
 class GaussianFacts(Setting):
-    """What bounds for one Gaussian depend on; everything public, planned or released.
+    """Public, planned and released numbers behind the bounds for one Gaussian.
 
     Attributes
     ----------
@@ -149,14 +149,14 @@ def _wishart_inflation(n: float, d: int) -> float:
     return (2 * d**2 + 5 * d + 5) / ((d + 1) * n)
 
 
-def _settled(found: ReleasedMoments) -> Floats:
+def _settled(released: ReleasedMoments) -> Floats:
     """Eigenvalues of the true covariance behind those of the released one.
 
     Noise drives eigenvalues apart, as in Dyson's Brownian motion; one step back (close pairs left
     alone) undoes that, without which the inverse of the smallest, and the bound, would be far too
     large. They may also all be too large by the noise of the trace.
     """
-    s, values = found.second_sd, np.sort(np.asarray(found.values))
+    s, values = released.second_sd, np.sort(np.asarray(released.values))
     gap = values[:, None] - values
     variance = s**2 / 2
     moved = values - variance * (gap / (gap**2 + 4 * variance + 1e-300)).sum(axis=1)
@@ -216,22 +216,22 @@ class _Law:
         return _from_divergence(weighted_quantile(weights, 0.9 * eta, offset2, self.inflation) / 2)
 
 
-def _law(found: ReleasedMoments, eta: float, pure: bool) -> tuple[_Law, float]:
+def _law(released: ReleasedMoments, eta: float, pure: bool) -> tuple[_Law, float]:
     """The errors behind a release, and the probability left after that of the length of noise."""
-    factor, left = _pure_length(found.d, eta, pure)
-    inverse = 1 / _settled(found)
-    mean_noise2 = (factor * found.mean_sd) ** 2 * inverse
+    factor, left = _pure_length(released.d, eta, pure)
+    inverse = 1 / _settled(released)
+    mean_noise2 = (factor * released.mean_sd) ** 2 * inverse
     law = _Law(
-        2 / found.n + (factor * found.second_sd) ** 2 * _pairs(inverse),
-        1 / found.n + mean_noise2,
+        2 / released.n + (factor * released.second_sd) ** 2 * _pairs(inverse),
+        1 / released.n + mean_noise2,
         # the product of the mean's noise with itself is also subtracted
-        found.bias**2 + float(mean_noise2.sum()) ** 2,
-        _wishart_inflation(found.n, found.d),
+        released.bias**2 + float(mean_noise2.sum()) ** 2,
+        _wishart_inflation(released.n, released.d),
     )
     return law, left
 
 
-def covariance_radius(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
+def covariance_radius(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
     """Bound for eF from what was released, failing with probability ``eta``.
 
     Examples
@@ -239,23 +239,23 @@ def covariance_radius(found: ReleasedMoments, eta: float, pure: bool = False) ->
     >>> round(covariance_radius(ReleasedMoments(10_000, (1.0,) * 10, 1e-9, 1e-9), 0.05), 3)
     0.121
     """
-    law, left = _law(found, eta, pure)
+    law, left = _law(released, eta, pure)
     return law.covariance_radius(left)
 
 
-def mean_radius(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
+def mean_radius(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
     """Bound for eM from what was released, failing with probability ``eta``."""
-    law, left = _law(found, eta, pure)
+    law, left = _law(released, eta, pure)
     return law.mean_radius(left)
 
 
-def distance_bound(found: ReleasedMoments, eta: float, pure: bool = False) -> float:
-    """Bound for the total variation distance from what was released; 1 says nothing.
+def distance_bound(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
+    """Bound for the total variation distance from what was released; 1 is vacuous.
 
     eF^2/2 and eM^2 enter the divergence as one sum of chi-squares, so neither needs its own share of
     ``eta``.
     """
-    law, left = _law(found, eta, pure)
+    law, left = _law(released, eta, pure)
     return law.distance(left)
 
 
@@ -276,12 +276,12 @@ def _from_divergence(divergence: float) -> float:
     return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)), 1.0)
 
 
-def resolved(found: ReleasedMoments) -> Premise:
+def resolved(released: ReleasedMoments) -> Premise:
     """Whether every direction's variance stands out of the noise."""
-    norm = found.second_sd * math.sqrt(2 * found.d)
+    norm = released.second_sd * math.sqrt(2 * released.d)
     return Premise(
         "no direction hidden by noise (smallest eigenvalue above 1.2 noise norms)",
-        bool(min(found.values) >= _HIDDEN * norm),
+        bool(min(released.values) >= _HIDDEN * norm),
     )
 
 
@@ -294,14 +294,14 @@ def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
     Of eta, the chi-squares of the first two get one half; the other is left for rows that were cut and
     for eigenvalues that the noise moved. The third has room in Pinsker's inequality.
     """
-    found = facts.released
-    if found is None:
+    released = facts.released
+    if released is None:
         return ()
-    premises = (ROWS_GAUSSIAN, resolved(found))
+    premises = (ROWS_GAUSSIAN, resolved(released))
     eta, pure = facts.eta, facts.pure
-    covariance = covariance_radius(found, eta / 2, pure)
-    mean = mean_radius(found, eta / 2, pure)
-    both = distance_bound(found, eta, pure)
+    covariance = covariance_radius(released, eta / 2, pure)
+    mean = mean_radius(released, eta / 2, pure)
+    both = distance_bound(released, eta, pure)
     return (
         Bound(_COVARIANCE, "Frobenius", covariance, 1 - eta, _CHI, "bound", premises),
         Bound(MEAN, "Mahalanobis", mean, 1 - eta, _CHI, "bound", premises),

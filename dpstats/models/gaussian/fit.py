@@ -85,7 +85,7 @@ def _products(matrix: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class GaussianFit:
-    """What a method hands over, in the user's units; released and computed numbers, no rows.
+    """An estimate in the user's units; released and computed numbers, no rows.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class GaussianCall:
 
 
 def noise_level(total: Cost) -> NoiseLevel:
-    """What the planning needs to know of a total."""
+    """The noise of a total, as plans use it."""
     if isinstance(total, PurePrivacy):
         return NoiseLevel(epsilon=total.at)
     if total.rho < _LEAST_RHO:
@@ -167,16 +167,16 @@ def plan_call(
     d, m, noise = len(points.terms), points.m, noise_level(total)
     sides = _side_shares(n, noise)
     plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=sum(sides))
-    found = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
+    limits = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
     expected = _expected_error(n, d, m, noise, cond)
     alone = pool or gamma > 0 or method == "paper"
-    said = _warnings(n, d, m, noise, cond, expected, alone)
+    messages = _warnings(n, d, m, noise, cond, expected, alone)
     planned = plan.noise, plan.mean_noise
     if gamma == 0 and d < m and method != "paper":
         simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
         planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
-    return GaussianCall(plan, sides, planned, noise, found, gamma, eta, expected, said)
+    return GaussianCall(plan, sides, planned, noise, limits, gamma, eta, expected, messages)
 
 
 def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
@@ -202,8 +202,8 @@ def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | Non
 def _warnings(
     n: int, d: int, m: int, noise: NoiseLevel, cond: float | None, expected: float, alone: bool
 ) -> tuple[str, ...]:
-    """Said before any private row is read; ``alone``: not to be averaged with public moments."""
-    said = []
+    """Warnings from public numbers; ``alone``: not to be averaged with public moments."""
+    messages = []
     pooled = "" if alone else " (of the same population: pool=True)"
     if expected >= _VACUOUS:
         off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
@@ -211,23 +211,23 @@ def _warnings(
         while _expected_error(int(rows), d, m, noise, cond) > 0.5 and rows < 1e12:
             rows *= 1.25
         digits = 10 ** (math.floor(math.log10(rows)) - 1)
-        said.append(
+        messages.append(
             f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
             f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
             f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
         )
     elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
-        said.append(
+        messages.append(
             f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
             "save much of what the noise costs here."
         )
     public = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
     if public < expected < _VACUOUS and not alone:
-        said.append(
+        messages.append(
             f"The {m} public rows by themselves know the covariance better (error {public:.2g}) "
             "than this release will: consider pool=True if they are of the same population."
         )
-    return tuple(said)
+    return tuple(messages)
 
 
 def refined_gaussian(
@@ -245,12 +245,12 @@ def refined_gaussian(
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
     rounds = refine(session, (), [start], schedule, n_known=True)
-    found = replace(rounds.moments[0], bias=plan.bias)
+    moments = replace(rounds.moments[0], bias=plan.bias)
     notes: tuple[str, ...] = ()
     if pool:
-        found, share = pooled(found, points.measured, found.cell.n)
+        moments, share = pooled(moments, points.measured, moments.cell.n)
         notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
-    return _fit(session, points, call, found, rounds, notes)
+    return _fit(session, points, call, moments, rounds, notes)
 
 
 def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCall) -> GaussianFit:
@@ -272,39 +272,39 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
         float(session.n),
     )
     rounds = papers_rounds(session, start, call.range.condition, call.range.mean_range, call.eta)
-    (found,) = rounds.moments
+    (moments,) = rounds.moments
     unused = points.m - d - 1
     notes = (f"{unused} of the public rows were not used.",) if unused else ()
-    return _fit(session, points, call, found, rounds, notes)
+    return _fit(session, points, call, moments, rounds, notes)
 
 
 def _fit(
     session: CellSession,
     points: PublicPoints,
     call: GaussianCall,
-    found: Moments,
+    moments: Moments,
     rounds: Rounds,
     notes: tuple[str, ...],
 ) -> GaussianFit:
-    """The result in the user's units, with what is to be said of it."""
-    units, n = points.units, found.cell.n
-    matrix = found.covariance * np.outer(units, units)
-    root = found.cell.root * units
+    """The result in the user's units, with its diagnostics and notes."""
+    units, n = points.units, moments.cell.n
+    matrix = moments.covariance * np.outer(units, units)
+    root = moments.cell.root * units
     shape = symmetric(root.T @ root)
-    noise = CovarianceNoise(shape, found.spread_sd, found.spread_rows, found.lost)
+    noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
             rounds.cut,
-            (empty, found.count_sd / session.n),
+            (empty, moments.count_sd / session.n),
             "share that was cut in the last release",
         ),
         Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
         Diagnostic(
             "smallest eigenvalue",
-            found.smallest,
-            found.spread_sd,
+            moments.smallest,
+            moments.spread_sd,
             "of the covariance in whitened units",
         ),
         Diagnostic(
@@ -314,9 +314,9 @@ def _fit(
             "of the covariance, relative, from public numbers",
         ),
     )
-    if found.long_tailed:
+    if moments.long_tailed:
         notes += (LONG_TAILS,)
-    if found.count < max(4 * found.count_sd, len(units) + 1):
+    if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (
             "Hardly any private row could be used: they are missing, or have levels that the "
             "public rows do not know. What is shown is noise.",
@@ -326,7 +326,7 @@ def _fit(
             f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
             "levels that the public rows do not know.",
         )
-    if not found.resolved:
+    if not moments.resolved:
         notes += (
             "In some direction the privacy noise is as large as the covariance itself: that "
             "direction is not resolved, and the covariance there is little more than a floor. Ask "
@@ -334,20 +334,20 @@ def _fit(
             "public rows: cond=).",
         )
     return GaussianFit(
-        mean=points.origin + units * found.centre,
-        sampling=matrix / found.mean_rows,
-        privacy=found.mean_sd**2 * shape,
+        mean=points.origin + units * moments.centre,
+        sampling=matrix / moments.mean_rows,
+        privacy=moments.mean_sd**2 * shape,
         matrix=matrix,
         source="released",
         noise=noise,
-        relative_error=found.relative_error,
-        bounds=gaussian_bounds(_facts(call, points.m, found)),
+        relative_error=moments.relative_error,
+        bounds=gaussian_bounds(_facts(call, points.m, moments)),
         diagnostics=diagnostics,
         notes=notes,
     )
 
 
-def _facts(call: GaussianCall, m: int, found: Moments) -> GaussianFacts:
+def _facts(call: GaussianCall, m: int, moments: Moments) -> GaussianFacts:
     plan, limits = call.plan, call.range
     return GaussianFacts(
         n=plan.n,
@@ -364,5 +364,5 @@ def _facts(call: GaussianCall, m: int, found: Moments) -> GaussianFacts:
         planned_noise=call.planned[0],
         planned_mean_noise=call.planned[1],
         planned_bias=plan.bias,
-        released=found.for_bounds,
+        released=moments.for_bounds,
     )

@@ -18,7 +18,7 @@ _FAR = 1e5  # squared shift beyond which a noncentral chi is normal
 
 @dataclass(frozen=True)
 class MeanFacts(Setting):
-    """What bounds for a mean with a known covariance depend on.
+    """Numbers behind the bounds for a mean with a known covariance.
 
     ``sd``: noise of the mean per whitened coordinate.
     """

@@ -48,11 +48,11 @@ class FixedCovariance:
     name : str
         As the call shows it.
     source : str
-        As the summary says it.
+        As the summary shows it.
     matrix : (d, d) array
         In the user's units.
     stated : bool
-        Whether it was stated, so that radii follow from it; else they are found privately.
+        Whether it was stated, so that radii follow from it; else they are estimated privately.
     """
 
     name: str
@@ -80,7 +80,7 @@ class FixedCovariance:
 
 
 def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
-    """What the argument ``covariance`` of dp_mean stands for."""
+    """The covariance that the argument ``covariance`` of dp_mean stands for."""
     d, m = len(points.terms), points.m
     if covariance is None:
         if m >= 2 * d + 2:
@@ -174,7 +174,7 @@ def plan_call_of_mean(
     gamma: float,
     eta: float,
 ) -> MeanCall:
-    """Rounds and radii of a mean; said aloud where it promises little."""
+    """Rounds and radii of a mean, with a warning where little can be expected."""
     d, noise = len(points.terms), noise_level(total)
     if method == "paper" and not known.stated:
         raise ArgumentError(
@@ -184,18 +184,18 @@ def plan_call_of_mean(
     plan = plan_mean(n, d, points.m, noise, gamma=gamma, eta=eta)
     first = plan.share if known.stated else _COARSE
     require_room(total, n, d, 1, [min(first, 0.5)], moments=False)
-    said: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     if plan.sd * math.sqrt(d) > 1:
-        said = (
+        messages = (
             f"n = {n} rows are few for {d} columns at this budget: the privacy noise alone is "
             f"expected to move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask "
             "for a larger budget, or fewer columns.",
         )
-    return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, said)
+    return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, messages)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ReleasedMean:
     """A released mean in its cell's coordinates."""
 
     cell: Cell
@@ -208,14 +208,14 @@ class _Found:
 
 def _release(
     session: CellSession, cell: Cell, radius: float, share: float, cut_share: float = 0.0
-) -> _Found:
+) -> _ReleasedMean:
     """Mean of the rows cut to a radius, in the cell's coordinates."""
-    found, cut = session.vector_sum(share, cell.frame, radius, cut_share)
-    n = used_rows(session.n, found.count, found.count_sd)
-    return _Found(cell, found.total / n, found.total_sd / n, n, found.count_sd, cut)
+    sums, cut = session.vector_sum(share, cell.frame, radius, cut_share)
+    n = used_rows(session.n, sums.count, sums.count_sd)
+    return _ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count_sd, cut)
 
 
-def _last_release(session: CellSession, cell: Cell, radius: float) -> _Found:
+def _last_release(session: CellSession, cell: Cell, radius: float) -> _ReleasedMean:
     """The mean with all that is left of the total, and how many rows were cut."""
     left = session.left
     return _release(session, cell, radius, left * (1 - _CUT_SHARE), left * _CUT_SHARE)
@@ -226,9 +226,9 @@ def fit_mean(
 ) -> GaussianFit:
     """One or two rounds of cut and noisy means about the public mean.
 
-    With a stated covariance the radii are those beyond which no row is expected. With a public one the
-    lengths of the rows are looked at privately, and a rough mean is taken first where they say that
-    the public centre is far off.
+    With a stated covariance the radii are those beyond which no row is expected. With a public one they
+    follow from a private histogram of lengths, and a rough mean comes first where that shows the
+    public centre to be far off.
     """
     start = known.start(session.n)
     if not known.stated:
@@ -238,16 +238,16 @@ def fit_mean(
         assert plan.cut2 is not None
         first = _release(session, cell, radius, plan.share)
         cell, radius = _recentred(first), plan.cut2
-    found = _last_release(session, cell, radius)
-    return _result(session, points, known, call, found, radius, plan.rounds, 1.0)
+    released = _last_release(session, cell, radius)
+    return _result(session, points, known, call, released, radius, plan.rounds, 1.0)
 
 
 def papers_mean(
     session: CellSession, points: PublicPoints, known: FixedCovariance, call: MeanCall
 ) -> GaussianFit:
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
-    found = _last_release(session, known.start(session.n), call.papers_cut)
-    return _result(session, points, known, call, found, call.papers_cut, 1, 1.0)
+    released = _last_release(session, known.start(session.n), call.papers_cut)
+    return _result(session, points, known, call, released, call.papers_cut, 1, 1.0)
 
 
 def _fit_by_lengths(
@@ -266,13 +266,13 @@ def _fit_by_lengths(
         radius = first_radius(lengths, n, d, tail)
     typical = lengths.quantile(0.5)
     inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
-    found = _last_release(session, cell, radius)
-    return _result(session, points, known, call, found, radius, rounds, max(inflation, 0.5))
+    released = _last_release(session, cell, radius)
+    return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
 
 
-def _recentred(found: _Found) -> Cell:
-    identity = np.eye(found.cell.d)
-    return found.cell.moved(found.mean, identity, identity)
+def _recentred(released: _ReleasedMean) -> Cell:
+    identity = np.eye(released.cell.d)
+    return released.cell.moved(released.mean, identity, identity)
 
 
 def _result(
@@ -280,23 +280,23 @@ def _result(
     points: PublicPoints,
     known: FixedCovariance,
     call: MeanCall,
-    found: _Found,
+    released: _ReleasedMean,
     radius: float,
     rounds: int,
     inflation: float,
 ) -> GaussianFit:
-    units, root = known.units, found.cell.root * known.units
-    place = found.cell.centre + found.cell.root.T @ found.mean
-    assert found.cut is not None
+    units, root = known.units, released.cell.root * known.units
+    place = released.cell.centre + released.cell.root.T @ released.mean
+    assert released.cut is not None
     notes: tuple[str, ...] = ()
     if not known.stated:
         notes = (
             f"Standard errors rest on the {known.noun}, scaled by the released median length of "
             "private rows.",
         )
-    if as_share(found.cut[0]) - 2 * found.cut[1] > 0.1:
+    if as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
         notes += (
-            f"About {100 * as_share(found.cut[0]):.0f} % of the rows were truncated: the "
+            f"About {100 * as_share(released.cut[0]):.0f} % of the rows were truncated: the "
             "covariance is too small for these rows, or the public rows are far from them "
             "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
         )
@@ -318,22 +318,22 @@ def _result(
                 rho=call.noise.rho,
                 epsilon=call.noise.epsilon,
                 gamma=call.gamma,
-                sd=found.sd,
+                sd=released.sd,
             )
         )
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
         *row_diagnostics(
-            found.cut,
-            (1 - found.n / session.n, found.count_sd / session.n),
+            released.cut,
+            (1 - released.n / session.n, released.count_sd / session.n),
             "share that was cut in the last round",
         ),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
     )
     return GaussianFit(
         mean=points.origin + units * place,
-        sampling=known.matrix * inflation / found.n,
-        privacy=found.sd**2 * root.T @ root,
+        sampling=known.matrix * inflation / released.n,
+        privacy=released.sd**2 * root.T @ root,
         matrix=known.matrix,
         source=known.source,
         noise=None,

@@ -1,4 +1,4 @@
-"""Gaussian estimation: what public rows tell of private ones, and how a budget is divided.
+"""How a budget is divided over the rounds of a Gaussian estimate, and where rows are cut.
 
 Rows are whitened by the public covariance, w = Shat^-1/2 (x - muhat). Then neither the private mean
 nor its covariance is known, but the law of how far off they are is: it depends on d and on the
@@ -101,7 +101,7 @@ class NoiseLevel:
 
 @dataclass(frozen=True)
 class FinalCut:
-    """Where rows are cut, and what they are lifted by.
+    """The radius and the lift of the last round.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Update:
 
 
 def clipping_loss(g2: float | Floats, d: int) -> Floats:
-    """What the second moment of N(0, I_d) loses in each direction when rows are cut to length g.
+    """Loss of the second moment of N(0, I_d), per direction, when rows are cut to length g.
 
     P(chi2_{d+2} > g^2) - (g^2/d) P(chi2_d > g^2), exactly.
 
@@ -313,7 +313,7 @@ def final_cut(tau: float, d: int, n: float, cut: FinalCut) -> float:
 
 @dataclass(frozen=True)
 class Tail:
-    """Where rows are cut at last, in view of the tails that were seen.
+    """The last radius, in view of the tails that a histogram shows.
 
     Attributes
     ----------
@@ -336,7 +336,7 @@ class Tail:
 def widened_cut(
     radius: float, d: int, n: float, unit: float, above: Callable[[Floats], Floats], scale2: float
 ) -> Tail:
-    """A larger cut where released counts of long rows say that the planned one loses more than noise.
+    """A larger cut where, by released counts, the planned one loses more than noise would.
 
     Minimises noise^2 + lost^2, noise growing with the square of the radius, lost being what a
     Gaussian would not lose.
@@ -485,7 +485,7 @@ def plan_gaussian(
         Bound for the total variation distance of the public and the private law.
     cond : float, optional
         Guess of the condition number after public whitening; needed if m <= d (1e4), and if larger than
-        what the public rows say it replaces that.
+        that of the public rows it replaces that.
     reserved : float
         Share for the search of the lengths and for counts, 6:1.
 
@@ -597,10 +597,10 @@ def _common_cuts(
     rows: Sequence[float], d: int, noise: NoiseLevel, share: float
 ) -> tuple[float, tuple[FinalCut, ...]]:
     """The lift ratio with the least product of objectives, and each cell's best cut at it."""
-    found = [_final_objective(n, d, noise, share, len(rows)) for n in rows]
-    j = int(np.argmin(np.sum([np.log(total.min(axis=0)) for _, total in found], axis=0)))
+    objectives = [_final_objective(n, d, noise, share, len(rows)) for n in rows]
+    j = int(np.argmin(np.sum([np.log(total.min(axis=0)) for _, total in objectives], axis=0)))
     ratio = float(_RATIOS[j])
-    sizes = [float(size2[int(np.argmin(total[:, j]))]) for size2, total in found]
+    sizes = [float(size2[int(np.argmin(total[:, j]))]) for size2, total in objectives]
     return ratio, tuple(FinalCut(size2, ratio * size2) for size2 in sizes)
 
 

@@ -1,4 +1,4 @@
-"""What public rows say of a Gaussian before any private row is read: columns, centre and whitening."""
+"""Public points of a Gaussian fit: columns, centre, units and whitening."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PublicPoints:
 
     @property
     def units(self) -> Floats:
-        """What private rows are measured in."""
+        """The units in which private rows are measured."""
         return self.deviations if self.own_units is None else self.own_units
 
     def measured_in(self, units: Floats) -> PublicPoints:

@@ -1,4 +1,4 @@
-"""What public rows tell of the private law before any private row is read.
+"""The range of the private law after whitening by public rows.
 
 After whitening by the public covariance, w = Shat^-1/2 (x - muhat), neither the private mean nor its
 covariance is known, but the law of how far off they are is: it depends on d and on the number m of
@@ -18,7 +18,7 @@ from scipy.linalg import eigh_tridiagonal
 from dpstats.arrays import Floats
 
 _SEED = 20221
-_DEFAULT_CONDITION = 1e4  # where public rows are too few to say anything
+_DEFAULT_CONDITION = 1e4  # where public rows are too few
 _SURE = 0.01  # chance that a simulated range is not conservative
 
 
@@ -29,7 +29,7 @@ class PublicRange:
     Attributes
     ----------
     lower, upper : float
-        L I <= Shat^-1/2 Sigma Shat^-1/2 <= U I; 0 and inf where public rows do not say.
+        L I <= Shat^-1/2 Sigma Shat^-1/2 <= U I; 0 and inf where public rows are too few.
     centre : float
         Bound for |Shat^-1/2 (mu - muhat)|.
     source : str

@@ -19,7 +19,7 @@ from dpstats.report.bound import Bound, Premise
 
 @dataclass(frozen=True)
 class Setting:
-    """What bounds of every kind depend on.
+    """Rows, columns, total and law that bounds of every kind depend on.
 
     Attributes
     ----------

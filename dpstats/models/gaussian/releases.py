@@ -104,7 +104,7 @@ class CellSession(Session[CellRows]):
         lowest: int,
         octaves: int,
     ) -> list[LogHistogram]:
-        """Where the lengths of the rows lie, cell by cell. A replaced row moves two counts by one."""
+        """Histograms of the lengths of rows, cell by cell. A replaced row moves two counts by one."""
         cost = self._spend(share)
         counts = self._rows.lengths(partition, frames, lowest, octaves)
         release = self._counts("histogram of row lengths", counts.ravel(), cost)

@@ -186,32 +186,32 @@ class GaussianModel(Result):
                 "to_moments() needs a released covariance: use dp_mvnorm on the columns of the formula."
             )
         terms = list(self.terms)
-        asked = formula or "~ " + " + ".join(self.design.formula.removeprefix("~ ").split(" + "))
+        text = formula or "~ " + " + ".join(self.design.formula.removeprefix("~ ").split(" + "))
         plain: dict[str, Any] = {"number": float, "bool": bool}
         schema = {
             name: plain.get(spec.kind, list(spec.levels or ()))
             for name, spec in self.design.columns.items()
         }
         try:
-            design = declare_design(asked, schema)
+            design = declare_design(text, schema)
         except SchemaError as error:
-            said = str(error).split(";")[0].replace("the schema has", "this fit has")
-            raise FormulaError(f"{said}; it holds {', '.join(terms)}.") from None
+            reason = str(error).split(";")[0].replace("the schema has", "this fit has")
+            raise FormulaError(f"{reason}; it holds {', '.join(terms)}.") from None
         if design.offset_factors:
             raise FormulaError("to_moments() takes no offset: subtract it from the response first.")
         if design.response in design.terms:
             raise FormulaError(
                 f"`{design.response}` is the response and also on the right-hand side."
             )
-        wanted = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]
-        unknown = [str(t) for t in wanted if t not in terms]
+        needed = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]
+        unknown = [str(t) for t in needed if t not in terms]
         if unknown:
             raise FormulaError(
-                f"'{asked}' needs `{unknown[0]}`, which this fit does not hold; it holds "
+                f"'{text}' needs `{unknown[0]}`, which this fit does not hold; it holds "
                 f"{', '.join(terms)}."
             )
-        whole = np.concatenate([[1.0], self.coefficients.coef])
-        full = np.outer(whole, whole)
+        augmented = np.concatenate([[1.0], self.coefficients.coef])
+        full = np.outer(augmented, augmented)
         full[1:, 1:] += self.matrix
         place = [0 if t == "Intercept" else 1 + terms.index(t) for t in design.terms]
         gram = full[np.ix_(place, place)]
@@ -219,7 +219,7 @@ class GaussianModel(Result):
         if design.response is not None:
             y = 1 + terms.index(design.response)
             cross, yy = full[place, y], float(full[y, y])
-        moments = PublicMoments.declare(asked, schema, gram, m=self._worth(), cross=cross, yy=yy)
+        moments = PublicMoments.declare(text, schema, gram, m=self._worth(), cross=cross, yy=yy)
         unit = self.privacy.protected
         spent = SpentOn(self.privacy.mu, unit.rows, unit.person, self.privacy.seeded)
         return replace(moments, spent=spent)

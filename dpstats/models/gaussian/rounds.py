@@ -47,7 +47,7 @@ class Schedule:
     Attributes
     ----------
     noise : NoiseLevel
-        Of the whole total.
+        Of the total.
     search, tails : float
         For histograms of lengths: of public coordinates, and of those of the last round.
     rounds : int
@@ -73,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Cell:
-    """Where a cell stands: its coordinates, rows and radius; public or released.
+    """Coordinates, rows and radius of a cell; public or released.
 
     ``back``, ``root`` and ``centre``: rows w = back'(x - centre), back root = I.
     """
@@ -193,7 +193,7 @@ class Moments:
 
     @property
     def for_bounds(self) -> ReleasedMoments:
-        """What bounds ask of them."""
+        """These moments as bounds use them."""
         values = tuple(float(v) for v in self.values)
         rows = min(self.mean_rows, self.spread_rows)
         return ReleasedMoments(rows, values, self.spread_sd, self.mean_sd, self.bias + self.lost)
@@ -201,7 +201,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Rounds:
-    """What the rounds of a call hand over.
+    """Moments of all cells after the last round.
 
     Attributes
     ----------
@@ -239,11 +239,11 @@ def refine(
 ) -> Rounds:
     """Re-whiten every cell by its own released moments, a few times, and release them once more.
 
-    1. a histogram of lengths says where the rows of each cell are cut;
+    1. a histogram of lengths gives the radius at which the rows of each cell are cut;
     2. each round releases numbers, means and second moments of all cells by one mechanism and makes
        them the new coordinates; the cheaper the farther the public coordinates were off;
     3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
-       second histogram says whether there are longer tails than a Gaussian has.
+       second histogram shows tails longer than a Gaussian's.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
     """
@@ -256,13 +256,13 @@ def refine(
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
-        found = [_moments(c, lifted, j, n_known) for j, c in enumerate(cells)]
-        updates = [whitening_update(m.spread, m.spread_sd) for m in found]
+        released = [_moments(c, lifted, j, n_known) for j, c in enumerate(cells)]
+        updates = [whitening_update(m.spread, m.spread_sd) for m in released]
         made += 1
         resolved = all(u.smallest >= 6 * u.k for u in updates)
         if made == planned and schedule.extend and not resolved:
             room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
-            seen = all(_is_seen(m) for m in found)
+            seen = all(_is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
         radii = [
@@ -271,7 +271,7 @@ def refine(
         ]
         cells = [
             replace(c.moved(m.mean, u.left, u.right), radius=radius)
-            for c, m, u, radius in zip(cells, found, updates, radii, strict=True)
+            for c, m, u, radius in zip(cells, released, updates, radii, strict=True)
         ]
         if resolved:
             break
@@ -285,18 +285,18 @@ def refine(
             for cell, one, cut in zip(cells, first, schedule.cuts, strict=True)
         ]
     final = session.left - schedule.cut_share
-    found_tails = [
+    tails = [
         _tail(one, cell, schedule.noise, final, cut, len(cells), known=made > 0)
         for one, cell, cut in zip(lengths, cells, schedule.cuts, strict=True)
     ]
-    radii = [tail.radius for tail in found_tails]
+    radii = [tail.radius for tail in tails]
     lifted, cut = session.lifted(
         final, partition, [c.frame for c in cells], radii, ratio, session.left - final
     )
     assert cut is not None
     moments = tuple(
         _with_tail(_moments(c, lifted, j, n_known), tail)
-        for j, (c, tail) in enumerate(zip(cells, found_tails, strict=True))
+        for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     return Rounds(moments, made, tuple(radii), cut)
 
@@ -313,7 +313,7 @@ def _tail(
 ) -> Tail:
     """Where the rows of a cell are cut, in view of the tails that its histogram shows.
 
-    ``known``: rows are N(0, I) as planned; else the radius says how large they are.
+    ``known``: rows are N(0, I) as planned; else their size follows from the radius.
     """
     n = max(cell.n, 1.0)
     unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
@@ -321,19 +321,19 @@ def _tail(
     return widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
 
 
-def _with_tail(found: Moments, tail: Tail) -> Moments:
+def _with_tail(moments: Moments, tail: Tail) -> Moments:
     """The spread without what the cut takes off a Gaussian's, where that is not negligible.
 
     Fewer rows speak for it where its fourth moment is larger than a Gaussian's: the factor 1 + tail (d +
     2) / 2 is that of independent columns which share the excess.
     """
-    d, matters = len(found.mean), tail.loss > 0.1 * math.sqrt(2 / found.cell.n)
+    d, matters = len(moments.mean), tail.loss > 0.1 * math.sqrt(2 / moments.cell.n)
     kept = 1 - min(tail.loss, 0.5) if matters else 1.0
     return replace(
-        found,
-        spread=found.spread / kept,
-        spread_sd=found.spread_sd / kept,
-        spread_rows=found.cell.n / (1 + tail.excess * (d + 2) / 2),
+        moments,
+        spread=moments.spread / kept,
+        spread_sd=moments.spread_sd / kept,
+        spread_rows=moments.cell.n / (1 + tail.excess * (d + 2) / 2),
         lost=tail.lost,
         tail=tail.excess,
     )
@@ -357,13 +357,13 @@ def papers_rounds(
     while made < _PAPERS_ROUNDS and not resolved:
         radius = reach + math.sqrt(largest) * _longest(d, log_rows)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
-        found = _moments(cell, lifted, 0, True)
-        update = whitening_update(found.spread, found.spread_sd)
+        moments = _moments(cell, lifted, 0, True)
+        update = whitening_update(moments.spread, moments.spread_sd)
         made, resolved = made + 1, update.smallest >= 6 * update.k
         if made > 1 and update.k >= 0.5:
             break
-        cell = cell.moved(found.mean, update.left, update.right)
-        away = found.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
+        cell = cell.moved(moments.mean, update.left, update.right)
+        away = moments.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
         reach, largest = away * _longest(d, log_term), 1.0
     radius = reach + _longest(d, log_rows)
     part = session.left * (1 - _PAPERS_CUT_SHARE)
@@ -393,7 +393,7 @@ def first_radius(lengths: LogHistogram, n: float, d: int, tail: float = 0.05) ->
 
 
 def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> float:
-    """Cut for rows that are N(0, I) but for their scale, which the median length tells.
+    """Cut for rows that are N(0, I) but for their scale, which follows from the median length.
 
     Larger by twice what the noise makes of the median: too small a cut is a bias, too large a one noise.
     """
@@ -415,17 +415,17 @@ def _moments(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Mom
 
 
 def used_rows(n: float, count: float, count_sd: float) -> float:
-    """All n rows, unless the released count says that some are surely missing."""
+    """All n rows, unless the released count shows that some are missing."""
     return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
 
 
-def _is_seen(found: Moments) -> bool:
+def _is_seen(moments: Moments) -> bool:
     """Whether the largest direction stands far out of the noise, so that another round can help."""
-    largest = float(np.linalg.eigvalsh(found.spread)[-1])
-    return found.spread_sd * math.sqrt(2 * len(found.mean)) <= 0.1 * largest
+    largest = float(np.linalg.eigvalsh(moments.spread)[-1])
+    return moments.spread_sd * math.sqrt(2 * len(moments.mean)) <= 0.1 * largest
 
 
-def pooled(found: Moments, points: Floats, rows: float) -> tuple[Moments, float]:
+def pooled(moments: Moments, points: Floats, rows: float) -> tuple[Moments, float]:
     """Moments averaged with those of public rows of the same population, by inverse variance.
 
     The weights depend on numbers of rows and on noise scales only. The mean needs three public rows, the
@@ -433,26 +433,26 @@ def pooled(found: Moments, points: Floats, rows: float) -> tuple[Moments, float]
     """
     m, d = points.shape
     if m < 3:
-        return found, 1.0
-    local = (points - found.cell.centre) @ found.cell.back
+        return moments, 1.0
+    local = (points - moments.cell.centre) @ moments.cell.back
     public_mean = local.mean(axis=0)
-    private = 1 / (1 / rows + found.mean_sd**2)
+    private = 1 / (1 / rows + moments.mean_sd**2)
     share = private / (private + m)
-    mean = share * found.mean + (1 - share) * public_mean
+    mean = share * moments.mean + (1 - share) * public_mean
     kept = replace(
-        found,
+        moments,
         mean=mean,
-        mean_sd=share * found.mean_sd,
-        mean_rows=1 / (share**2 / found.mean_rows + (1 - share) ** 2 / m),
+        mean_sd=share * moments.mean_sd,
+        mean_rows=1 / (share**2 / moments.mean_rows + (1 - share) ** 2 / m),
     )
     if m > d:
         public = np.cov(local, rowvar=False).reshape(d, d)
-        known = 1 / (2 / rows + found.spread_sd**2)
+        known = 1 / (2 / rows + moments.spread_sd**2)
         part = known / (known + (m - 1) / 2)
         kept = replace(
             kept,
-            spread=part * found.spread + (1 - part) * public,
-            spread_sd=part * found.spread_sd,
-            spread_rows=1 / (part**2 / found.spread_rows + (1 - part) ** 2 / (m - 1)),
+            spread=part * moments.spread + (1 - part) * public,
+            spread_sd=part * moments.spread_sd,
+            spread_rows=1 / (part**2 / moments.spread_rows + (1 - part) ** 2 / (m - 1)),
         )
     return kept, share

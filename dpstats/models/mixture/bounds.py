@@ -25,7 +25,7 @@ _LITTLE = 1e-3  # overlap that moves nothing by much
 
 @dataclass(frozen=True)
 class MixtureFacts(Setting):
-    """What bounds for a mixture depend on.
+    """Public and released numbers behind the bounds for a mixture.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def clean_separation(facts: MixtureFacts) -> float:
 
 
 def _clean(facts: MixtureFacts) -> Premise:
-    """Sure from some distance on; below it, the overlap of what was released says how likely it is."""
+    """Certain from some distance on; below it, judged by the overlap of the released components."""
     needed = clean_separation(facts)
     met = None if facts.separation is None else facts.separation >= needed
     if met is False and facts.overlap is not None and facts.overlap < _LITTLE:

@@ -24,7 +24,7 @@ _TREE_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Cells:
-    """The map from rows to cells, and how it was found; public or released.
+    """The map from rows to cells, and how it was made; public or released.
 
     Attributes
     ----------
@@ -61,36 +61,34 @@ def find_cells(
     if k == 1:
         return Cells((), np.zeros(len(points), dtype=np.intp), "one was asked for", 0, None)
     if regime == "public":
-        found = public_mixture(points, k, w_min, most=most)
-        return _without_empty(found.partition, found.labels, found.how, 0, None)
+        mixture = public_mixture(points, k, w_min, most=most)
+        return _without_empty(mixture.partition, mixture.labels, mixture.how, 0, None)
     tree = private_tree(session, points, session.n, k or most, w_min, _TREE_SHARE, k)
     valleys = tree.leaves - tree.superclusters
-    said = [f"{tree.superclusters} group(s) apart among public rows"]
+    steps = [f"{tree.superclusters} group(s) apart among public rows"]
     if tree.levels:
-        said.append(
+        steps.append(
             f"{valleys} split(s) at private valleys, {tree.levels} of {LEVELS} levels tried"
         )
     return _without_empty(
-        tree.partition, tree.labels, "; ".join(said), tree.levels, tree.projection_noise
+        tree.partition, tree.labels, "; ".join(steps), tree.levels, tree.projection_noise
     )
 
 
 def _without_empty(
-    partition: Partition, labels: Codes, found: str, levels: int, noise: float | None
+    partition: Partition, labels: Codes, how: str, levels: int, noise: float | None
 ) -> Cells:
     """The cells, of which every one has a public row: else rows have nothing to start from."""
     counts = np.bincount(labels, minlength=number_of_cells(partition))
     if (counts > 0).all():
-        return Cells(partition, labels, found, levels, noise)
-    return Cells(
-        (), np.zeros_like(labels), f"{found}; public rows left a cell empty", levels, noise
-    )
+        return Cells(partition, labels, how, levels, noise)
+    return Cells((), np.zeros_like(labels), f"{how}; public rows left a cell empty", levels, noise)
 
 
 def few_rows_warning(
     n: int, d: int, m: int, k: int, w_min: float, noise: NoiseLevel
 ) -> tuple[str, ...]:
-    """Said before any private row is read, when the smallest component can hardly be estimated."""
+    """Warnings from public numbers that the smallest component can hardly be estimated."""
     rows = max(int(2 * w_min * n), 2)
     plan = plan_gaussian(rows, d, max(int(2 * w_min * m), 2), noise, eta=0.5)
     out = []

@@ -1,4 +1,4 @@
-"""The estimated cells as the components of a mixture, in the user's units, with what is said of them."""
+"""The components of a mixture in the user's units, with bounds, diagnostics and notes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MUCH_OVERLAP = 0.05
 
 @dataclass(frozen=True)
 class Description:
-    """What a result shows of a fit."""
+    """Numbers, bounds, diagnostics and notes of a result."""
 
     numbers: MixtureNumbers
     bounds: tuple[Bound, ...]
@@ -80,15 +80,15 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
     units = points.units
     means, errors, matrices, relative = [], [], [], []
     for c in components:
-        found = c.moments
-        matrix = found.covariance
-        shape = found.cell.root.T @ found.cell.root
-        means.append(points.origin + units * found.centre)
-        sampling = np.diag(matrix) / found.mean_rows
-        error = units * np.sqrt(sampling + found.mean_sd**2 * np.diag(shape))
+        moments = c.moments
+        matrix = moments.covariance
+        shape = moments.cell.root.T @ moments.cell.root
+        means.append(points.origin + units * moments.centre)
+        sampling = np.diag(matrix) / moments.mean_rows
+        error = units * np.sqrt(sampling + moments.mean_sd**2 * np.diag(shape))
         errors.append(error * (math.nan if c.hardly_there else 1.0))
         matrices.append(matrix * np.outer(units, units))
-        relative.append(math.nan if c.hardly_there else found.relative_error)
+        relative.append(math.nan if c.hardly_there else moments.relative_error)
     return MixtureNumbers(
         np.array([c.weight for c in components]),
         np.array([c.weight_sd for c in components]),

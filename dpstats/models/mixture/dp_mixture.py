@@ -93,8 +93,8 @@ def dp_mixture(
     -------
     MixtureModel
         ``.weights``, ``.means``, ``.covariances``, ``.complete``, ``.predict(newdata, type="class" or
-        "prob")``, ``.sample(n)``, ``.plot()``, ``.summary()``. When fewer components can be told apart
-        than were asked for, these are returned, and notes say so.
+        "prob")``, ``.sample(n)``, ``.plot()``, ``.summary()``. When fewer than k components can be
+        told apart, these are returned, with a note.
 
     Warns
     -----
@@ -128,15 +128,15 @@ def dp_mixture(
     )
     check_numbers(0.0, eta)
     points = find_points("dp_mixture", formula, public, limits)
-    asked_w_min = w_min
+    given_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
     regime = _choose_regime(points, regime, k, w_min)
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
     options: dict[str, Any] = {"k": k, **call.given}
-    if asked_w_min is not None:
-        options["w_min"] = asked_w_min
+    if given_w_min is not None:
+        options["w_min"] = given_w_min
     if not pool:
         options["pool"] = pool
     options |= {"regime": regime, "limits": limits}
@@ -146,13 +146,13 @@ def dp_mixture(
         if rows.n < 2 * (k or 1):
             raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
         require_room(call.per_row, rows.n, len(points.terms), k or _MOST, [0.05])
-        said = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
-        for message in said:
+        warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
+        for message in warned:
             warnings.warn(message, PlanWarning, stacklevel=2)
     with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
-    told = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    description = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
     model = MixtureModel(
         call=charged.text,
         method="refined",
@@ -162,14 +162,14 @@ def dp_mixture(
         formula=points.formula,
         design=points.design,
         terms=points.terms,
-        numbers=told.numbers,
+        numbers=description.numbers,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=points.m,
         dropped=points.dropped,
-        error=told.bounds,
-        details=with_person_note(told.diagnostics, call.unit),
-        notes=said + told.notes + charged.notes(rows.n, public),
+        error=description.bounds,
+        details=with_person_note(description.diagnostics, call.unit),
+        notes=warned + description.notes + charged.notes(rows.n, public),
         public_points=points.shown,
     )
     return charged.released(model)

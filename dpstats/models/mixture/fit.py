@@ -69,7 +69,7 @@ class Component:
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """What the estimation of all cells hands over.
+    """Estimates of all cells.
 
     ``borders``: whether what sorting rows into cells does to components is next to nothing, was undone,
     or is too much to be undone.
@@ -93,7 +93,7 @@ def fit_cells(
 ) -> MixtureFit:
     """Estimate every cell from what is left of the total.
 
-    1. noisy counts say how many rows each cell has;
+    1. noisy counts of the rows of each cell;
     2. one plan for all cells: rounds, shares, where rows are cut;
     3. private re-whitening of all cells together, see `gaussian_fit.refine`;
     4. counts of both releases are averaged; means and covariances with those of the cell's own public
@@ -117,20 +117,20 @@ def fit_cells(
         noise, _SEARCH, _TAILS, plan.rounds, plan.share * left, _CUT_SHARE, plan.cuts, False
     )
     cells = [cell_at(*_start(x, points), n) for x, n in zip(own, rows, strict=True)]
-    found = refine(session, partition, cells, schedule, n_known=False)
-    found = replace(
-        found,
+    rounds = refine(session, partition, cells, schedule, n_known=False)
+    rounds = replace(
+        rounds,
         moments=tuple(
-            replace(m, bias=bias) for m, bias in zip(found.moments, plan.bias, strict=True)
+            replace(m, bias=bias) for m, bias in zip(rounds.moments, plan.bias, strict=True)
         ),
     )
-    components = _components(found, counts, counts_sd, own, pool, session.n)
+    components = _components(rounds, counts, counts_sd, own, pool, session.n)
     components, borders = _without_overlap(partition, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
     filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
     return MixtureFit(
         components,
-        found,
+        rounds,
         filled,
         filled_sd,
         borders,
@@ -150,7 +150,7 @@ def _start(own: Floats, points: Floats) -> tuple[Floats, Whitening]:
 
 
 def _components(
-    found: Rounds,
+    rounds: Rounds,
     counts: Floats,
     counts_sd: float,
     own: Sequence[Floats],
@@ -158,14 +158,14 @@ def _components(
     n: int,
 ) -> tuple[Component, ...]:
     rows, rows_sd = [], []
-    for first, moments in zip(counts, found.moments, strict=True):
+    for first, moments in zip(counts, rounds.moments, strict=True):
         each = np.array([counts_sd, moments.count_sd]) ** -2.0
         rows.append(float((each @ [first, moments.count]) / each.sum()))
         rows_sd.append(1 / math.sqrt(each.sum()))
     rows = [max(v, 1.0) for v in rows]
     total = sum(rows)
     out = []
-    for v, sd, moments, x in zip(rows, rows_sd, found.moments, own, strict=True):
+    for v, sd, moments, x in zip(rows, rows_sd, rounds.moments, own, strict=True):
         weight = v / total
         weight_sd = math.sqrt(weight * (1 - weight) / min(total, n) + (sd / total) ** 2)
         # moments were divided by the first count; both counts together know the number better
@@ -178,14 +178,14 @@ def _components(
 
 def separation(components: Sequence[Component]) -> float | None:
     """The least distance of two means, in standard deviations along the line of both."""
-    found = []
+    gaps = []
     for a, b in itertools.combinations(components, 2):
         away = b.moments.centre - a.moments.centre
         length = float(np.linalg.norm(away)) or 1.0
         along = away / length
         widest = max(float(along @ c.moments.covariance @ along) for c in (a, b))
-        found.append(length / math.sqrt(widest))
-    return min(found, default=None)
+        gaps.append(length / math.sqrt(widest))
+    return min(gaps, default=None)
 
 
 def _without_overlap(
@@ -198,10 +198,10 @@ def _without_overlap(
     weights = np.array([c.weight for c in components])
     means = np.array([c.moments.centre for c in components])
     covariances = np.array([c.moments.covariance for c in components])
-    found = without_overlap(partition, weights, means, covariances)
-    if found is None:
+    solved = without_overlap(partition, weights, means, covariances)
+    if solved is None:
         return components, "kept"
-    weight, mean, spread = found
+    weight, mean, spread = solved
     out = []
     for c, w, m, s in zip(components, weight, mean, spread, strict=True):
         cell = c.moments.cell

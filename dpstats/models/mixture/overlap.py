@@ -1,8 +1,8 @@
-"""What sorting rows into cells does to overlapping components, and how it is undone.
+"""The bias of cells of overlapping components, and its correction.
 
 A cell loses the rows of its component that lie beyond its border, and has those of others. Both follow
-from the mixture itself: rows simulated from estimated parameters, sorted by the same map, say how far
-the moments of cells are from those of components; what they say is taken off. Nothing private is
+from the mixture itself: rows simulated from estimated parameters, sorted by the same map, show how far
+the moments of cells are from those of components; the difference is taken off. Nothing private is
 needed.
 """
 
@@ -120,12 +120,12 @@ def _moved(
     cell = assign(partition, rows)
     out = []
     for j in range(k):
-        found = [_weighted(rows[of == j], share[of == j]) for of in (cell, owner)]
-        if found[0] is None or found[1] is None:
+        pair = [_weighted(rows[of == j], share[of == j]) for of in (cell, owner)]
+        if pair[0] is None or pair[1] is None:
             return None
-        out.append(found[0] - found[1])
-    whole = np.array(out)
-    return whole[:, 0], whole[:, 1 : d + 1], whole[:, d + 1 :].reshape(k, d, d)
+        out.append(pair[0] - pair[1])
+    moved = np.array(out)
+    return moved[:, 0], moved[:, 1 : d + 1], moved[:, d + 1 :].reshape(k, d, d)
 
 
 def _weighted(rows: Floats, share: Floats) -> Floats | None:

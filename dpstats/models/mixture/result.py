@@ -221,8 +221,8 @@ class MixtureModel(Released):
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         with naming("newdata"):
             x, _ = design_matrix(self.design, newdata)
-        found = self.numbers
-        logs = log_densities(x[:, 1:], found.weights, found.means, found.covariances)
+        numbers = self.numbers
+        logs = log_densities(x[:, 1:], numbers.weights, numbers.means, numbers.covariances)
         dead = np.asarray(~np.isfinite(x).all(axis=1) | ~np.isfinite(logs).any(axis=1))
         if type == "prob":
             logs = logs - np.where(dead, 0.0, logs.max(axis=1))[:, None]
@@ -245,9 +245,9 @@ class MixtureModel(Released):
         seed : int, optional
             For rows that can be drawn again; any seed may be shown.
         """
-        found = self.numbers
+        numbers = self.numbers
         rows, component = draw_mixture(
-            check_size(n), found.weights, found.means, found.covariances, seed
+            check_size(n), numbers.weights, numbers.means, numbers.covariances, seed
         )
         return pd.DataFrame(rows, columns=list(self.terms)).assign(component=component + 1)
 
@@ -268,9 +268,11 @@ class MixtureModel(Released):
         -------
         matplotlib axes
         """
-        found = self.numbers
+        numbers = self.numbers
         ellipses = [
             Ellipse(f"component {name}", mean, matrix)
-            for name, mean, matrix in zip(self._names, found.means, found.covariances, strict=True)
+            for name, mean, matrix in zip(
+                self._names, numbers.means, numbers.covariances, strict=True
+            )
         ]
         return plot_ellipses(self.terms, ellipses, self.public_points, x, y, level, ax)

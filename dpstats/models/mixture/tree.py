@@ -187,10 +187,10 @@ def _proposals(
     if len(own) < 4:
         return []
     projected = (own - centre) @ axes
-    found = split_candidates(projected, most - leaves + 1, max(2.0, 0.3 * w_min * m))
+    candidates = split_candidates(projected, most - leaves + 1, max(2.0, 0.3 * w_min * m))
     scale = size_about(own, centre)
     out = []
-    for parts, centroids in found.items():
+    for parts, centroids in candidates.items():
         scores = nearest_projected(axes, centroids, centre, scale)
         size = valley_zones(centroids).number
 
