@@ -25,7 +25,7 @@ from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
 from dpstats.models.glm.family import resolve_family
 from dpstats.models.glm.rows import FamilyRows
 from dpstats.models.linear.rows import LinearRows, WithResponse
-from dpstats.models.mixture.clustering import Split, nearest, valley_zones, zone_of
+from dpstats.models.mixture.clustering import Split, nearest, number_of_zones, zone_of
 from tests.mechanism.sources import Arrays, Slab
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ _ZONES = Zones(
     np.eye(_D)[:, :1],
     np.ones(_D),
     partial(zone_of, centroids=_ENDS),
-    valley_zones(_ENDS).number,
+    number_of_zones(len(_ENDS)),
 )
 
 

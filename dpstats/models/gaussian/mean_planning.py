@@ -16,23 +16,6 @@ _FAR = 1e4  # radius beyond which the noncentral chi-square is not needed
 
 
 @dataclass(frozen=True)
-class Failures:
-    """Probabilities with which the events behind a mean's bound may fail.
-
-    Attributes
-    ----------
-    centre, cut1, centre2, cut2, final : float
-        Public centre too far; a row cut in the first round; the same of the second; the error itself.
-    """
-
-    centre: float
-    cut1: float
-    centre2: float
-    cut2: float
-    final: float
-
-
-@dataclass(frozen=True)
 class MeanPlan:
     """One or two rounds of cut and noisy means of rows whose covariance is known to be I.
 
@@ -45,11 +28,10 @@ class MeanPlan:
         R, bound for the distance of the public centre.
     cut1 : float
         Length at which the first round cuts.
-    centre2, cut2 : float or None
+    cut2 : float or None
         The same of the second round.
     sd : float
         Noise of the last round, per coordinate.
-    failures : Failures
     """
 
     n: int
@@ -57,10 +39,8 @@ class MeanPlan:
     share: float
     centre: float
     cut1: float
-    centre2: float | None
     cut2: float | None
     sd: float
-    failures: Failures
 
     @property
     def error(self) -> float:
@@ -92,9 +72,11 @@ def plan_mean(
 ) -> MeanPlan:
     """Rounds, shares and cuts for the mean of rows N(mu, I), the plan with the least noise.
 
-    Rows are centred at the mean of m public ones. No row is cut with the probability that `Failures`
-    leaves: |x - c|^2 is noncentral chi-square, the centre's error being nearly orthogonal to a row's.
-    A second round, centred at the first's result, lets the length fall from about sqrt(2d) to sqrt(d).
+    Rows are centred at the mean of m public ones. No row is cut but with probability eta/2, the rest
+    being left for the error itself: |x - c|^2 is noncentral chi-square, the centre's error being nearly
+    orthogonal to a row's. With one round the centre is too far, or a row is cut, with eta/4 each; with
+    two, each of these with eta/8 in each round. A second round, centred at the first's result, lets
+    the length fall from about sqrt(2d) to sqrt(d).
 
     Parameters
     ----------
@@ -115,20 +97,16 @@ def plan_mean(
     quarter, eighth = eta / 4, eta / 8
     radius = centre(quarter)
     cut = _cut_radius(radius, d, quarter / n)
-    failures = Failures(quarter, quarter, 0.0, 0.0, eta / 2)
-    best = MeanPlan(
-        n, 1, 1.0, radius, cut, None, None, noise.vector(cut, 1.0, n, d), failures
-    )  # fmt: skip
+    best = MeanPlan(n, 1, 1.0, radius, cut, None, noise.vector(cut, 1.0, n, d))
     radius = centre(eighth)
     cut = _cut_radius(radius, d, eighth / n)
-    failures = Failures(eighth, eighth, eighth, eighth, eta / 2)
     for share in _FIRST_SHARES:
         first = noise.vector(cut, share, n, d)
         again = _mean_radius(first, n, d, noise, eighth)
         cut2 = _cut_radius(again, d, eighth / n)
         sd = noise.vector(cut2, 1 - share, n, d)
         if sd < best.sd:
-            best = MeanPlan(n, 2, share, radius, cut, again, cut2, sd, failures)
+            best = MeanPlan(n, 2, share, radius, cut, cut2, sd)
     return best
 
 

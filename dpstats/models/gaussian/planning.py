@@ -148,8 +148,6 @@ class GaussianPlan:
         Frobenius norm of what cutting takes off it.
     mean_noise : float
         Largest sd of the mean's noise in any direction, in units of that direction's sd.
-    cond : float
-        Condition number of the public whitening that was planned for.
     """
 
     n: int
@@ -163,7 +161,6 @@ class GaussianPlan:
     noise: float
     bias: float
     mean_noise: float
-    cond: float
 
     @property
     def error(self) -> float:
@@ -184,9 +181,7 @@ class CellsPlan:
     rounds : int
         T, re-whitening rounds before the last one.
     share, final : float
-        Of each of them and of the last one, relative to what is ``available``.
-    available : float
-        Fraction of the total for all of them together.
+        Of each of them and of the last one, relative to what all of them may spend together.
     ratio : float
         b^2/g^2, the same in all cells since one mechanism releases them.
     cuts : tuple of FinalCut
@@ -198,7 +193,6 @@ class CellsPlan:
     rounds: int
     share: float
     final: float
-    available: float
     ratio: float
     cuts: tuple[FinalCut, ...]
     noise: tuple[float, ...]
@@ -531,7 +525,6 @@ def _plan_gaussian(
         noise=math.sqrt(float(table.noise2[t, f])),
         bias=float(bias[t]),
         mean_noise=float(table.mean_noise[t, f]),
-        cond=float(start[-1] / start[0]),
     )
 
 
@@ -584,7 +577,6 @@ def plan_cells(
         rounds=t,
         share=share,
         final=1 - t * share,
-        available=available,
         ratio=ratio,
         cuts=cuts,
         noise=tuple(math.sqrt(float(table.noise2[t, f])) for table in tables),

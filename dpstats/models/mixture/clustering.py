@@ -1,7 +1,7 @@
 """Clustering of public points, and the map from rows to cells that comes of it.
 
 The map is a sequence of splits, each of which divides one cell by the largest of some scores. It is
-found on public points alone: nothing here is private, and nothing is random from call to call.
+made of public points alone: nothing here is private, and nothing is random from call to call.
 """
 
 from __future__ import annotations
@@ -228,8 +228,8 @@ def _means(points: Floats, parts: int) -> Floats:
     if parts == 1:
         mean: Floats = points.mean(axis=0, keepdims=True)
         return mean
-    found = k_means(points, parts, 1, restarts=5) if len(points) > parts else None
-    return points if found is None else found
+    centroids = k_means(points, parts, 1, restarts=5) if len(points) > parts else None
+    return points if centroids is None else centroids
 
 
 def split_candidates(projected: Floats, most: int, least: float) -> dict[int, Floats]:
@@ -241,46 +241,29 @@ def split_candidates(projected: Floats, most: int, least: float) -> dict[int, Fl
     >>> {q: c.round(2).ravel().tolist() for q, c in split_candidates(points, 3, 3).items()}
     {2: [0.1, 5.1]}
     """
-    found = {}
+    candidates = {}
     for q in range(2, most + 1):
         if q * least > len(projected) or q > len(projected):
             break
         centroids = k_means(projected, q, least)
         if centroids is not None:
-            found[q] = centroids
-    return found
+            candidates[q] = centroids
+    return candidates
 
 
-@dataclass(frozen=True)
-class ValleyZones:
-    """Zones of the test for a valley between every two centroids.
+def number_of_zones(q: int) -> int:
+    """Zones of the test for a valley between every two of q centroids.
 
     Zones 0..q-1 are the centres: a the nearest centroid, b the second nearest, s the position of the
     row's projection on the segment from a (s = 0) to b (s = 1): |s| < .15. Zones q.. are the middles
-    of the unordered pairs in the order of ``pairs``: .35 < s <= .5; the nearest centroid is a, so that
-    s does not exceed .5. All have width .3 along a segment.
-
-    Attributes
-    ----------
-    centroids : (q, r) array
-    pairs : tuple of pairs of int
-    number : int
+    of the unordered pairs, in the order of `itertools.combinations`: .35 < s <= .5; the nearest centroid
+    is a, so that s does not exceed .5. All have width .3 along a segment.
     """
-
-    centroids: Floats
-    pairs: tuple[tuple[int, int], ...]
-    number: int
-
-
-def valley_zones(centroids: Floats) -> ValleyZones:
-    """The zones of a candidate split."""
-    q = len(centroids)
-    pairs = tuple(itertools.combinations(range(q), 2))
-    return ValleyZones(centroids, pairs, q + len(pairs))
+    return q * (q + 1) // 2
 
 
 def zone_of(y: Floats, centroids: Floats) -> Labels:
-    """Zone of each row of y (n, r) as numbered by `ValleyZones`, -1 for none.
+    """Zone of each row of y (n, r) as numbered by `number_of_zones`, -1 for none.
 
     Coordinate by coordinate in a fixed order: the zone of a row does not depend on the other rows.
     Rows that are not finite are in no zone.
@@ -314,7 +297,7 @@ def zone_of(y: Floats, centroids: Floats) -> Labels:
 def zone_counts(y: Floats, centroids: Floats) -> Labels:
     """Public points in each zone."""
     zone = zone_of(y, centroids)
-    return np.bincount(zone[zone >= 0], minlength=valley_zones(centroids).number)
+    return np.bincount(zone[zone >= 0], minlength=number_of_zones(len(centroids)))
 
 
 def accepted(counts: Floats | Labels, q: int, sd: float, least: float, sigmas: float = 3.0) -> bool:
@@ -328,7 +311,7 @@ def accepted(counts: Floats | Labels, q: int, sd: float, least: float, sigmas: f
     Parameters
     ----------
     counts : array
-        By zone, see `ValleyZones`.
+        By zone, see `number_of_zones`.
     q : int
     sd : float
         Of the noise in each count; 0 for public points.

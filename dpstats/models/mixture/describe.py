@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,21 +18,10 @@ from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.cells import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
 from dpstats.models.mixture.result import MixtureNumbers
-from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 
 _MUCH_OVERLAP = 0.05
-
-
-@dataclass(frozen=True)
-class Description:
-    """Numbers, bounds, diagnostics and notes of a result."""
-
-    numbers: MixtureNumbers
-    bounds: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...]
 
 
 def describe(
@@ -45,8 +34,8 @@ def describe(
     noise: NoiseLevel,
     eta: float,
     n: int,
-) -> Description:
-    """Components, the heaviest first, with bounds, diagnostics and notes."""
+) -> dict[str, Any]:
+    """Attributes of the result: components, the heaviest first, bounds, diagnostics and notes."""
     order = np.argsort([-c.weight for c in fit.components], kind="stable")
     components = [fit.components[j] for j in order]
     numbers = _numbers(points, components)
@@ -72,8 +61,12 @@ def describe(
         separation=gap,
         overlap=worst,
     )
-    diagnostics = _diagnostics(fit, cells, worst, gap)
-    return Description(numbers, mixture_bounds(facts), diagnostics, notes)
+    return {
+        "numbers": numbers,
+        "error": mixture_bounds(facts),
+        "details": _diagnostics(fit, cells, worst, gap),
+        "notes": notes,
+    }
 
 
 def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumbers:

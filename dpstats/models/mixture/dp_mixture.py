@@ -152,7 +152,9 @@ def dp_mixture(
     with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
         fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
-    description = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    described = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    described["details"] = with_person_note(described["details"], call.unit)
+    described["notes"] = warned + described["notes"] + charged.notes(rows.n, public)
     model = MixtureModel(
         call=charged.text,
         method="refined",
@@ -162,15 +164,12 @@ def dp_mixture(
         formula=points.formula,
         design=points.design,
         terms=points.terms,
-        numbers=description.numbers,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=points.m,
         dropped=points.dropped,
-        error=description.bounds,
-        details=with_person_note(description.diagnostics, call.unit),
-        notes=warned + description.notes + charged.notes(rows.n, public),
         public_points=points.shown,
+        **described,
     )
     return charged.released(model)
 

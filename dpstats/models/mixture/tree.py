@@ -29,11 +29,11 @@ from dpstats.models.mixture.clustering import (
     accepted,
     assign,
     nearest_projected,
+    number_of_zones,
     size_about,
     split_candidates,
     split_labels,
     superclusters,
-    valley_zones,
     zone_of,
 )
 from dpstats.numerics.k_means import column_units
@@ -192,7 +192,7 @@ def _proposals(
     out = []
     for parts, centroids in candidates.items():
         scores = nearest_projected(axes, centroids, centre, scale)
-        size = valley_zones(centroids).number
+        size = number_of_zones(len(centroids))
 
         place = partial(zone_of, centroids=centroids)
         zones = Zones(leaf, centre, axes, scale, place, size)

@@ -27,7 +27,7 @@ from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, LiftedSums, Zones
-from dpstats.models.mixture.clustering import Split, nearest, valley_zones, zone_of
+from dpstats.models.mixture.clustering import Split, nearest, number_of_zones, zone_of
 from tests.mechanism.sources import Arrays
 
 pytestmark = pytest.mark.slow
@@ -267,7 +267,7 @@ def _zones(total: Cost) -> _Case:
     ends = np.array([[-4.0], [0.0], [4.0]])
     tests = tuple(
         Zones(
-            0, np.zeros(2), axis, np.ones(2), lambda y: zone_of(y, ends), valley_zones(ends).number
+            0, np.zeros(2), axis, np.ones(2), lambda y: zone_of(y, ends), number_of_zones(len(ends))
         )
         for axis in (np.eye(2)[:, :1], np.eye(2)[:, 1:])
     )

@@ -295,7 +295,6 @@ def test_more_rows_and_more_budget_promise_less_error() -> None:
 
 def test_public_rows_of_another_law_ask_for_rounds() -> None:
     near, far = (plan_gaussian(20_000, 10, 30, ZCDP, gamma=g) for g in (0.0, 0.9))
-    assert far.cond > 1e5 * near.cond
     assert far.rounds > near.rounds
     assert far.error < 1.5 * near.error
 
@@ -342,8 +341,7 @@ def test_pure_noise_of_cells_grows_with_their_number() -> None:
 @pytest.mark.parametrize(("n", "d", "rho"), [(200, 3, 0.01), (2000, 20, 0.5)])
 def test_a_mean_plan_cuts_no_row(n: int, d: int, rho: float) -> None:
     plan = plan_mean(n, d, 2, NoiseLevel(rho=rho), eta=0.2)
-    f, rng, runs = plan.failures, np.random.default_rng(n), 300
-    assert f.centre + f.cut1 + f.centre2 + f.cut2 + f.final <= 0.2 + 1e-12
+    rng, runs, each = np.random.default_rng(n), 300, 0.2 / 4 / plan.rounds
     lost = far = 0
     for _ in range(runs):
         c = rng.normal(size=d) / math.sqrt(2)
@@ -351,13 +349,13 @@ def test_a_mean_plan_cuts_no_row(n: int, d: int, rho: float) -> None:
         far += np.linalg.norm(c) > plan.centre
         away = c / np.linalg.norm(c) * plan.centre
         lost += np.linalg.norm(x - away, axis=1).max() > plan.cut1
-        if plan.cut2 is not None and plan.centre2 is not None:
+        if plan.cut2 is not None:
             first = x.mean(axis=0) + rng.normal(size=d) * NoiseLevel(rho=rho).vector(
                 plan.cut1, plan.share, n, d
             )
             lost += np.linalg.norm(x - first, axis=1).max() > plan.cut2
-    assert far <= stats.binom.isf(1e-7, runs, f.centre)
-    assert lost <= stats.binom.isf(1e-7, runs, f.cut1 + f.centre2 + f.cut2)
+    assert far <= stats.binom.isf(1e-7, runs, each)
+    assert lost <= stats.binom.isf(1e-7, runs, (2 * plan.rounds - 1) * each)
 
 
 def test_two_rounds_where_rows_are_many() -> None:

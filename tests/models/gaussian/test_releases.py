@@ -31,7 +31,7 @@ from dpstats.models.mixture.clustering import (
     Split,
     nearest,
     number_of_cells,
-    valley_zones,
+    number_of_zones,
     zone_of,
 )
 from tests.mechanism.sources import Arrays, NonPrivateSilence, Slab
@@ -49,7 +49,9 @@ _FRAMES = tuple(
 _RADII = (2.0, 0.1, 40.0)
 _ENDS = np.array([[-2.0], [0.5], [2.0]])
 _TESTS = tuple(
-    Zones(j, _CENTRES[j], axis, np.ones(2), lambda y: zone_of(y, _ENDS), valley_zones(_ENDS).number)
+    Zones(
+        j, _CENTRES[j], axis, np.ones(2), lambda y: zone_of(y, _ENDS), number_of_zones(len(_ENDS))
+    )
     for j, axis in [(0, np.eye(2)[:, :1]), (0, np.eye(2)[:, 1:]), (1, np.eye(2)[:, :1])]
 )
 

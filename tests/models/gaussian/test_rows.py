@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Partition, Zones
-from dpstats.models.mixture.clustering import Scores, Split, nearest, valley_zones, zone_of
+from dpstats.models.mixture.clustering import Scores, Split, nearest, number_of_zones, zone_of
 from tests.mechanism.sources import Arrays
 
 Floats = np.ndarray
@@ -51,7 +51,7 @@ def _zones(cell: int, origin: Floats, basis: Floats, centroids: Floats, size: fl
         basis,
         np.full(len(origin), size),
         lambda y: zone_of(y, centroids),
-        valley_zones(centroids).number,
+        number_of_zones(len(centroids)),
     )
 
 
