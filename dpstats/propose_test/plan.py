@@ -161,7 +161,9 @@ def plan_release(
             float(epsilon), float(delta), calibration, sd, curve, mu=mu0, slack=slack
         )
     if target is None:
-        raise ArgumentError("say which level must be answered, target=, or the noise, noise_sd=.")
+        raise ArgumentError(
+            "give the level that must be answered, target=, or the noise, noise_sd=."
+        )
     level = _integer("target", target, 1)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1 - delta):
         raise ArgumentError(f"beta must lie strictly between 0 and 1 - delta, not {beta!r}.")

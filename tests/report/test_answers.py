@@ -1,22 +1,18 @@
 """The pages of tested releases, classifiers and curves as people see them, letter by letter."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from dpstats.models.eptr_bayes.page import BayesPage, print_bayes, summary_bayes
-from dpstats.models.eptr_own.page import eptr_page
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
-from dpstats.models.eptr_nw.page import KernelPage, print_kernel, summary_kernel
-from dpstats.propose_test.bounds import (
-    clipping_bias,
-    no_reply_error,
-    noise_error,
-    noise_radius,
-    sampling_error,
-)
+from dpstats.models.eptr_bayes.result import BayesModel
+from dpstats.models.eptr_nw.estimate import Smoothing, constant_centre
+from dpstats.models.eptr_nw.result import KernelModel
+from dpstats.models.eptr_own.result import EptrResult
+from dpstats.propose_test.bounds import clipping_bias, decomposition, noise_radius
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import plan_release
@@ -44,81 +40,109 @@ SINGLE = PrivacyStatement(
 )
 BOUNDS = (
     noise_radius(2, 0.2, 0.05, "l2"),
-    sampling_error(None, "l2"),
-    noise_error(2, 0.2, "l2"),
-    no_reply_error(4.0, 1e-3, "l2"),
+    *decomposition("l2", None, 2, 0.2, 4.0, 1e-3),
     clipping_bias(1e-4, "l2"),
 )
 DIAGNOSTICS = (
     Diagnostic("smallest class", 1955.04, 7.46, "rows"),
     Diagnostic("target", None, None, "100 % of <them>"),
 )
-BAYES = BayesPage(
+_NONE: Any = None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Bayes(BayesModel):
+    """A classifier whose means have errors of any size."""
+
+    errors: np.ndarray
+
+    def _means_sd(self) -> np.ndarray:
+        return self.errors
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Kernel(KernelModel):
+    """A curve of given points."""
+
+    covariates: tuple[str, ...] = ("x_1",)
+    curve: pd.DataFrame = _NONE
+
+
+BAYES = _Bayes(
     call='eptr_bayes("g ~ x_1 + <b>", epsilon = 1, delta = 1e-05, method = "ptr")',
     method="ptr",
     covariance="diagonal, from public rows",
-    classes=("a & b", "<c>", "d_1"),
+    formula="",
+    design=_NONE,
+    levels=("a & b", "<c>", "d_1"),
     terms=("x_1", "log(<b>)"),
-    priors=np.array([0.6772, 0.32277, 0.00003]),
-    priors_sd=np.array([0.00614, 0.00614, 0.00003]),
-    means=np.array([[28.37, -2504.0], [30.571, 0.000252], [0.0, 1e9]]),
-    means_sd=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
+    back=np.eye(2),
+    scaled_means=np.array([[28.37, -2504.0], [30.571, 0.000252], [0.0, 1e9]]),
+    prior=np.array([0.6772, 0.32277, 0.00003]),
+    prior_sd=np.array([0.00614, 0.00614, 0.00003]),
+    mean_sd=np.full(3, np.nan),
     n=6048,
     m=318,
     privacy=PRIVACY,
-    bounds=BOUNDS,
-    diagnostics=DIAGNOSTICS,
+    error=BOUNDS,
+    details=DIAGNOSTICS,
     notes=("A note in words.",),
     answers=ANSWERS,
     released=True,
+    errors=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
 )
 _X = np.linspace(17.5, 42, 30)
-KERNEL = KernelPage(
+KERNEL = _Kernel(
     call='eptr_nw("y ~ x_1", epsilon = 1, delta = 1e-05, method = "gp")',
     method="gp",
-    covariates=("x_1",),
-    bandwidth=(8.241,),
+    formula="",
+    design=_NONE,
+    smoothing=Smoothing(np.array([8.241]), 1.0, 1.0, 2.0, 0.0, 0.0),
     chosen=True,
-    centre="a constant",
+    centre=constant_centre(0.0, 1),
+    low=_NONE,
+    high=_NONE,
+    nodes=_NONE,
+    shown=_NONE,
+    values=_NONE,
+    public_points=None,
     curve=pd.DataFrame(
         {
             "x_1": _X,
             "fit": 4.2 - 0.01 * _X,
-            "std. error": 0.04 + 0 * _X,
-            "2.5%": 4.12 - 0.01 * _X,
-            "97.5%": 4.28 - 0.01 * _X,
+            "std_error": 0.04 + 0 * _X,
+            "lwr": 4.12 - 0.01 * _X,
+            "upr": 4.28 - 0.01 * _X,
         }
     ),
     n=6048,
     m=None,
     privacy=PRIVACY,
-    bounds=BOUNDS,
-    diagnostics=DIAGNOSTICS,
+    error=BOUNDS,
+    details=DIAGNOSTICS,
     notes=(),
     answers=(),
     released=True,
 )
-
-
-def _own(**changes: object) -> Page:
-    items: dict[str, object] = {
-        "call": "eptr(data, estimate, safety, alpha = 0.05, epsilon = 1, delta = 1e-05)",
-        "numbers": [1.1714, -20.689],
-        "released": True,
-        "privacy": PRIVACY,
-        "bounds": BOUNDS[:4],
-        "diagnostics": DIAGNOSTICS,
-        "notes": ("A note in words.",),
-        "answers": ANSWERS,
-        "whole": True,
-    }
-    return eptr_page(**items | changes)  # type: ignore[arg-type]
-
-
+OWN = EptrResult(
+    call="eptr(data, estimate, safety, alpha = 0.05, epsilon = 1, delta = 1e-05)",
+    method="gdp",
+    released=True,
+    value=np.array([1.1714, -20.689]),
+    noise_sd=ANSWERS.noise_sd,
+    size=2,
+    privacy=PRIVACY,
+    n=None,
+    m=None,
+    error=BOUNDS[:4],
+    details=DIAGNOSTICS,
+    notes=("A note in words.",),
+    answers=ANSWERS,
+)
 PAGES = {
-    "eptr_summary": _own(),
-    "bayes_summary": summary_bayes(BAYES),
-    "kernel_summary": summary_kernel(KERNEL),
+    "eptr_summary": OWN.summary(),
+    "bayes_summary": BAYES.summary(),
+    "kernel_summary": KERNEL.summary(),
 }
 
 
@@ -130,29 +154,29 @@ def test_pages_are_as_they_were_last_looked_at(name: str, form: str) -> None:
 
 
 def test_prints_are_the_short_pages() -> None:
-    lines = print_bayes(BAYES).to_text().splitlines()
+    lines = BAYES._printed().to_text().splitlines()
     assert lines[3] == "Priors and means by class:"
     assert lines[4].split() == ["prior", "x_1", "log(<b>)"]
-    lines = print_kernel(KERNEL).to_text().splitlines()
+    lines = KERNEL._printed().to_text().splitlines()
     assert lines[3] == "Bandwidth: x_1 8.24 (chosen on public rows)"
     assert "18 more points in .curve" in lines
-    for page in (print_bayes(BAYES), print_kernel(KERNEL), _own(whole=False)):
+    for page in (BAYES._printed(), KERNEL._printed(), OWN._printed()):
         assert "Error bounds" not in page.to_text()
         assert "Privacy: " in page.to_text()
 
 
 def test_a_guarantee_at_one_epsilon_says_so() -> None:
-    text = _own(privacy=SINGLE).to_text()
+    text = replace(OWN, privacy=SINGLE).summary().to_text()
     assert "Total: epsilon = 1 at delta = 1e-05 (for this release by itself)" in text
     assert "GDP" not in text
     assert "cryptographic" in text
 
 
 def test_no_reply_is_shown_as_what_it_is() -> None:
-    nothing = _own(numbers=[], released=False).to_text()
+    nothing = replace(OWN, value=None, released=False).summary().to_text()
     assert "no reply" in nothing
     assert "There was an answer" not in nothing
-    public = _own(released=False).to_text()
+    public = replace(OWN, released=False).summary().to_text()
     assert "public answer" in public
     assert "noise sd" in public.split("Note")[0]
     assert "0.209" not in public.split("Note")[0]
@@ -160,12 +184,12 @@ def test_no_reply_is_shown_as_what_it_is() -> None:
 
 def test_missing_numbers_print_as_na() -> None:
     gaps = KERNEL.curve.assign(fit=np.nan)
-    assert summary_kernel(replace(KERNEL, curve=gaps)).to_text().count("NA") == 12 + 1
+    assert replace(KERNEL, curve=gaps).summary().to_text().count("NA") == 12 + 1
 
 
 def test_missing_errors_of_classes_print_as_na() -> None:
-    unknown = replace(BAYES, priors_sd=np.full(3, np.nan), means_sd=np.full((3, 2), np.nan))
-    text = summary_bayes(unknown).to_text()
+    unknown = replace(BAYES, prior_sd=np.full(3, np.nan), errors=np.full((3, 2), np.nan))
+    text = unknown.summary().to_text()
     assert "NaN" not in text
     assert text.count("NA") >= 9
 

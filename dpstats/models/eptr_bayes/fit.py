@@ -188,8 +188,8 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
     notes: tuple[str, ...] = ()
     if float(released.counts.min()) < 3 * released.counts_sd:
         notes = (
-            "The smallest class cannot be told from an empty one: its mean is the public one, or "
-            "noise. Ask for a larger budget, or merge classes.",
+            "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
+            "or noise. Ask for a larger budget, or merge classes.",
         )
     return BayesFit(prior, prior_sd, means, mean_sd, Outcome(True, error, diagnostics, notes))
 
@@ -223,8 +223,9 @@ def from_test(
         means = means + shift
         if sd / geometry.slope > 1:
             notes = (
-                "The noise of the means is larger than the spread of rows within a class: they say "
-                "next to nothing. method='sums' does not need noise for the smallest class everywhere.",
+                "The noise of the means is larger than the spread of rows within a class: they carry "
+                "next to no information. method='sums' does not need noise for the smallest class "
+                "everywhere.",
             )
     else:
         frequency = geometry.frequency

@@ -39,7 +39,7 @@ from dpstats.score_rounds.estimate import (
 
 _PUBLIC_TARGET = 0.85  # of the smallest eigenvalue that public rows let expect
 _NO_VARIANCE = (
-    "Standard errors are not given: without public rows nothing tells the residual variance."
+    "Standard errors are not given: the residual variance is not known without public rows."
 )
 
 
@@ -118,8 +118,8 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     notes: tuple[str, ...] = ()
     if certain <= 0:
         notes = (
-            "The smallest eigenvalue of the design could not be told from zero: the noise covers the "
-            "whole ball of coefficients. Ask for a larger budget, more rows or fewer columns.",
+            "The smallest eigenvalue of the design could not be distinguished from zero: the noise "
+            "covers the ball of all coefficients. Ask for a larger budget, more rows or fewer columns.",
         )
     solved = _Solution(solution.value, solution.noise_sd, likely)
     error = _error(geometry, d, n, solved.sd / geometry.slope, likely, None, eta)
@@ -195,7 +195,7 @@ def _estimate(geometry: Geometry, n: int, solved: _Solution) -> tuple[Estimate, 
             sampling = np.full_like(sampling, np.nan)
             notes += (
                 "Standard errors are not given: the released smallest eigenvalue is far below the "
-                "public one, so that public rows do not tell the spread of the estimates.",
+                "public one, so that public rows do not give the spread of the estimates.",
             )
     elif sigma is not None and likely > 0:
         sampling = sigma**2 / likely * back @ back.T
@@ -231,7 +231,7 @@ def few_rows_note(geometry: Geometry, d: int) -> tuple[str, ...]:
         return ()
     if geometry.few:
         return (
-            f"Standard errors are not given: {geometry.m} public rows are too few to tell the spread "
+            f"Standard errors are not given: {geometry.m} public rows are too few for the spread "
             f"of {d} coefficients; give {15 * d} or more, or use dp_lm.",
         )
     return (

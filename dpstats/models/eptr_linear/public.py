@@ -92,7 +92,7 @@ def find_moments(
         return None
     if isinstance(public, PublicMoments):
         raise PublicDataError(
-            "eptr_lm takes its bounds from public rows; moments alone do not tell them. Pass the public "
+            "eptr_lm takes its bounds from public rows; moments alone do not give them. Pass the public "
             "table, or use dp_lm, which can do with moments."
         )
     moments = resolve_public(formula, public, None, None, limits)

@@ -140,7 +140,7 @@ def find_setting(
     points, axes = _points(at, design)
     if method == "paper" and points is None:
         raise ArgumentError(
-            "method='paper' answers one point: say which, at=[0.5]. For a curve use method='gp'."
+            "method='paper' answers one point: name it, at=[0.5]. For a curve use method='gp'."
         )
     noise = 2 / mu
     if public is None:

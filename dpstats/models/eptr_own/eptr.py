@@ -257,7 +257,7 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
     elif public is not None:
         one_number("safety(public)", answer_of("safety(public)", safety, public))
     if size is not None and count != size:
-        raise ArgumentError(f"the estimate has {count} numbers, and size= says {size}.")
+        raise ArgumentError(f"the estimate has {count} numbers, not size={size}.")
     return count or 1
 
 

@@ -258,7 +258,7 @@ def dp_mvnorm(
 def _check_size(n: int, d: int) -> None:
     if n < d + 1:
         raise ArgumentError(
-            f"{n} private rows cannot tell the covariance of {d} columns: give at least {d + 1} "
+            f"{n} private rows cannot give the covariance of {d} columns: give at least {d + 1} "
             "rows (for privacy to leave anything, a few hundred per column), or fewer columns."
         )
 
@@ -269,7 +269,7 @@ def _check_points(
     d = len(points.terms)
     if points.m < 2:
         raise PublicDataError(
-            "one public row tells no scale: give two or more (better twice as many as columns), "
+            "one public row gives no scale: give two or more (better twice as many as columns), "
             "or estimate the mean alone, dp_mean(..., covariance=...), for which one row is "
             "enough."
         )
@@ -281,7 +281,7 @@ def _check_points(
     check_switch("pool", pool)
     if pool and gamma > 0:
         raise ArgumentError(
-            "pool=True averages with public moments, which gamma > 0 says are of another population."
+            "pool=True averages with public moments, which gamma > 0 takes for another population."
         )
     if pool and points.m <= d:
         raise ArgumentError(
@@ -299,7 +299,7 @@ def _check_points(
         raise ArgumentError(f"cond is a condition number, 1 or more, not {shown(cond)}.")
     if points.m > d:
         raise ArgumentError(
-            f"cond= is for {d} public rows or fewer; {points.m} rows tell the shape themselves "
+            f"cond= is for {d} public rows or fewer; {points.m} rows give the shape themselves "
             "(gamma= allows for another population)."
         )
 

@@ -218,13 +218,13 @@ def _warnings(
         )
     elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
         messages.append(
-            f"{m} public rows are the fewest that tell the shape of {d} columns: {2 * d} would "
+            f"{m} public rows are the fewest that give the shape of {d} columns: {2 * d} would "
             "save much of what the noise costs here."
         )
     public = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
     if public < expected < _VACUOUS and not alone:
         messages.append(
-            f"The {m} public rows by themselves know the covariance better (error {public:.2g}) "
+            f"The {m} public rows by themselves give the covariance better (error {public:.2g}) "
             "than this release will: consider pool=True if they are of the same population."
         )
     return tuple(messages)

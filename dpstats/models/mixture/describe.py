@@ -161,8 +161,9 @@ def _notes(
     hardly = [str(j + 1) for j, c in enumerate(components) if c.hardly_there]
     if hardly:
         notes.append(
-            f"Component(s) {', '.join(hardly)} cannot be told from empty: what is shown is public rows "
-            "and noise, and no standard errors are given. Public rows may be of another population."
+            f"Component(s) {', '.join(hardly)} cannot be distinguished from empty: what is shown is "
+            "public rows and noise, and no standard errors are given. Public rows may be of another "
+            "population."
         )
     if any(c.moments.long_tailed for c in components):
         notes.append(LONG_TAILS)

@@ -63,7 +63,7 @@ class Component:
 
     @property
     def hardly_there(self) -> bool:
-        """Whether its cell cannot be told from an empty one."""
+        """Whether its cell cannot be distinguished from an empty one."""
         return self.rows < 4 * self.rows_sd
 
 
@@ -71,7 +71,7 @@ class Component:
 class MixtureFit:
     """Estimates of all cells.
 
-    ``borders``: whether what sorting rows into cells does to components is next to nothing, was undone,
+    ``borders``: whether what sorting rows into cells does to components is negligible, was undone,
     or is too much to be undone.
     """
 

@@ -322,7 +322,7 @@ def test_the_probabilities_of_an_answer_are_shown() -> None:
 
 def test_a_class_lost_in_noise_is_said_to_be() -> None:
     found = fit(DATA[DATA.g != "c"], epsilon=0.1)
-    assert "cannot be told from an empty one" in str(found.summary())
+    assert "cannot be distinguished from an empty one" in str(found.summary())
     assert np.isfinite(found.means).all().all()
     assert found.priors["c"] < 0.2
 

@@ -427,7 +427,7 @@ REFUSED: list[Any] = [
     ({"epsilon": None, "delta": None, "rho": 1, "method": "paper"}, "needs epsilon= and delta="),
     ({"method": "loess"}, "method must be one of gp, adaptive, ptr, paper"),
     ({"calibration": "x"}, "calibration must be"),
-    ({"method": "paper", "at": None}, "say which, at="),
+    ({"method": "paper", "at": None}, "name it, at="),
     (PAPER | {"epsilon": 3}, "proved for epsilon <= 2 only"),
     (PAPER | {"epsilon": 24, "allow_unproved": True}, "claim is false"),
     ({"bandwidth": 0}, "bandwidth must be"),

@@ -95,7 +95,7 @@ def assert_sound(found: Any) -> None:
     assert found.means.shape == (found.k, len(found.terms))
     assert len(found.covariances) == found.k
     errors = found.tidy().std_error
-    withheld = "cannot be told from empty" in " ".join(found.notes)
+    withheld = "cannot be distinguished from empty" in " ".join(found.notes)
     assert errors.isna().any() == withheld
     assert np.isfinite(numbers(found)[: -len(errors)]).all()
     for matrix in found.covariances:
