@@ -12,12 +12,14 @@ weighted sums of chi-squares, whose quantiles follow from their first three cumu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from dpstats.arrays import Floats
+from dpstats.models.gaussian.public_range import PublicRange, papers_range
 from dpstats.models.gaussian.rates import (
     THEOREM_1_1,
     THEOREM_1_2,
@@ -77,10 +79,8 @@ class GaussianFacts(Setting):
 
     Attributes
     ----------
-    lower, upper, centre : float
-        Range after public whitening, each with probability 1 - eta/3: the eigenvalues of the private
-        covariance lie in [lower, upper] and its mean within ``centre``; 0 and inf if nothing is known.
-    range_source : str
+    range : PublicRange
+        After public whitening, each limit with probability 1 - eta/3.
     planned_noise, planned_mean_noise, planned_bias : float
         Root mean square Frobenius norm of the covariance's relative noise, largest relative sd of the
         mean's, and Frobenius norm of what cutting takes off, as planned before the data were read.
@@ -88,10 +88,7 @@ class GaussianFacts(Setting):
         None before the data are read.
     """
 
-    lower: float
-    upper: float
-    centre: float
-    range_source: str
+    range: PublicRange
     planned_noise: float
     planned_mean_noise: float
     planned_bias: float = 0.0
@@ -364,52 +361,42 @@ def _more_rows_than_columns(facts: GaussianFacts) -> Premise:
     return Premise("d+1 public rows or more", facts.m > facts.d)
 
 
+def _ranges(
+    facts: GaussianFacts, where: str, rows: Sequence[tuple[str, str, float, float, str]]
+) -> tuple[Bound, ...]:
+    """Ranges after a whitening: what, in which norm, its value, probability to fail, and source."""
+    premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
+    return tuple(
+        Bound(f"{where}: {text}", norm, value, 1 - fail, source, "range", premises)
+        for text, norm, value, fail, source in rows
+    )
+
+
 def whitening_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
     """L, U and K of the private covariance after public whitening, and how far the mean may be."""
-    premises = (ROWS_GAUSSIAN, _more_rows_than_columns(facts), one_law(facts.gamma))
-    kind = "range"
-    condition = facts.upper / facts.lower if facts.lower > 0 else math.inf
-    third = facts.eta / 3
-    return tuple(
-        Bound(f"after public whitening: {text}", norm, value, 1 - fail, source, kind, premises)
-        for text, norm, value, fail, source in (
-            ("smallest eigenvalue, at least", "spectral", facts.lower, third, facts.range_source),
-            ("largest eigenvalue, at most", "spectral", facts.upper, third, facts.range_source),
-            ("condition number", "spectral", condition, 2 * third, facts.range_source),
-            ("distance of the means", "l2", facts.centre, third, "exact, Hotelling")
-            if facts.gamma == 0
-            else ("distance of the means", "l2", facts.centre, 2 * third, facts.range_source),
-        )
+    limits, third, shared = facts.range, facts.eta / 3, facts.gamma == 0
+    source = limits.source
+    away = (third, "exact, Hotelling") if shared else (2 * third, source)
+    rows = (
+        ("smallest eigenvalue, at least", "spectral", limits.lower, third, source),
+        ("largest eigenvalue, at most", "spectral", limits.upper, third, source),
+        ("condition number", "spectral", limits.condition, 2 * third, source),
+        ("distance of the means", "l2", limits.centre, *away),
     )
+    return _ranges(facts, "after public whitening", rows)
 
 
 def papers_ranges(facts: GaussianFacts) -> tuple[Bound, ...]:
     """Lemma 2.5: condition number, and length of the mean where the covariance is at least I."""
-    d, eta, gamma = facts.d, facts.eta, facts.gamma
-    log_term = math.log(3 / eta)
-    lower = d / (4 * d + 4 * math.sqrt(2 * d * log_term) + 2 * log_term)
-    condition = 9 * d**2 / eta**2 / lower * (1 if gamma == 0 else 16 / (1 - gamma) ** 8)
-    enough = _more_rows_than_columns(facts)
-    premises = (ROWS_GAUSSIAN, enough, one_law(gamma))
-    text = "after the paper's whitening, from d+1 public rows: "
-    value = condition if enough.met else math.inf
-    bounds = [
-        Bound(
-            text + "condition number",
-            "spectral",
-            value,
-            1 - 2 * eta / 3,
-            "Lemma 2.5",
-            "range",
-            premises,
-        )
-    ]
+    eta, gamma, value = facts.eta, facts.gamma, math.inf
+    if facts.m > facts.d:
+        value = papers_range(facts.d, eta).condition
+        value *= 1 if gamma == 0 else 16 / (1 - gamma) ** 8
+    rows = [("condition number", "spectral", value, 2 * eta / 3, "Lemma 2.5")]
     if gamma == 0:  # the text gives the other case up to constants only
-        value = math.sqrt(value * 5 * log_term)
-        bounds.append(
-            Bound(text + "length of the mean", "l2", value, 1 - eta, "Lemma 2.5", "range", premises)
-        )
-    return tuple(bounds)
+        length = math.sqrt(value * 5 * math.log(3 / eta))
+        rows.append(("length of the mean", "l2", length, eta, "Lemma 2.5"))
+    return _ranges(facts, "after the paper's whitening, from d+1 public rows", rows)
 
 
 def papers_rates(facts: GaussianFacts) -> tuple[Bound, ...]:
@@ -428,8 +415,9 @@ def gaussian_bounds(facts: GaussianFacts) -> tuple[Bound, ...]:
     Examples
     --------
     >>> released = ReleasedMoments(10_000, (1.0,) * 5, 1e-3, 1e-3)
-    >>> facts = GaussianFacts(10_000, 5, 20, 0.05, 0.5, None, 0.0, 0.3, 20.0, 3.0, "simulated", 0.02,
-    ...     0.002, released=released)
+    >>> limits = PublicRange(0.3, 20.0, 3.0, "simulated")
+    >>> facts = GaussianFacts(10_000, 5, 20, 0.05, 0.5, None, 0.0, limits, 0.02, 0.002,
+    ...     released=released)
     >>> for bound in gaussian_bounds(facts)[:3]:
     ...     print(f"{bound.statement}: {bound.value:.3f}")
     relative error of the covariance: 0.074

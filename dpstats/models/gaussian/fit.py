@@ -348,7 +348,7 @@ def _fit(
 
 
 def _facts(call: GaussianCall, m: int, moments: Moments) -> GaussianFacts:
-    plan, limits = call.plan, call.range
+    plan = call.plan
     return GaussianFacts(
         n=plan.n,
         d=plan.d,
@@ -357,10 +357,7 @@ def _facts(call: GaussianCall, m: int, moments: Moments) -> GaussianFacts:
         rho=call.noise.rho,
         epsilon=call.noise.epsilon,
         gamma=call.gamma,
-        lower=limits.lower,
-        upper=limits.upper,
-        centre=limits.centre,
-        range_source=limits.source,
+        range=call.range,
         planned_noise=call.planned[0],
         planned_mean_noise=call.planned[1],
         planned_bias=plan.bias,

@@ -28,6 +28,7 @@ from dpstats.models.gaussian.mean_bounds import (
     mean_bounds,
     papers_mean_rate,
 )
+from dpstats.models.gaussian.public_range import PublicRange
 
 FACTS = GaussianFacts(
     n=10_000,
@@ -37,10 +38,7 @@ FACTS = GaussianFacts(
     rho=0.5,
     epsilon=None,
     gamma=0.0,
-    lower=0.3,
-    upper=20.0,
-    centre=3.0,
-    range_source="simulated Wishart matrices",
+    range=PublicRange(0.3, 20.0, 3.0, "simulated Wishart matrices"),
     planned_noise=0.02,
     planned_mean_noise=0.002,
 )
@@ -213,7 +211,7 @@ def test_whitening_ranges_are_handed_on() -> None:
     assert [b.value for b in bounds] == pytest.approx([0.3, 20.0, 20 / 0.3, 3.0])
     assert {b.kind for b in bounds} == {"range"}
     assert bounds[2].probability == pytest.approx(1 - 2 * 0.05 / 3)
-    nothing = replace(FACTS, m=4, lower=0.0, upper=math.inf, centre=math.inf, range_source="none")
+    nothing = replace(FACTS, m=4, range=PublicRange(0.0, math.inf, math.inf, "none"))
     assert [b.value for b in whitening_ranges(nothing)] == [0.0, math.inf, math.inf, math.inf]
     assert all(p.met is False for b in whitening_ranges(nothing) for p in b.premises[1:2])
 
