@@ -285,6 +285,21 @@ def resolved(released: ReleasedMoments) -> Premise:
 # ---- one Gaussian -------------------------------------------------------------------------------
 
 
+def _errors(
+    values: tuple[float, float, float], eta: float, premises: tuple[Premise, ...], when: str = ""
+) -> tuple[Bound, ...]:
+    """Bounds for the errors of the covariance, of the mean, and of both in total variation."""
+    rows = (
+        (_COVARIANCE, "Frobenius", _CHI),
+        (MEAN, "Mahalanobis", _CHI),
+        (DISTANCE, "total variation", DISTANCE_SOURCE),
+    )
+    return tuple(
+        Bound(text + when, norm, value, 1 - eta, source, "bound", premises)
+        for (text, norm, source), value in zip(rows, values, strict=True)
+    )
+
+
 def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
     """Covariance, mean and total variation from what was released, each statement with 1 - eta.
 
@@ -294,16 +309,13 @@ def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
     released = facts.released
     if released is None:
         return ()
-    premises = (ROWS_GAUSSIAN, resolved(released))
     eta, pure = facts.eta, facts.pure
-    covariance = covariance_radius(released, eta / 2, pure)
-    mean = mean_radius(released, eta / 2, pure)
-    both = distance_bound(released, eta, pure)
-    return (
-        Bound(_COVARIANCE, "Frobenius", covariance, 1 - eta, _CHI, "bound", premises),
-        Bound(MEAN, "Mahalanobis", mean, 1 - eta, _CHI, "bound", premises),
-        Bound(DISTANCE, "total variation", both, 1 - eta, DISTANCE_SOURCE, "bound", premises),
+    values = (
+        covariance_radius(released, eta / 2, pure),
+        mean_radius(released, eta / 2, pure),
+        distance_bound(released, eta, pure),
     )
+    return _errors(values, eta, (ROWS_GAUSSIAN, resolved(released)))
 
 
 def planned_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
@@ -317,18 +329,9 @@ def planned_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
         facts.planned_bias**2,
         _wishart_inflation(n, d),
     )
-    premises = (
-        ROWS_GAUSSIAN,
-        Premise("private covariance, after public whitening, as planned for", None),
-    )
-    return tuple(
-        Bound(f"{text} (planned)", norm, value, 1 - eta, source, "bound", premises)
-        for text, norm, value, source in (
-            (_COVARIANCE, "Frobenius", law.covariance_radius(left), _CHI),
-            (MEAN, "Mahalanobis", law.mean_radius(left), _CHI),
-            (DISTANCE, "total variation", law.distance(left), DISTANCE_SOURCE),
-        )
-    )
+    planned = Premise("private covariance, after public whitening, as planned for", None)
+    values = law.covariance_radius(left), law.mean_radius(left), law.distance(left)
+    return _errors(values, eta, (ROWS_GAUSSIAN, planned), " (planned)")
 
 
 def public_only(facts: GaussianFacts) -> Bound:
