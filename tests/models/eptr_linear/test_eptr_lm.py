@@ -325,7 +325,7 @@ def test_without_public_rows_standard_errors_are_not_made_up() -> None:
 
 def test_a_lost_eigenvalue_is_said_to_be() -> None:
     found = fit(DATA.head(60), epsilon=0.05)
-    assert "could not be distinguished from zero" in str(found.summary())
+    assert "could not be distinguished" in str(found.summary())
     assert np.isfinite(found.coef()).all()
 
 
