@@ -38,9 +38,7 @@ from dpstats.models.eptr_nw.estimate import (
     scattered_nodes,
 )
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
-from dpstats.propose_test.call import (
-    positive,
-)
+from dpstats.propose_test.call import positive
 
 _MOST_NODES = 2000
 _LARGEST = 1e60  # of a response, whose fourth power is computed
@@ -126,6 +124,88 @@ def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
     return np.full(len(names), positive("bandwidth", bandwidth))
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """Range, public fit and smoothing in the covariates' units, and the public rows behind them.
+
+    ``doubt``: standard error of the public fit where no private row corrects it.
+    """
+
+    low: Floats
+    high: Floats
+    centre: PolynomialCentre
+    smoothing: Smoothing
+    sigma: float
+    doubt: float
+    x: Floats | None = None
+    y: Floats | None = None
+
+
+def _declared_fit(
+    design: Design, limits: Mapping[str, Any], sizes: Floats | None, method: str
+) -> _Fit:
+    low, high, middle, half = _declared_box(design, limits)
+    if sizes is None:
+        raise ArgumentError(
+            "eptr_nw without public rows needs bandwidth=, in the covariates' units; it is never "
+            "chosen on private rows."
+        )
+    centre = constant_centre(0.0 if method == "paper" else middle, len(low))
+    radius = abs(middle) + half if method == "paper" else half
+    smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
+    return _Fit(low, high, centre, smoothing, half, half)
+
+
+def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
+    """Covariates and responses of public rows that can give a range and a bandwidth."""
+    usable = public_rows(design, public)
+    x, y, m = usable.x[:, 1:], usable.y, len(usable.y)
+    names = ", ".join(design.terms[1:])
+    if m < 20:
+        raise PublicDataError(
+            f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
+            "more, or declare limits and bandwidth."
+        )
+    if not np.abs(y).max() < _LARGEST:
+        raise PublicDataError(
+            f"the public response `{design.response}` is of a size that cannot be computed "
+            "with: change its unit."
+        )
+    width = x.max(axis=0) - x.min(axis=0)
+    flat = [name for name, size in zip(design.terms[1:], width, strict=True) if not size > 0]
+    if flat:
+        raise PublicDataError(f"the public rows do not vary in {', '.join(flat)}.")
+    if not (width > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
+        raise PublicDataError(
+            f"the range of {names} in the public rows is of a size that cannot be computed with: "
+            "change the unit."
+        )
+    return x, y
+
+
+def _public_fit(
+    design: Design, public: Any, sizes: Floats | None, method: str, n: int, mu: float
+) -> _Fit:
+    x, y = _usable_rows(design, public)
+    low, high = x.min(axis=0), x.max(axis=0)
+    centre, residual = choose_centre(np.ascontiguousarray(x.T), y, low, high)
+    if method == "paper":
+        centre, residual = constant_centre(0.0, len(low)), y
+
+    def feasible(h: Floats) -> bool:
+        return _feasible(x, low, high, h)
+
+    spread = centre_doubt(centre, residual, low, high)
+    smoothing = choose_smoothing(x, residual, n, 2 / mu, sizes, feasible, spread)
+    if method == "paper":
+        radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
+        smoothing = replace(smoothing, radius=radius, slope=1.0)
+    sigma = math.sqrt(float((residual**2).mean()))
+    terms = sigma**2 * len(centre.powers) / len(y)
+    doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + terms)
+    return _Fit(low, high, centre, smoothing, sigma, doubt, x, y)
+
+
 def find_setting(
     design: Design,
     public: Any,
@@ -136,67 +216,18 @@ def find_setting(
     n: int,
     mu: float,
 ) -> CurveSetting:
-    d = len(design.terms) - 1
     points, axes = _points(at, design)
     if method == "paper" and points is None:
         raise ArgumentError(
             "method='paper' answers one point: name it, at=[0.5]. For a curve use method='gp'."
         )
-    noise = 2 / mu
     if public is None:
-        low, high, middle, half = _declared_box(design, limits)
-        if sizes is None:
-            raise ArgumentError(
-                "eptr_nw without public rows needs bandwidth=, in the covariates' units; it is never "
-                "chosen on private rows."
-            )
-        centre = constant_centre(0.0 if method == "paper" else middle, d)
-        radius = abs(middle) + half if method == "paper" else half
-        smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
-        sigma, doubt, rows, m, x = half, half, None, None, None
-        chosen = False
+        fit = _declared_fit(design, limits, sizes, method)
     else:
-        usable = public_rows(design, public)
-        x, y, m = usable.x[:, 1:], usable.y, len(usable.y)
-        if m < 20:
-            raise PublicDataError(
-                f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
-                "more, or declare limits and bandwidth."
-            )
-        if not np.abs(y).max() < _LARGEST:
-            raise PublicDataError(
-                f"the public response `{design.response}` is of a size that cannot be computed "
-                "with: change its unit."
-            )
-        low, high = x.min(axis=0), x.max(axis=0)
-        flat = [name for name, a, b in zip(design.terms[1:], low, high, strict=True) if not b > a]
-        if flat:
-            raise PublicDataError(f"the public rows do not vary in {', '.join(flat)}.")
-        if not (high - low > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
-            raise PublicDataError(
-                f"the range of {', '.join(design.terms[1:])} in the public rows is of a size that "
-                "cannot be computed with: change the unit."
-            )
-        centre, residual = choose_centre(np.ascontiguousarray(x.T), y, low, high)
-        if method == "paper":
-            centre, residual = constant_centre(0.0, d), y
-
-        def feasible(h: Floats) -> bool:
-            return _feasible(x, low, high, h)
-
-        chosen = sizes is None
-        spread = centre_doubt(centre, residual, low, high)
-        smoothing = choose_smoothing(x, residual, n, noise, sizes, feasible, spread)
-        if method == "paper":
-            radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
-            smoothing = replace(smoothing, radius=radius, slope=1.0)
-        sigma = math.sqrt(float((residual**2).mean()))
-        doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + sigma**2 * len(centre.powers) / m)
-        kept = np.linspace(0, m - 1, min(m, _SHOWN_POINTS)).astype(int)
-        rows = np.column_stack([x[kept], y[kept]])
+        fit = _public_fit(design, public, sizes, method, n, mu)
+    smoothing, x, y = fit.smoothing, fit.x, fit.y
     h = smoothing.bandwidth
-    low, high = low / h, high / h
-    centre = centre.rescaled(h)
+    low, high = fit.low / h, fit.high / h
     if axes is not None:
         axes = tuple(
             np.unique(np.clip(axis / w, a, b))
@@ -207,25 +238,28 @@ def find_setting(
         requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
     nodes, node_axes = _nodes(method, x, low, high, h, requested, axes)
     shown = _default_points(low, high, nodes) if points is None else points / h
-    expected = None
-    if x is not None and m is not None:
+    expected, rows, m = None, None, None
+    if x is not None and y is not None:
+        m = len(y)
         k = kernel(nodes, np.ascontiguousarray((x / h).T))
         spread = 2 * np.sqrt((k**2).sum(axis=1))
         expected = 0.8 * n / m * np.maximum(k.sum(axis=1) - spread, 0.0)
+        kept = np.linspace(0, m - 1, min(m, _SHOWN_POINTS)).astype(int)
+        rows = np.column_stack([x[kept], y[kept]])
     return CurveSetting(
-        smoothing,
-        chosen,
-        centre,
-        low,
-        high,
-        nodes,
-        node_axes,
-        shown,
-        sigma,
-        doubt,
-        rows,
-        m,
-        expected,
+        smoothing=smoothing,
+        chosen=public is not None and sizes is None,
+        centre=fit.centre.rescaled(h),
+        low=low,
+        high=high,
+        nodes=nodes,
+        axes=node_axes,
+        shown=shown,
+        sigma=fit.sigma,
+        doubt=fit.doubt,
+        public=rows,
+        m=m,
+        expected=expected,
     )
 
 
