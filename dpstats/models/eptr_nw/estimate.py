@@ -125,8 +125,8 @@ def choose_centre(
         if best is None or error < 0.98 * best[0]:
             covariance = inverse * (error / m)
             low_y, high_y = float(y.min()), float(y.max())
-            found = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
-            best = error, found, left_out
+            centre = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
+            best = error, centre, left_out
     assert best is not None
     return best[1], best[2]
 
@@ -265,10 +265,10 @@ def choose_smoothing(
         look(h)
     own[0] = min([own[0], *seen])
     looked = [look(h) for h in possible]
-    least = min(found.predicted for found in looked)
+    least = min(choice.predicted for choice in looked)
     # of bandwidths that cannot be told apart the widest
-    close = [found for found in looked if found.predicted <= least + 0.1 * doubt[0]]
-    best = max(close, key=lambda found: float(found.bandwidth[0]))
+    close = [choice for choice in looked if choice.predicted <= least + 0.1 * doubt[0]]
+    best = max(close, key=lambda choice: float(choice.bandwidth[0]))
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
@@ -276,8 +276,8 @@ def choose_smoothing(
                 changed = best.bandwidth.copy()
                 changed[j] *= move
                 if feasible(changed):
-                    found = look(changed)
-                    best = min(best, found, key=lambda s: s.predicted)
+                    choice = look(changed)
+                    best = min(best, choice, key=lambda s: s.predicted)
         if best.predicted > 0.999 * before:
             break
     return best
@@ -393,8 +393,8 @@ def interpolated(
         shaped = values.reshape([len(axis) for axis in axes])
         shaped = shaped.reshape([len(axes[j]) for j in kept])
         inside = np.column_stack([np.clip(points[:, j], axes[j][0], axes[j][-1]) for j in kept])
-        found = RegularGridInterpolator([axes[j] for j in kept], shaped)(inside)
-        return np.asarray(found)
+        curve = RegularGridInterpolator([axes[j] for j in kept], shaped)(inside)
+        return np.asarray(curve)
     distance = ((points[:, None, :] - nodes[None, :, :]) ** 2).sum(axis=2)
     distance -= distance.min(axis=1, keepdims=True)
     weight = np.exp(-2 * distance)

@@ -334,12 +334,12 @@ def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] 
 
 
 def _numbers(values: Any) -> Floats:
-    found = numbers(values)
-    if found is None:
+    array = numbers(values)
+    if array is None:
         raise ArgumentError(
             "at= must be a table with the covariates, an array of points, or a mapping to axes."
         )
-    return np.atleast_1d(found)
+    return np.atleast_1d(array)
 
 
 def _check_count(count: int) -> None:
@@ -359,8 +359,8 @@ def _feasible(x: Floats, low: Floats, high: Floats, h: Floats) -> bool:
     if x.shape[1] < 3:
         return False
     scaled = np.ascontiguousarray((x / h).T)
-    found = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
-    return len(found) <= _MOST_NODES
+    nodes = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
+    return len(nodes) <= _MOST_NODES
 
 
 def _nodes(

@@ -165,11 +165,11 @@ class CellSession(Session[CellRows]):
         radii = [clamp_to_safe_range(radius) for radius in radii]
         steps = self._rows.grid.steps
         lift = min(max(round(ratio * steps), 1), steps)
-        found = self._rows.lifted(partition, frames, radii, lift)
+        totals = self._rows.lifted(partition, frames, radii, lift)
         release = self._record(
             release_symmetric(
                 "numbers, means and second moments",
-                found.total,
+                totals.total,
                 math.sqrt(2) * (steps**2 + lift**2),
                 1 / steps**2,
                 cost,
@@ -188,7 +188,7 @@ class CellSession(Session[CellRows]):
         )
         if count_cost is None:
             return lifted, None
-        return lifted, self._cut_share(found.cut, count_cost)
+        return lifted, self._cut_share(totals.cut, count_cost)
 
     def vector_sum(
         self, share: float, frame: CellCoordinates, radius: float, cut_share: float = 0.0
@@ -210,10 +210,10 @@ class CellSession(Session[CellRows]):
             release_vector("sum and number of rows", joint, 2.0 * fine, unit, cost, self._noise)
         )
         per = lift * unit
-        found = VectorSum(
+        sums = VectorSum(
             release.value[:-1], release.noise_sd, release.value[-1] / per, release.noise_sd / per
         )
-        return found, None if count_cost is None else self._cut_share(cut, count_cost)
+        return sums, None if count_cost is None else self._cut_share(cut, count_cost)
 
     def _cut_share(self, cut: Integers, cost: Cost) -> tuple[float, float]:
         release = self._counts("share of truncated rows", cut, cost, per=self.n)

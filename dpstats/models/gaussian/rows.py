@@ -180,9 +180,9 @@ class CellRows(PrivateRows[_Slab]):
         if slab.partition is not partition:
             slab.cells = np.where(slab.alive, 0, -1)
             for split, matrix in zip(partition.splits, partition.matrices, strict=True):
-                found = np.flatnonzero(slab.cells == split.cell)
-                best = _scores(slab.x[found], split.scores, matrix).argmax(axis=0)
-                slab.cells[found] = np.asarray(split.labels, dtype=np.intp)[best]
+                members = np.flatnonzero(slab.cells == split.cell)
+                best = _scores(slab.x[members], split.scores, matrix).argmax(axis=0)
+                slab.cells[members] = np.asarray(split.labels, dtype=np.intp)[best]
             slab.partition = partition
         return slab.cells
 
@@ -191,10 +191,10 @@ class CellRows(PrivateRows[_Slab]):
         labels = [label for split in partition for label in split.labels]
         if cells is not None and not -1 < min(labels, default=0) <= max(labels, default=0) < cells:
             raise ValueError("the partition has other cells than are counted")
-        found = self._exact.get(id(partition))
-        if found is None or found.splits is not partition:
-            found = self._exact[id(partition)] = _Exact.of(partition)
-        return found
+        exact = self._exact.get(id(partition))
+        if exact is None or exact.splits is not partition:
+            exact = self._exact[id(partition)] = _Exact.of(partition)
+        return exact
 
     # -- counts -----------------------------------------------------------------------------------
 
@@ -327,8 +327,8 @@ def _scores(x: Floats, scores: Scores, matrix: ExactMatrix) -> Floats:
     if scores.targets is None:
         return product + scores.constants[:, None]
     k, r = scores.targets.shape
-    found = np.empty((k, len(x)))
+    values = np.empty((k, len(x)))
     for a in range(k):
         away = product[a * r : (a + 1) * r] - scores.targets[a][:, None]
-        found[a] = scores.constants[a] - squared_lengths(away) / 2
-    return found
+        values[a] = scores.constants[a] - squared_lengths(away) / 2
+    return values

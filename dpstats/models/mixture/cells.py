@@ -31,8 +31,8 @@ class Cells:
     partition : Partition
     labels : (m,) array
         Cells of the public points.
-    found : str
-        How, in words.
+    how : str
+        How it was made, in words.
     levels : int
         Private levels of the tree that were paid for.
     projection_noise : float or None
@@ -41,7 +41,7 @@ class Cells:
 
     partition: Partition
     labels: Codes
-    found: str
+    how: str
     levels: int
     projection_noise: float | None
 

@@ -159,7 +159,7 @@ def dp_mixture(
         call=charged.text,
         method="refined",
         regime=regime,
-        found=cells.found,
+        found=cells.how,
         asked=k,
         formula=points.formula,
         design=points.design,
