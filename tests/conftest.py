@@ -1,7 +1,4 @@
-"""What several modules of tests share.
-
-Pages run beside the other tests: each is a process of its own, and there is a second processor.
-"""
+"""What several modules of tests share."""
 
 import os
 import pickle
@@ -9,12 +6,15 @@ import struct
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dpstats.errors import PlanWarning
+from tests.grids import mark_seldom
 
 pytest.register_assert_rewrite("tests.report.snapshots")
 
@@ -25,7 +25,7 @@ SECRETS = (918273.5, 1.0918273e308, 1.918273e-300)
 
 VIGNETTES = Path(__file__).parents[1] / "vignettes"
 _ARGUMENTS = {
-    "large_data.py": ("--rows", "200000"),
+    "large_data.py": ("--rows", "60000"),
     "guarantee.py": ("--trials", "600"),
     "replication.py": ("--figures", "ridge-1a"),
 }
@@ -46,30 +46,20 @@ def _printed(path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def pages() -> Iterator[dict[str, Future[str]]]:
-    """What each vignette prints."""
-    scripts = [p for p in sorted(VIGNETTES.glob("*.py")) if p.name != "build.py"]
-    pool = ThreadPoolExecutor(1)
-    yield {path.name: pool.submit(_printed, path) for path in scripts}
-    pool.shutdown(cancel_futures=True)
+def page() -> Callable[[str], str]:
+    """What a vignette prints; each runs once, when a test asks for it."""
+    return cache(lambda name: _printed(VIGNETTES / name))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of pages come first: the longest of them should not end last."""
-    items.sort(key=lambda item: "pages" not in getattr(item, "fixturenames", ()))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _pages_start_first(request: pytest.FixtureRequest) -> None:
-    """They begin with the session, where a test of them was collected and nobody shares the work."""
-    alone = "PYTEST_XDIST_WORKER" not in os.environ
-    if alone and any("pages" in getattr(i, "fixturenames", ()) for i in request.session.items):
-        request.getfixturevalue("pages")
+    """Before tests are chosen by their marks."""
+    mark_seldom(items)
 
 
 @pytest.fixture
 def silent(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Silent:
-    """Runs a release that gives no warning and holds no secret, in any form; its result."""
+    """Runs a release that warns of plans at most and holds no secret, in any form; its result."""
 
     def run(release: Callable[[], Any]) -> Any:
         with warnings.catch_warnings(record=True) as warned:
@@ -80,8 +70,9 @@ def silent(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture)
         texts = [repr(found), found._repr_html_(), str(kept)]
         texts += [found.to_json()] if hasattr(found, "to_json") else []
         texts += [str(page), page.to_html(), page.to_latex(), page.to_markdown(), page.to_csv()]
-        texts += [printed.out, printed.err, caplog.text]
-        assert warned == []
+        texts += [str(w.message) for w in warned]
+        assert {w.category for w in warned} <= {PlanWarning}
+        assert printed.out + printed.err + caplog.text == ""
         assert not [text for text in texts if "918273" in text]
         for secret in SECRETS:
             assert struct.pack("<d", secret) not in kept

@@ -42,6 +42,7 @@ from dpstats.frame import executors as reading
 from dpstats.frame import rows, source
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import InTurn
+from tests.grids import thinned
 
 SECRET = "secret 8675309"
 N = 6000
@@ -237,14 +238,7 @@ def expected(name: str) -> Any:
     return content(FITS[name](DATA))
 
 
-_LONG = ("processes, polars", "processes, list", "cluster, folder")
-"""Places whose parts others have as well."""
-
-
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize(
-    "place", [pytest.param(p, marks=[pytest.mark.slow] if p in _LONG else []) for p in PLACES]
-)
+@pytest.mark.parametrize(("place", "name"), thinned(PLACES, FITS, of=4))
 def test_the_same_seed_gives_the_same_bits_everywhere(
     place: str, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -319,6 +313,7 @@ def test_tasks_have_one_name_and_no_hash_of_what_they_hold(client: Client, own: 
 # -- workers that fail ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_midst_changes_no_bit(tmp_path: Path) -> None:
     alive, calls = tmp_path / "alive", tmp_path / "calls"
     alive.touch()

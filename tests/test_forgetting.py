@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import traceback
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +18,7 @@ import pandas as pd
 import pytest
 
 from dpstats import eptr
-from dpstats.errors import ArgumentError, DPStatsError, PassError, PlanWarning
+from dpstats.errors import ArgumentError, DPStatsError, PassError
 from dpstats.frame.rows import Block
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.lattice import ExactSum
@@ -34,7 +33,7 @@ from dpstats.models.glm import rows as family_rows
 from dpstats.models.glm.rows import FamilySums
 from dpstats.models.linear import rows as linear_rows
 from dpstats.models.linear.rows import ScoreSums
-from tests.audits.adversaries import Setup, setups
+from tests.contracts.calls import CALLS, FUNCTIONS, TABLES
 
 _MODULES = (linear_rows, family_rows, class_rows, cell_rows, kernel_rows)
 _PRIVATE = (
@@ -48,10 +47,7 @@ _PRIVATE = (
 )
 """What holds rows, or totals of rows without noise."""
 
-_SETUPS = {f"{s.function}, {s.method}": s for s in setups()}
-every_method = pytest.mark.parametrize("name", _SETUPS)
-_ONE_EACH = {name.partition(", ")[0]: name for name in reversed(_SETUPS)}
-"""A method of every function."""
+every_method = pytest.mark.parametrize("name", TABLES)
 
 
 @contextmanager
@@ -71,17 +67,6 @@ def _noting(original: Callable[..., None], made: list[Any]) -> Callable[..., Non
         original(self, *given, **named)
 
     return init
-
-
-def _call(setup: Setup, data: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PlanWarning)
-        return setup.case("typical").call(data, 1)
-
-
-def _table(setup: Setup) -> pd.DataFrame:
-    table: pd.DataFrame = setup.case("typical").tables[0]
-    return table
 
 
 class _Blocks:
@@ -184,9 +169,8 @@ def _require_forgotten(rows: list[PrivateRows[Any]], sessions: list[Session[Any]
 
 @every_method
 def test_rows_are_forgotten_when_a_call_has_succeeded(name: str) -> None:
-    setup = _SETUPS[name]
     with _seen() as (rows, sessions):
-        _call(setup, _table(setup))
+        CALLS[name]()
     _require_forgotten(rows, sessions)
 
 
@@ -204,7 +188,7 @@ def test_an_error_between_releases_holds_no_rows(
     name: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Raised where the exact totals of a release are at hand."""
-    setup, original, (kind, at) = _SETUPS[name], Session._record, _ENDS[end]
+    original, (kind, at) = Session._record, _ENDS[end]
     error = kind("in the middle")
 
     def record(self: Session[Any], release: Any) -> Any:
@@ -218,22 +202,21 @@ def test_an_error_between_releases_holds_no_rows(
 
     monkeypatch.setattr(Session, "_record", record)
     with _seen() as (rows, sessions), pytest.raises(kind) as caught:
-        _call(setup, _table(setup))
+        CALLS[name]()
     assert caught.value.__context__ is None
     _require_silent(caught.value)
     _require_forgotten(rows, sessions)
 
 
 @pytest.mark.parametrize("end", ["other rows", "a stop", "an error of the caller"])
-@pytest.mark.parametrize("name", _ONE_EACH.values())
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS.values() if name in TABLES])
 def test_a_pass_that_ends_in_the_midst_of_it_leaves_no_rows(name: str, end: str) -> None:
     """The first pass counts the rows; in the second, half of them have been read."""
-    setup = _SETUPS[name]
     error = {"other rows": None, "a stop": KeyboardInterrupt(), "an error of the caller": OSError()}
-    blocks = _Blocks(_table(setup), error[end], at=2)
+    blocks = _Blocks(CALLS[name].table, error[end], at=2)
     expected = KeyboardInterrupt if end == "a stop" else PassError
     with _seen() as (rows, sessions), pytest.raises(expected) as caught:
-        _call(setup, blocks)
+        CALLS[name](blocks)
     assert blocks.passes == 2
     _require_silent(caught.value)
     _require_forgotten(rows, sessions)
@@ -248,11 +231,10 @@ def test_a_later_pass_that_ends_leaves_no_rows(
 ) -> None:
     """Where rows are too many to be kept, they are read again after the first release."""
     monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
-    setup = _SETUPS[name]
-    blocks = _Blocks(_table(setup), KeyboardInterrupt() if end == "a stop" else None, at=3)
+    blocks = _Blocks(CALLS[name].table, KeyboardInterrupt() if end == "a stop" else None, at=3)
     expected = KeyboardInterrupt if end == "a stop" else PassError
     with _seen() as (rows, sessions), pytest.raises(expected) as caught:
-        _call(setup, blocks)
+        CALLS[name](blocks)
     assert blocks.passes == 3
     assert sessions[0].releases
     _require_silent(caught.value)

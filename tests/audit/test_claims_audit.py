@@ -42,15 +42,15 @@ _LAW = 1e-8
 
 # runs on either table, by the beginning of a name, the first that fits
 _RUNS: dict[tuple[str, str], int] = {
-    ("dp_lm", "anchored"): 250,
-    ("dp_glm", "pmt"): 250,
-    ("dp_glm", "anchored, poisson"): 100,
-    ("dp_glm", ""): 150,
-    ("dp_mvnorm", ""): 300,
-    ("dp_mixture", "private"): 60,
-    ("dp_mixture", ""): 120,
-    ("eptr_nw", "gp"): 500,
-    ("", ""): 1000,
+    ("dp_lm", "anchored"): 125,
+    ("dp_glm", "pmt"): 125,
+    ("dp_glm", "anchored, poisson"): 50,
+    ("dp_glm", ""): 75,
+    ("dp_mvnorm", ""): 150,
+    ("dp_mixture", "private"): 40,
+    ("dp_mixture", ""): 60,
+    ("eptr_nw", "gp"): 250,
+    ("", ""): 500,
 }
 
 

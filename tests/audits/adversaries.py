@@ -22,17 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats import (
-    dp_glm,
-    dp_lm,
-    dp_mean,
-    dp_mixture,
-    dp_mvnorm,
-    eptr,
-    eptr_bayes,
-    eptr_lm,
-    eptr_nw,
-)
+import dpstats
+from dpstats import eptr
 from tests.audits.watched import Watched
 
 Row = dict[str, Any]
@@ -40,16 +31,6 @@ PAIRS = ("edge", "typical", "alone", "huge", "level", "missing")
 
 _GAUSSIAN, _PURE, _TESTED = {"mu": 2.0}, {"epsilon": 2.0}, {"epsilon": 2.0, "delta": 0.01}
 _FAR, _HUGE, _HUGEST = 1e4, 1e9, 1e300
-_FUNCTIONS: dict[str, Any] = {
-    "dp_lm": dp_lm,
-    "dp_glm": dp_glm,
-    "dp_mean": dp_mean,
-    "dp_mvnorm": dp_mvnorm,
-    "dp_mixture": dp_mixture,
-    "eptr_lm": eptr_lm,
-    "eptr_bayes": eptr_bayes,
-    "eptr_nw": eptr_nw,
-}
 
 
 @dataclass(frozen=True)
@@ -71,6 +52,8 @@ class Setup:
         The two rows of every pair.
     other : mapping
         Options, and the rows, of pairs that need others.
+    many : int
+        Private rows of which a test is safe at a third of a usual total; 0 where none is made.
     """
 
     function: str
@@ -82,13 +65,14 @@ class Setup:
     m: int
     pairs: Mapping[str, tuple[Row, Row]]
     other: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    many: int = 0
 
     def case(self, pair: str) -> Watched:
         other = dict(self.other.get(pair, {}))
         rows, n = other.pop("rows", self.rows), other.pop("n", self.n)
         formula, m = other.pop("formula", self.formula), other.pop("m", self.m)
-        public = rows(m, _PUBLIC_SEED) if m else None
-        rest = rows(n - 1, _PRIVATE_SEED)
+        public = rows(m, PUBLIC_SEED) if m else None
+        rest = rows(n - 1, PRIVATE_SEED)
         first, second = self.pairs[pair]
         if pair == "alone":  # all rows are like the first
             rest = pd.concat([pd.DataFrame([first])] * (n - 1), ignore_index=True)
@@ -97,7 +81,7 @@ class Setup:
             for row in (first, second)
         )
         options = {**self.options, **other}
-        function = _FUNCTIONS[self.function]
+        function = getattr(dpstats, self.function)
 
         def call(data: pd.DataFrame, seed: int) -> Any:
             return function(formula, data, public, seed=seed, **options)
@@ -108,14 +92,14 @@ class Setup:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-_PUBLIC_SEED, _PRIVATE_SEED = 1, 2
+PUBLIC_SEED, PRIVATE_SEED = 1, 2
 
 
 def _regression(n: int, seed: int, response: str = "number") -> pd.DataFrame:
     """A number, a level and a response; private rows have only two of the three public levels."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    levels = np.array(["a", "b", "c"])[np.arange(n) % (3 if seed == _PUBLIC_SEED else 2)]
+    levels = np.array(["a", "b", "c"])[np.arange(n) % (3 if seed == PUBLIC_SEED else 2)]
     eta = 0.3 + 0.5 * x + 0.4 * (levels == "b")
     y = {
         "number": eta + rng.normal(size=n),
@@ -268,6 +252,7 @@ def setups() -> list[Setup]:
         m=60,
         pairs=_NUMBERS,
         other={"level": {"formula": "y ~ x + g"}},
+        many=1200,
     )
     out += [
         squares(method="adaptive", options={**_TESTED, "method": "adaptive"}),
@@ -276,7 +261,15 @@ def setups() -> list[Setup]:
         squares(method="ptr, dp", options={**_TESTED, "method": "ptr", "calibration": "dp"}, n=400),
         squares(method="paper", options={**_TESTED, "method": "paper"}, n=400),
     ]
-    bayes = partial(Setup, "eptr_bayes", formula="k ~ x + z", rows=_labelled, m=24, pairs=_CLASSES)
+    bayes = partial(
+        Setup,
+        "eptr_bayes",
+        formula="k ~ x + z",
+        rows=_labelled,
+        m=24,
+        pairs=_CLASSES,
+        many=300,
+    )
     out += [
         bayes(method="sums", options={**_GAUSSIAN, "method": "sums"}, n=30),
         bayes(method="ptr, gdp", options={**_TESTED, "method": "ptr", "target": 14}, n=30),
@@ -287,7 +280,7 @@ def setups() -> list[Setup]:
         ),
         bayes(method="paper", options={**_TESTED, "method": "paper", "target": 10}, n=60),
     ]
-    curve = partial(Setup, "eptr_nw", formula="y ~ x", rows=_line, m=24, pairs=_CURVES)
+    curve = partial(Setup, "eptr_nw", formula="y ~ x", rows=_line, m=24, pairs=_CURVES, many=400)
     fixed: dict[str, Any] = {**_TESTED, "at": [5.0], "bandwidth": 2.0}
     out += [
         curve(method="gp", options={**_GAUSSIAN, "method": "gp", "bandwidth": 2.0}, n=40),
@@ -369,7 +362,7 @@ def _declared(
 ) -> Watched:
     """A call on these rows and one of the pair, within declared limits or beside public rows."""
     tables = tuple(pd.concat([rest, pd.DataFrame([row])], ignore_index=True) for row in pair)
-    target = _FUNCTIONS[function]
+    target = getattr(dpstats, function)
 
     def call(data: pd.DataFrame, seed: int) -> Any:
         return target(formula, data, public, seed=seed, **options)
@@ -463,7 +456,7 @@ def _sharp_groups(regime: str) -> Watched:
     else that is released moves by all that it may.
     """
     rest, public = (
-        _two_groups(k, seed, 40.0) for k, seed in ((59, _PRIVATE_SEED), (24, _PUBLIC_SEED))
+        _two_groups(k, seed, 40.0) for k, seed in ((59, PRIVATE_SEED), (24, PUBLIC_SEED))
     )
     options = {**_GAUSSIAN, "k": 2, "regime": regime}
     pair = {"x": 100.0, "z": 100.0}, {"x": -60.0, "z": -60.0}
@@ -472,7 +465,7 @@ def _sharp_groups(regime: str) -> Watched:
 
 def _sharp_pure(function: str, options: Mapping[str, Any]) -> Watched:
     """One column, either row beyond the cut: spherical noise hides less in fewer dimensions."""
-    rest, public = (_plain(k, seed)[["x"]] for k, seed in ((29, _PRIVATE_SEED), (12, _PUBLIC_SEED)))
+    rest, public = (_plain(k, seed)[["x"]] for k, seed in ((29, PRIVATE_SEED), (12, PUBLIC_SEED)))
     pair = {"x": _FAR}, {"x": -_FAR}
     return _declared(function, "~ x", options, rest, pair, public)
 

@@ -22,7 +22,7 @@ from tests.benchmarks.settings import simulated
 
 SIMULATED = [f for f in FIGURES if not f.real]
 OF_MOMENTS = [f for paper in (ridge, logistic, ols) for f in paper.FIGURES if not f.real]
-SLOW = ("gaussian-1", "gaussian-5", "gaussian-6", "eptr-3-simulated")
+OFTEN = ("ridge-1b", "logistic-3", "ols-1", "eptr-1-size", "gaussian-3")
 COLUMNS = ["figure", "panel", "series", "x", "repeats", "mean", "sd", "median", "missing"]
 FAST = Sizes(fast=True)
 
@@ -38,9 +38,9 @@ def table(figure: Figure) -> pd.DataFrame:
 
 
 def given(figures: Iterable[Figure]) -> list[object]:
-    """Figures as parameters; those that take long among the slow tests."""
+    """Figures as parameters; one of every paper by default, the others among the slow tests."""
     slow = [pytest.mark.slow]
-    return [pytest.param(f, id=f.name, marks=slow if f.name in SLOW else []) for f in figures]
+    return [pytest.param(f, id=f.name, marks=[] if f.name in OFTEN else slow) for f in figures]
 
 
 @pytest.fixture(params=given(SIMULATED))

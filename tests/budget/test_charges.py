@@ -1,24 +1,20 @@
 """What every method of every function is charged: for persons, and when something goes wrong.
 
-Rows and options are those of `tests.audits.adversaries`, more rows where a test is made: a third of a
-total asks for that.
+The calls are those of `tests.contracts.calls`.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import pandas as pd
 import pytest
 from scipy import special
 
-from dpstats import Budget, eptr
+from dpstats import Budget
 from dpstats.accounting.privacy import Privacy, PurePrivacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.errors import (
@@ -33,61 +29,9 @@ from dpstats.frame import Design, open_rows
 from dpstats.mechanism.conditional import release_if_safe
 from dpstats.mechanism.session import Session
 from dpstats.report.privacy import PrivacyStatement
-from tests.audits.adversaries import Setup, setups
+from tests.contracts.calls import CALLS, FUNCTIONS, TABLES, every_function, every_method
 
-Call = Callable[..., Any]
 _PERSONS = 3
-_MORE: dict[str, dict[str, Any]] = {
-    "eptr_lm": {"n": 1200},
-    "eptr_nw": {"n": 400},
-    "eptr_bayes": {"n": 300},
-}
-"""Rows where a test is made, and a total a third of which is enough for it."""
-
-
-def _larger(setup: Setup) -> Setup:
-    if "delta" not in setup.options:
-        return setup
-    epsilon = 2.0 if setup.method == "paper" else 6.0  # its proof ends there
-    return replace(setup, options={**setup.options, "epsilon": epsilon}, **_MORE[setup.function])
-
-
-def _call_of(setup: Setup) -> Call:
-    setup = _larger(setup)
-    table = setup.case("typical").tables[0]
-
-    def call(data: Any = table, **more: Any) -> Any:
-        case = replace(setup, options={**setup.options, **more}).case("typical")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PlanWarning)
-            return case.call(data, 1)
-
-    return call
-
-
-def _own(calibration: str) -> Call:
-    rows = pd.DataFrame({"y": [0.0, 1.0] * 200})
-
-    def call(data: Any = rows, **more: Any) -> Any:
-        options: dict[str, Any] = {"epsilon": 2.0, "delta": 0.01, "calibration": calibration}
-        options |= {"seed": 1, **more}
-        return eptr(data, lambda d: d.y.mean(), len, 0.1, **options)
-
-    return call
-
-
-_ASKED: dict[str, dict[str, Any]] = {
-    **{f"{s.function}, {s.method}": dict(_larger(s).options) for s in setups()},
-    **{f"eptr, {kind}": {"epsilon": 2.0, "delta": 0.01} for kind in ("gdp", "dp", "paper")},
-}
-_CALLS: dict[str, Call] = {
-    **{f"{s.function}, {s.method}": _call_of(s) for s in setups()},
-    **{f"eptr, {kind}": _own(kind) for kind in ("gdp", "dp", "paper")},
-}
-every_method = pytest.mark.parametrize("name", _CALLS)
-_ONE_EACH = {name.partition(", ")[0]: name for name in reversed(_CALLS)}
-"""A method of every function."""
-every_function = pytest.mark.parametrize("name", _ONE_EACH.values())
 
 
 def _budget(rows: int = 1) -> Budget:
@@ -98,7 +42,7 @@ def _budget(rows: int = 1) -> Budget:
 def _fitted(name: str, rows: int) -> tuple[Any, Any]:
     """What a call was charged for persons with so many rows, and its result."""
     budget = _budget(rows)
-    fit = _CALLS[name](budget=budget, rows_per_person=rows)
+    fit = CALLS[name](budget=budget, rows_per_person=rows)
     (entry,) = budget.entries
     return entry, fit
 
@@ -118,7 +62,7 @@ def _delta(cost: Any, epsilon: float) -> float:
 
 @every_method
 def test_persons_are_charged_the_total_and_rows_are_noised_for_it(name: str) -> None:
-    (entry, fit), asked = _fitted(name, _PERSONS), _ASKED[name]
+    (entry, fit), asked = _fitted(name, _PERSONS), CALLS[name].asked
     cost, stated = entry.cost, fit.privacy.total
 
     # what the call was given is what the ledger says, for a person, and what the result says
@@ -175,7 +119,9 @@ _ERRORS = (ArgumentError, PlanWarning, PublicDataError, PassError, ValueError, K
 every_error = pytest.mark.parametrize("kind", _ERRORS)
 
 
-def _raising(error: BaseException, original: Call | None = None) -> Call:
+def _raising(
+    error: BaseException, original: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """What raises, after it has done what it should."""
 
     def raises(*given: Any, **named: Any) -> Any:
@@ -209,7 +155,7 @@ def _require_charged_after_a_release(
     place = "dpstats.models.eptr_own.releases.release_if_safe"
     monkeypatch.setattr(place, _raising(error, release_if_safe))
     with pytest.raises(kind) as stopped:
-        _CALLS[name](budget=budget)
+        CALLS[name](budget=budget)
     (entry,) = budget.entries
     assert entry.released == ""
     if kind is KeyboardInterrupt:
@@ -224,13 +170,13 @@ def test_an_error_after_the_last_release_leaves_the_charge(
     budget = _budget()
     monkeypatch.setattr(PrivacyStatement, "of", _raising(kind("after")))
     with pytest.raises(kind):
-        _CALLS[name](budget=budget)
+        CALLS[name](budget=budget)
     (entry,) = budget.entries
     assert entry.released == ""
 
 
 @pytest.mark.parametrize("kind", [ArgumentError, SchemaError, PlanWarning, PassError])
-@pytest.mark.parametrize("name", [name for of, name in _ONE_EACH.items() if of != "eptr"])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS.values() if name in TABLES])
 def test_what_is_refused_before_anything_is_read_is_not_charged(
     name: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +191,7 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
 
     monkeypatch.setattr("dpstats.call.open_rows", rows)
     with pytest.raises(kind):
-        _CALLS[name](table, budget=budget)
+        CALLS[name](table, budget=budget)
     assert len(budget.entries) == (kind is PassError)
     assert (budget.spent.squares > 0) == (kind is PassError)
 
@@ -260,5 +206,5 @@ def test_an_estimator_is_charged_when_its_plan_is_made(
             sys.modules["dpstats.models.eptr_own.eptr"], plan, _raising(PrivacyError("before"))
         )
     with pytest.raises(PrivacyError):
-        _own(kind)(budget=budget)
+        CALLS[f"eptr, {kind}"](budget=budget)
     assert budget.entries == ()

@@ -144,11 +144,25 @@ def test_secure_laplace_stops_where_the_module_thinks_it_does() -> None:
 # --- the law on a coarse lattice -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("slow", [False, True], ids=["fast", "slow"])
+_COARSE = {
+    "line": ([3.0], 1, 3.0),
+    "plane": ([2.0, 1.5], 2, 1.0),
+    "round": ([1.5, 1.5], 2, 0.7),
+}
+
+
 @pytest.mark.parametrize(
-    ("steps", "lowest", "scale"),
-    [([3.0], 1, 3.0), ([2.0, 1.5], 2, 1.0), ([1.5, 1.5], 2, 0.7)],
-    ids=["line", "plane", "round"],
+    ("steps", "lowest", "scale", "slow"),
+    [
+        pytest.param(
+            *law,
+            slow,
+            marks=[pytest.mark.slow] if name == "plane" or (slow and name == "round") else [],
+            id=f"{name}-{'slow' if slow else 'fast'}",
+        )
+        for name, law in _COARSE.items()
+        for slow in (False, True)
+    ],
 )
 def test_masses_on_a_coarse_lattice(
     steps: list[float], lowest: int, scale: float, slow: bool, monkeypatch: pytest.MonkeyPatch
@@ -177,7 +191,7 @@ def test_masses_on_a_coarse_lattice(
 
 
 @pytest.mark.parametrize("noise", _NOISES, ids=_NAMES)
-@pytest.mark.parametrize("epsilon", [1e-3, 40.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(1e-3, marks=pytest.mark.slow), 40.0])
 @pytest.mark.parametrize("weights", [[1.0], [2.0, 1.0], [1.0, 2.0, 2.0, 1.0, 2.0, 1.0]])
 def test_length_is_gamma_and_direction_uniform(
     noise: Noise, epsilon: float, weights: list[float]
@@ -207,7 +221,7 @@ _WEIGHTS = {1: [1.0], 2: [2.0, 1.0], 4: [0.5, 1.0, 2.0, 8.0], 21: [2.0] * 15 + [
             epsilon,
             weights,
             # a thousand secure draws take seconds
-            marks=[pytest.mark.slow] if noise is _NOISES[0] and (q == 4 or epsilon < 1) else [],
+            marks=[pytest.mark.slow] if noise is _NOISES[0] and (q < 21 or epsilon < 1) else [],
             id=f"{name}-{epsilon}-{q}",
         )
         for noise, name in zip(_NOISES, _NAMES, strict=True)

@@ -22,6 +22,7 @@ from dpstats.mechanism.release import (
     release_symmetric,
     release_vector,
 )
+from tests.grids import thinned
 from tests.mechanism.laws import (
     gamma_lengths,
     independent_signs,
@@ -99,8 +100,7 @@ def test_entries_of_symmetric_noise_are_independent_across_places_and_matrices(
     independent_signs(np.array(rows), lags=(1,))
 
 
-@_noises
-@pytest.mark.parametrize("shape", [(8, 8), (3, 4, 4)])
+@pytest.mark.parametrize(("make", "shape"), thinned(_NOISES, [(8, 8), (3, 4, 4)], of=2))
 def test_pure_symmetric_noise_is_a_ball_in_the_frobenius_norm(
     make: Make, shape: tuple[int, ...]
 ) -> None:

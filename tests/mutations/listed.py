@@ -845,7 +845,7 @@ _CHARGED = (
         "dpstats/budget/charge.py",
         "        budget = open_budget()\n    elif",
         "        return Charge(None)\n    elif",
-        f"{_BUDGET}::test_a_refused_call_touches_no_data_and_charges_nothing",
+        "tests/contracts/test_contracts.py::test_a_refused_call_touches_no_data_and_charges_nothing",
     ),
     _charge(
         "a call that is more than what is left is charged and made",

@@ -186,7 +186,7 @@ def _check_pair(one: np.ndarray, two: np.ndarray, nodes: str) -> dict[str, float
     return used
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(_NODES)),
     st.sampled_from(["nobody", "ordinary", "at a node", "hostile"]),

@@ -407,7 +407,13 @@ def test_long_tails_widen_the_cut_as_far_as_noise_allows() -> None:
     assert wide[-1] == 4.0
 
 
-@pytest.mark.parametrize(("n", "m"), [(1000, 20), (1000, 11), (10_000, 11)])
+@pytest.mark.parametrize(
+    ("n", "m"),
+    [
+        (1000, 11),
+        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((1000, 20), (10_000, 11))),
+    ],
+)
 def test_simulated_noise_is_at_most_what_the_plan_predicts(n: int, m: int) -> None:
     plan = plan_gaussian(n, 10, m, ZCDP)
     simulated = simulated_noise(plan, m, ZCDP, 0.975)

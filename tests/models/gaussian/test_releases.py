@@ -116,7 +116,7 @@ def _moves(first: list[float], second: list[float], others: int, total: Cost) ->
     return out
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(_row, _row, st.sampled_from([0, 1, 12]), st.booleans())
 @example([1.0, 1e89, 0.0], [1.0, -1e89, 0.0], 12, True)
 @example([1.0, 0.0, 1e9], [0.0, 0.0, 0.0], 12, False)
@@ -548,17 +548,16 @@ def test_no_private_table_raises_or_warns_or_is_changed(kind: str, call: Any) ->
     private = _frame(_broken(kind, 2000))
     before = private.copy()
     options = {"k": 3, "regime": "private"} if call is dp_mixture else {}
-    for m in (6 if call is dp_mixture else 3, 30):
+    for m, cost in ((6 if call is dp_mixture else 3, 1e4), (30, 1e-3), (30, 0.5)):
         public = _frame(np.random.default_rng(3).normal(size=(m, 2)) * [1.0, 1e3])
         seen = public.copy()
-        for cost in (1e-3, 0.5, 1e4):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PlanWarning)
-                fit = call(["x0", "x1"], private, public, rho=cost, seed=1, **options)
-            assert fit.privacy.mechanisms["share"].sum() == pytest.approx(1.0, abs=1e-9)
-            assert np.isfinite(fit.means if call is dp_mixture else fit.mean).all(axis=None)
-            assert np.isfinite(fit.sample(5, seed=1)).all(axis=None)
-            assert str(fit.summary())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PlanWarning)
+            fit = call(["x0", "x1"], private, public, rho=cost, seed=1, **options)
+        assert fit.privacy.mechanisms["share"].sum() == pytest.approx(1.0, abs=1e-9)
+        assert np.isfinite(fit.means if call is dp_mixture else fit.mean).all(axis=None)
+        assert np.isfinite(fit.sample(5, seed=1)).all(axis=None)
+        assert str(fit.summary())
         pd.testing.assert_frame_equal(public, seen)
     pd.testing.assert_frame_equal(private, before)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 import warnings
 from typing import Any
 
@@ -17,8 +15,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, anova, dp_glm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
-from tests.conftest import Silent
-from tests.models.linear.test_dp_lm import found_rows
+from tests.grids import thinned
 
 _F, _L = sm.families, sm.families.links
 FORMULA = "y ~ x1 + x2 + g"
@@ -186,20 +183,16 @@ def test_order_and_kind_of_the_table_change_no_bit(method: str) -> None:
         assert (fit(data, method=method).coef() == expected.coef()).all()
 
 
-@pytest.mark.parametrize("method", ["anchored", "pmt", "ssp"])
-@pytest.mark.parametrize("family", ["binomial", "poisson"])
 @pytest.mark.parametrize(
-    ("budget", "iterations"),
-    [({"mu": 0.7}, None), ({"rho": 0.3}, 1), ({"epsilon": 2, "delta": 1e-6}, 13)],
+    ("method", "family", "iterations"),
+    thinned(["anchored", "pmt", "ssp"], ["binomial", "poisson"], [None, 1, 13], of=2),
 )
 def test_the_releases_cost_what_was_asked_for(
-    method: str, family: str, budget: dict[str, float], iterations: int | None
+    method: str, family: str, iterations: int | None
 ) -> None:
     limits = {"y": (0, 1), "x1": (-5, 5), "x2": (0, 9), "g": ["a", "b", "c"]}
     given: dict[str, Any] = {"limits": limits, "public": None} if method == "ssp" else {}
-    found = fit(
-        method=method, family=family, iterations=iterations, **{"mu": None} | budget, **given
-    )
+    found = fit(method=method, family=family, iterations=iterations, **given)
     table = found.privacy.mechanisms
     assert np.sqrt((table.mu**2).sum()) == pytest.approx(found.privacy.mu, rel=1e-9)
     assert table.noise_sd.to_numpy() == pytest.approx((table.sensitivity / table.mu).to_numpy())
@@ -209,10 +202,10 @@ def test_the_releases_cost_what_was_asked_for(
 
 def test_error_falls_with_the_budget() -> None:
     errors = []
-    for mu in (0.1, 0.4, 1.6, 6.4):
-        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - MLE.params[TERMS]) for s in range(15)]
+    for mu in (0.1, 1.6, 25.6):
+        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - MLE.params[TERMS]) for s in range(7)]
         errors.append(np.median(runs))
-    # medians of 15 runs, budgets a factor of 4 apart: an inversion is no accident
+    # medians of 7 runs, budgets a factor of 16 apart: an inversion is no accident
     assert errors == sorted(errors, reverse=True)
 
 
@@ -388,16 +381,6 @@ def test_sub_models_are_one_step_away_and_spend_nothing() -> None:
     assert (found.path("lasso").coef.iloc[0, 2:] == 0).all()
 
 
-@pytest.mark.parametrize("method", ["anchored", "pmt"])
-def test_a_result_holds_no_rows_and_travels(method: str) -> None:
-    found = fit(method=method)
-    assert found_rows(found, len(DATA)) == []
-    assert found_rows(found, len(PUBLIC)) == []
-    again = pickle.loads(pickle.dumps(found))
-    assert str(again.summary()) == str(found.summary())
-    assert json.loads(found.to_json())["terms"] == TERMS
-
-
 # -- hard data --------------------------------------------------------------------------------------
 
 _HARD: dict[str, tuple[str, pd.DataFrame]] = {
@@ -420,8 +403,7 @@ _HARD: dict[str, tuple[str, pd.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("name", _HARD)
-@pytest.mark.parametrize("method", ["anchored", "pmt"])
+@pytest.mark.parametrize(("name", "method"), thinned(_HARD, ["anchored", "pmt"], of=2))
 def test_hard_data_give_finite_answers_and_no_warnings(name: str, method: str) -> None:
     family, data = _HARD[name]
     public = (
@@ -456,25 +438,6 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
 
 # -- what it never says -----------------------------------------------------------------------------
 
-SECRETS: dict[str, Any] = {
-    "level": ("g", "secretlevel-918273"),
-    "nan": ("x1", np.nan),
-    "minus inf": ("x2", -np.inf),
-    "huge": ("x2", 1.0918273e308),
-    "odd": ("x1", 918273.5),
-    "response": ("y", 918273.5),
-}
-
-
-@pytest.mark.parametrize("method", ["anchored", "pmt"])
-@pytest.mark.parametrize("secret", SECRETS)
-def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> None:
-    column, value = SECRETS[secret]
-    data = DATA.copy()
-    data.loc[17, column] = value
-    found = silent(lambda: fit(data, method=method, family="binomial"))
-    assert np.isfinite(found.coef()).all()
-
 
 # -- bad input --------------------------------------------------------------------------------------
 
@@ -498,11 +461,7 @@ def test_one_rows_value_is_nowhere(secret: str, method: str, silent: Silent) -> 
         ({"public": PUBLIC.assign(y=-1.0), "family": "poisson"}, "of the 200 public rows"),
         ({"public": PUBLIC.assign(word="no"), "formula": "word ~ x1"}, r"limits=\{'word': \['no'"),
         ({"public": None}, "dp_glm needs to know something public"),
-        ({"method": "irls"}, "method must be one of"),
-        ({"mu": None}, "none was given"),
         ({"ridge": -1}, "ridge"),
-        ({"eta": 2}, "eta"),
-        ({"seed": -1}, "seed"),
     ],
 )
 def test_bad_arguments_say_what_to_do(arguments: dict[str, Any], said: str) -> None:

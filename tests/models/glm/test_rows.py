@@ -67,7 +67,7 @@ def _releases(
     return out
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(_FAMILIES)),
     _row,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from dpstats.mechanism import passes as slabs
 from dpstats.models.linear.fit import Coordinates
 from dpstats.score_rounds import cuts as planning
 from tests.conftest import Silent
+from tests.contracts.held import held_rows
 
 FORMULA = "y ~ x1 + x2 + g"
 
@@ -183,10 +182,10 @@ def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_o
 
 def test_error_falls_with_the_budget() -> None:
     errors = []
-    for mu in (0.1, 0.4, 1.6, 6.4, 25.6):
-        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - TRUTH) for s in range(25)]
+    for mu in (0.1, 1.6, 25.6):
+        runs = [np.linalg.norm(fit(mu=mu, seed=s).coef() - TRUTH) for s in range(9)]
         errors.append(np.median(runs))
-    # medians of 25 runs, budgets a factor of 4 apart: an inversion is no accident
+    # medians of 9 runs, budgets a factor of 16 apart: an inversion is no accident
     assert errors == sorted(errors, reverse=True)
 
 
@@ -216,7 +215,7 @@ def test_moments_stand_for_the_public_rows() -> None:
     expected = fit()
     for public in (moments, again):
         assert (fit(public=public).coef() == expected.coef()).all()
-    assert found_rows(moments, len(PUBLIC)) == []
+    assert held_rows(moments, len(PUBLIC)) == []
 
 
 def test_moments_of_the_design_alone_are_enough() -> None:
@@ -295,46 +294,6 @@ def test_sub_models_paths_and_tests_spend_nothing() -> None:
         anova(found, 3)
 
 
-def found_rows(thing: Any, n: int, seen: set[int] | None = None, path: str = "") -> list[str]:
-    """Paths of arrays of length n and of tables inside an object, found by a recursive walk."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen or isinstance(thing, str | bytes | int | float | bool | type(None) | type):
-        return []
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray) and thing.dtype != object:
-        return [path] if n in thing.shape else []
-    if isinstance(thing, pd.DataFrame | pd.Series | pl.DataFrame | pa.Table):
-        return [path] if len(thing) == n else []
-    out = []
-    if isinstance(thing, dict):
-        for key, value in thing.items():
-            out += found_rows(value, n, seen, f"{path}[{key!r}]")
-    elif isinstance(thing, list | tuple | set | frozenset | np.ndarray):
-        if len(thing) == n:
-            out.append(path)
-        for k, value in enumerate(thing):
-            out += found_rows(value, n, seen, f"{path}[{k}]")
-    else:
-        for name in [*getattr(thing, "__dict__", {}), *getattr(thing, "__slots__", ())]:
-            out += found_rows(getattr(thing, name, None), n, seen, f"{path}.{name}")
-        if callable(thing) and getattr(thing, "__closure__", None):
-            for cell in thing.__closure__:
-                out += found_rows(cell.cell_contents, n, seen, f"{path}.closure")
-    return out
-
-
-@pytest.mark.parametrize("method", ["anchored", "pmt"])
-def test_a_result_holds_no_rows_and_travels(method: str) -> None:
-    found = fit(method=method)
-    assert found_rows(found, len(DATA)) == []
-    assert found_rows(found, len(PUBLIC)) == []
-    again = pickle.loads(pickle.dumps(found))
-    assert (again.coef() == found.coef()).all()
-    assert str(again.summary()) == str(found.summary())
-    assert json.loads(found.to_json())["terms"] == list(found.coef().index)
-    assert len(pickle.dumps(found)) < 40_000
-
-
 def test_what_needs_rows_says_what_to_use_instead() -> None:
     found = fit()
     for name in ("resid", "residuals", "fittedvalues", "fitted_values", "model"):
@@ -344,15 +303,6 @@ def test_what_needs_rows_says_what_to_use_instead() -> None:
         found.predict()
     with pytest.raises(AttributeError, match=r"coef\(\)"):
         _ = found.params
-
-
-def test_a_seed_repeats_and_says_so_and_no_seed_does_neither() -> None:
-    assert (fit().coef() == fit().coef()).all()
-    assert "seeded: not for release" in str(fit().summary())
-    assert "seeded: not for release" in repr(fit())
-    secure = fit(seed=None), fit(seed=None)
-    assert (secure[0].coef() != secure[1].coef()).all()
-    assert "seeded" not in str(secure[0].summary())
 
 
 def test_a_matrix_lost_in_noise_is_said_to_be() -> None:
@@ -391,6 +341,7 @@ def test_missing_rows_leave_sigma_and_r_squared_those_of_the_others(method: str)
     assert "About 40% of the private rows are not used" in str(found.summary())
 
 
+@pytest.mark.slow
 def test_no_noise_event_throws_the_fit_away() -> None:
     # 300 seeds at a size where a spike in an empty bin used to take over one call in a hundred
     worst = 0.0
@@ -418,28 +369,18 @@ class _Unreadable:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"mu": None}, "none was given"),
-        ({"rho": 1}, "mu and rho were given"),
-        ({"mu": -1}, "> 0"),
-        ({"mu": None, "epsilon": 1, "delta": 2}, "between 0 and 1"),
         ({"ridge": -1}, "ridge must be"),
-        ({"eta": 1}, "eta must lie"),
-        ({"seed": "x"}, "seed must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"limits": [0, 1]}, "must be a dict"),
         ({"limits": {"x1": (0, 1)}}, "no effect"),
         ({"limits": {"(weights)": (0, 1)}}, "no effect"),
         ({"public": "{}"}, "from_json"),
         ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
         ({"public": PUBLIC.assign(y=PUBLIC.y * 1e-200)}, "rescale"),
-        ({"mu": None, "delta": 1e-5}, "alone is no budget"),
         ({"formula": "y ~ y + x1"}, "right-hand"),
         ({"formula": "y ~ "}, "nothing stands"),
         ({"formula": "y ~ np.log(x2)"}, "without np"),
         ({"formula": "y ~ factor(g)"}, r"C\(\)"),
         ({"formula": "y ~ cr(x1, df=4)"}, "constraints"),
         ({"formula": "Y ~ x1"}, "did you mean `y`"),
-        ({"method": "ols"}, "method must be one of"),
         ({"method": "ssp"}, "needs limits"),
         ({"public": PUBLIC.drop(columns="x2")}, "x2"),
         ({"public": PUBLIC.head(3)}, "with_ridge"),
@@ -464,24 +405,6 @@ def test_bad_input_is_refused_before_private_data_are_read(
     call = {"formula": FORMULA, "public": PUBLIC, "mu": 1} | arguments
     with pytest.raises(DPStatsError, match=said):
         dp_lm(call.pop("formula"), _Unreadable(), **call)
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (DATA.drop(columns="x1"), "x1"),
-        (DATA.head(0), "row"),
-        (DATA.head(4), "5 columns"),
-        (DATA.assign(x1="secret"), "x1"),
-        (DATA.assign(g=1.5), "`g`"),
-        ([1, 2, 3], "table"),
-        (None, "table"),
-    ],
-)
-def test_facts_of_the_schema_are_refused(data: Any, said: str) -> None:
-    with pytest.raises(DPStatsError, match=said) as caught:
-        fit(data)
-    assert "secret" not in str(caught.value)
 
 
 def test_the_private_table_as_public_sample_is_said_in_the_summary() -> None:
@@ -527,24 +450,13 @@ def test_moments_of_another_formula_are_refused() -> None:
 
 # -- what it never says -----------------------------------------------------------------------------
 
-SECRETS: dict[str, Any] = {
-    "level": ("g", "secretlevel-918273"),
-    "nan": ("x1", np.nan),
-    "inf": ("x1", np.inf),
-    "minus inf": ("y", -np.inf),
-    "huge": ("x2", 1.0918273e308),
-    "odd": ("x1", 918273.5),
-    "missing": ("g", None),
-}
 
-
-@pytest.mark.parametrize("formula", [FORMULA, "y ~ bs(x1, df=4) + log(x2) + g", "y ~ poly(x1, 3)"])
-@pytest.mark.parametrize("secret", SECRETS)
-def test_one_rows_value_is_nowhere(secret: str, formula: str, silent: Silent) -> None:
-    column, value = SECRETS[secret]
-    data = DATA.copy()
-    data[column] = data[column].astype(object) if isinstance(value, str) else data[column]
-    data.loc[17, column] = value
+@pytest.mark.parametrize("formula", ["y ~ bs(x1, df=4) + log(x2) + g", "y ~ poly(x1, 3)"])
+def test_a_rows_value_is_nowhere(formula: str, silent: Silent) -> None:
+    data = DATA.astype({"g": object})
+    data.loc[17, "g"] = "secretlevel-918273"
+    data.loc[[18, 19, 20], "x1"] = [np.nan, np.inf, 918273.5]
+    data.loc[[21, 22], "x2"] = [1.0918273e308, -np.inf]
     found = silent(lambda: dp_lm(formula, data, public=PUBLIC, mu=1, seed=3))
     assert np.isfinite(found.coef()).all()
 

@@ -50,6 +50,7 @@ def test_alpha_is_the_largest_of_distances_and_scaled_weights() -> None:
     assert component_errors(_mixture(counts_sd=(1e9, 1e9)))[-1].value == 1.0
 
 
+@pytest.mark.slow
 def test_weights_are_covered() -> None:
     truth, n, sd, runs = np.array([0.1, 0.3, 0.6]), 2000, 15.0, 250
     rng, missed, errors = np.random.default_rng(8), 0, []
