@@ -29,19 +29,17 @@ from dpstats.models.eptr_nw import rows as kernel_rows
 from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.gaussian import rows as cell_rows
 from dpstats.models.gaussian.rows import LiftedSums
-from dpstats.models.glm import rows as family_rows
-from dpstats.models.glm.rows import FamilySums
 from dpstats.models.linear import rows as linear_rows
-from dpstats.models.linear.rows import ScoreSums
+from dpstats.score_rounds import rows as score_rows
+from dpstats.score_rounds.rows import ScoreTotals
 from tests.contracts.calls import CALLS, FUNCTIONS, TABLES
 
-_MODULES = (linear_rows, family_rows, class_rows, cell_rows, kernel_rows)
+_MODULES = (linear_rows, score_rows, class_rows, cell_rows, kernel_rows)
 _PRIVATE = (
     *(module._Slab for module in _MODULES),
     linear_rows._Joined,
     Block,
-    ScoreSums,
-    FamilySums,
+    ScoreTotals,
     LiftedSums,
     ExactSum,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
@@ -21,8 +20,9 @@ from dpstats.frame.source import OneTable
 from dpstats.frame.table import as_table
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.threads import InTurn
-from dpstats.models.glm.rows import FamilyRows
 from dpstats.models.linear.releases import LinearSession
+from dpstats.models.linear.rows import LeastSquares
+from dpstats.score_rounds.rows import RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, Floats, NonPrivateSilence
 
 # -- another number of rows -------------------------------------------------------------------------
@@ -140,10 +140,12 @@ def test_a_truncated_row_is_the_row_on_the_radius() -> None:
 
     def totals(row: list[float]) -> list[Any]:
         x = np.array([[0.5, 0.1], row])
-        rows = FamilyRows(Arrays(x, np.array([1.0, 2.0])), Linear(), np.eye(2), np.zeros(2), 2.0)
-        found = rows.sums(np.array([0.3, -0.2]), 50.0, 50.0, 50.0)
+        rows = ScoreRows(Arrays(x, np.array([1.0, 2.0])), Linear(), np.eye(2), np.zeros(2), 2.0)
+        found = rows.sums(np.array([0.3, -0.2]), RoundCuts(50.0, 50.0, 50.0))
         rows.close()
-        return [*found.information.ravel(), *found.score, *found.pearson]
+        assert found.information is not None
+        assert found.score is not None
+        return [*found.information.ravel(), *found.score, *found.squares]
 
     on_radius, beyond = totals([1.2, -1.6]), totals([600.0, -800.0])
     for one, two in zip(on_radius, beyond, strict=True):
@@ -154,28 +156,14 @@ def test_a_truncated_row_is_the_row_on_the_radius() -> None:
 _ANCHOR = np.array([0.7, -1.1])
 
 
-def _silent(last: list[float], response: float) -> LinearSession:
+def _ending_with(last: list[float], response: float) -> Arrays:
     x = np.vstack([np.random.default_rng(1).uniform(-0.5, 0.5, (7, 2)), last])
-    y = np.append(x[:-1] @ _ANCHOR, response)
-    source = Arrays(x, y)
+    return Arrays(x, np.append(x[:-1] @ _ANCHOR, response))
+
+
+def _silent(last: list[float], response: float) -> LinearSession:
+    source = _ending_with(last, response)
     return LinearSession(source, np.eye(2), np.zeros(2), Privacy(1.0), NonPrivateSilence())
-
-
-_RELEASES: dict[str, Callable[[LinearSession], Iterator[Any]]] = {
-    "scores": lambda s: iter(s.score(0.1, _ANCHOR, 5.0, 5.0).value),
-    "last scores": lambda s: iter(s.final_score((0.1, 0.1, 0.1), _ANCHOR, 5.0, 5.0, 5.0)[0].value),
-}
-
-
-@pytest.mark.parametrize("release", _RELEASES)
-def test_the_response_of_a_row_is_cut_along_with_it(release: str) -> None:
-    """So a row on the regression plane stays there however long it is, and its score is 0."""
-    far = [300.0, 400.0]
-    for response, on_plane in ((float(np.dot(far, _ANCHOR)), True), (1e4, False)):
-        with _silent(far, response) as session:
-            session.gram(0.5, 2.0)
-            score = np.array(list(_RELEASES[release](session)))
-        assert (np.abs(score).max() < 1e-5) == on_plane, score
 
 
 def test_moments_with_the_response_take_it_as_it_is_or_cut_along() -> None:
@@ -199,9 +187,12 @@ def test_a_row_without_a_finite_response_is_empty(bad: float) -> None:
         session = _silent(last, response)
         rows = session._rows
         rows.cut(2.0)
-        sums = rows.score_sums(_ANCHOR, 5.0, 5.0, 5.0)
-        totals = [rows.gram(), rows.cross(5.0), sums.score, sums.squares, sums.cut, sums.empty]
-        found.append([total.tolist() for total in totals])
+        scores = ScoreRows(_ending_with(last, response), LeastSquares(), np.eye(2), np.zeros(2))
+        sums = scores.sums(_ANCHOR, RoundCuts(5.0, 2.0, 5.0, True))
+        totals = [rows.gram(), rows.cross(5.0), sums.information, sums.outer, sums.score]
+        totals += [sums.squares, sums.cut, sums.empty]
+        found.append([None if total is None else total.tolist() for total in totals])
         rows.close()
+        scores.close()
     assert found[0] == found[1]
     assert found[0][-1] == [1]

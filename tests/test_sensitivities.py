@@ -65,12 +65,15 @@ it that no promise may be made for them.
 _ENOUGH = 0.95
 _LESS: dict[tuple[str, str], float] = {
     ("dp_lm pmt", "second moments"): 0.61,
+    ("dp_lm anchored", "second moments"): 0.9,
+    ("dp_lm anchored", "outer"): 0.7,
     ("dp_glm pmt", "information"): 0.61,
     ("dp_glm pmt", "mean score"): 0.86,
     ("dp_glm ssp", "second moments"): 0.72,
     ("dp_glm ssp", "information"): 0.86,
     ("dp_glm ssp", "mean score"): 0.91,
     ("dp_glm ssp", "shares"): 0.7,
+    ("dp_glm ssp", "outer"): 0.7,
     ("eptr_lm paper", "least-squares"): 0.6,
     ("eptr_nw paper", "curve"): 0.47,
     ("dp_mean refined, pure", "share"): 0.49,

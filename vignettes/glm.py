@@ -170,10 +170,13 @@ print(
 # %%
 public, private = randhie()
 visits = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
-poisson = dp_glm(visits, private, public=public, family="poisson", mu=1, seed=1)
+poisson = dp_glm(visits, private, public=public, family="poisson", vcov="iid", mu=1, seed=1)
 print(poisson)
 
 # %% [markdown]
+# (`vcov="iid"` asks for the family's own standard errors. The default, the sandwich, holds whatever
+# the variance is, and makes no difference between the two families of this section.)
+#
 # The note is the important line. A Poisson model says that the variance is the mean; the released
 # Pearson dispersion says that it is several times as much, so that standard errors are too small
 # by the root of it. Quasi-Poisson takes the dispersion into account. The public rows could have shown
@@ -185,7 +188,7 @@ print(f"dispersion of the public rows: {before.pearson_chi2 / before.df_resid:.2
 print(f"released, of the private rows: {poisson.glance()['pearson'].iloc[0]:.2f}")
 
 # %%
-quasi = dp_glm(visits, private, public=public, family="quasipoisson", mu=1, seed=1)
+quasi = dp_glm(visits, private, public=public, family="quasipoisson", vcov="iid", mu=1, seed=1)
 open_fit = smf.glm(visits, private, family=sm.families.Poisson()).fit(scale="X2")
 print(etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=open_fit))
 

@@ -11,12 +11,12 @@ from dpstats.models.eptr_linear import releases as eptr_linear
 from dpstats.models.eptr_nw import releases as eptr_nw
 from dpstats.models.eptr_own import releases as eptr_own
 from dpstats.models.gaussian import releases as gaussian
-from dpstats.models.glm import releases as glm
 from dpstats.models.linear import releases as linear
+from dpstats.score_rounds import releases as score_rounds
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "dp_lm": (*linear.CLAIMS, *session.CLAIMS),
-    "dp_glm": (*glm.CLAIMS, session.CLAIMS[1]),
+    "dp_lm": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
+    "dp_glm": (*score_rounds.CLAIMS, *session.CLAIMS),
     "dp_mean, dp_mvnorm, dp_mixture": gaussian.CLAIMS,
     "eptr_lm": eptr_linear.CLAIMS,
     "eptr_bayes": eptr_bayes.CLAIMS,

@@ -79,17 +79,17 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.348***     3.933***
-                             (0.060)      (0.037)
-    age                   -0.0159***
-                            (0.0018)
-    religious               0.097***     0.077***
-                             (0.014)      (0.014)
+    Intercept               4.324***     3.897***
+                             (0.073)      (0.041)
+    age                   -0.0160***
+                            (0.0022)
+    religious               0.104***     0.088***
+                             (0.015)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9481       0.9542
-    R-squared                 0.0179      0.00513
+    Residual std. error       0.9063       0.9127
+    R-squared                  0.021      0.00707
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
     Method                  anchored     anchored

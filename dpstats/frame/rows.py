@@ -242,6 +242,9 @@ def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
     return x, offset
 
 
+Design.matrix = design_matrix  # type: ignore[assignment, method-assign]
+
+
 def encode(
     design: Design,
     table: Table,

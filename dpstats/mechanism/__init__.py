@@ -3,9 +3,10 @@
 Everything random that protects a row is drawn here, and noise is added here and nowhere else. Nothing
 here knows of formulas, columns or pandas. Whoever wants to be sure reads as well:
 
-- the ``rows.py`` and ``releases.py`` of every model: what a row becomes, what is summed of it, and how
-  far one row moves the sum, proved in the docstring of the function that relies on it. They import
-  each other, this folder, `dpstats.accounting` and `dpstats.propose_test`, and no other part of a model;
+- the ``rows.py`` and ``releases.py`` of every model, and of `dpstats.score_rounds`: what a row becomes,
+  what is summed of it, and how far one row moves the sum, proved in the docstring of the function that
+  relies on it. They import each other, this folder, `dpstats.accounting` and `dpstats.propose_test`, and
+  no other part of a model;
 - `dpstats.accounting`, what a total means and how costs add up, and `dpstats.propose_test`, what a
   release behind a test costs;
 - what runs while private rows are read. No noise is drawn there, but a row must become what it becomes

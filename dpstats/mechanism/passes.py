@@ -2,7 +2,7 @@
 
 `PrivateRows` reads an encoded table and lets a function of one slab run over all of them in
 parallel; `WhitenedRows` applies one public matrix to every row as it is read. What a row becomes,
-and what is summed of it, is decided by their children (`LinearRows`, `FamilyRows`, `CellRows`,
+and what is summed of it, is decided by their children (`LinearRows`, `ScoreRows`, `CellRows`,
 ...). They are the only objects of the package that hold numbers of private rows, and they give none
 of them away: their methods return exact integer totals to a session, which adds the noise.
 
@@ -289,7 +289,10 @@ class RemotePass:
 
 
 def _added(found: Iterator[_T]) -> _T:
-    """The sum of what parts say, entry by entry: arrays, tuples, lists or dataclasses of integers."""
+    """The sum of what parts say, entry by entry: arrays, tuples, lists or dataclasses of integers.
+
+    None stands for what no part was asked for.
+    """
     total = next(found)
     for other in found:
         total = _sum(total, other)
@@ -297,6 +300,8 @@ def _added(found: Iterator[_T]) -> _T:
 
 
 def _sum(a: Any, b: Any) -> Any:
+    if a is None and b is None:
+        return None
     if isinstance(a, np.ndarray):
         return a + b
     if isinstance(a, tuple | list):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,17 @@ from dpstats.arrays import Floats
 
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 _SURE, _NEAR = 5.5, 2.5
+
+
+def merged(counts: NDArray[Any], fine: int) -> NDArray[Any]:
+    """Counts of quarter octaves, beyond the first ``fine`` octaves added up to whole ones."""
+    first, others = counts[: 4 * fine], counts[4 * fine :]
+    return np.concatenate([first, others.reshape(-1, 4).sum(axis=1)])
+
+
+def merged_edges(edges: Floats, fine: int) -> Floats:
+    """The edges that bins have after `merged`."""
+    return np.concatenate([edges[: 4 * fine], edges[4 * fine :: 4]])
 
 
 class NoisyCounts(Protocol):
@@ -31,29 +42,36 @@ class NoisyCounts(Protocol):
 
 @dataclass(frozen=True)
 class LogHistogram:
-    """Noisy counts in quarter-octave bins from 2**lowest upwards.
+    """Noisy counts in quarter-octave bins from 2**lowest upwards, and perhaps in whole octaves above.
 
     Attributes
     ----------
-    counts : (4 * octaves,) array
+    counts : array
+        Four for each of the first ``fine`` octaves, and one for each of the others.
     noise_sd : float
         In counts.
+    fine : int, optional
+        All octaves by default.
     """
 
     counts: Floats
     noise_sd: float
     lowest: int
     octaves: int
+    fine: int | None = None
 
     @classmethod
-    def of(cls, release: NoisyCounts, lowest: int, octaves: int) -> LogHistogram:
+    def of(
+        cls, release: NoisyCounts, lowest: int, octaves: int, fine: int | None = None
+    ) -> LogHistogram:
         """The counts of these octaves as they were released."""
-        return cls(release.value, release.noise_sd, lowest, octaves)
+        return cls(release.value, release.noise_sd, lowest, octaves, fine)
 
     def edges(self) -> Floats:
         """Edges 2^k (1, 1.25, 1.5, 1.75) of the bins, one more than there are counts."""
         k = np.arange(4 * self.octaves + 1)
-        return np.ldexp(1 + (k % 4) / 4, self.lowest + k // 4)
+        edges = np.ldexp(1 + (k % 4) / 4, self.lowest + k // 4)
+        return edges if self.fine is None else merged_edges(edges, self.fine)
 
     def _seen(self) -> NDArray[np.bool_]:
         """Bins that are trusted to hold values.

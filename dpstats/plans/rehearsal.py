@@ -139,9 +139,7 @@ class Rehearsal:
             rows = self.population.rows(few, np.random.default_rng([seed, 17]))
             raised = Privacy(total.mu * counting / few)
             models.append(self.fitting(ExpectedRows(rows), raised, seed))
-        parts = np.array(
-            [[np.diag(m.coefficients.sampling), np.diag(m.coefficients.privacy)] for m in models]
-        )
+        parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
         known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)
         sampling, privacy = np.full((2, self.d), np.nan)
@@ -156,6 +154,12 @@ class Rehearsal:
             silent,
             _scaled(models[0], total, counting, back)._bounds(),
         )
+
+
+def _sampling(model: Model) -> Floats:
+    """Of errors of constant variance, as the simulated ones have: a sandwich would add its own noise."""
+    classical = model.estimate.classical
+    return model.coefficients.sampling if classical is None else classical
 
 
 def _scaled(model: Model, total: Privacy, n: int, back: float) -> Model:

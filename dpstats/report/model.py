@@ -32,6 +32,12 @@ from dpstats.report.table import (
     Table,
 )
 
+ERRORS = {
+    "hetero": "sandwich (vcov = hetero), with the noise for privacy",
+    "iid": "of constant variance, or the family's (vcov = iid), with the noise for privacy",
+}
+"""What printed standard errors assume of the errors of the model, and what they hold."""
+
 
 @dataclass(frozen=True)
 class ModelPage:
@@ -47,6 +53,7 @@ class ModelPage:
     filled: int
     m: int | None
     dropped: int
+    errors: str
     notes: tuple[str, ...]
 
 
@@ -142,7 +149,7 @@ def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Seque
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),
-        KeyValues(head),
+        KeyValues((*head, ("Errors", ERRORS[page.errors]))),
         Heading("Coefficients"),
         coefficient_table(page.coefficients),
         *fit,

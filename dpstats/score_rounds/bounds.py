@@ -110,6 +110,8 @@ class ReleasedSystem:
         Noise sd per coordinate of g.
     back : (d, d) array
         S^(-1/2): whitened coefficients to the user's.
+    turn : (d, d) array, optional
+        g is this times noise that is alike in all directions.
     """
 
     released: Floats
@@ -120,10 +122,16 @@ class ReleasedSystem:
     move: Floats
     noise_sd: float
     back: Floats
+    turn: Floats | None = None
 
 
 def released_system(
-    curvature: Curvature, penalty: Floats, move: Floats, noise_sd: float, back: Floats
+    curvature: Curvature,
+    penalty: Floats,
+    move: Floats,
+    noise_sd: float,
+    back: Floats,
+    turn: Floats | None = None,
 ) -> ReleasedSystem:
     """The noisy system of full Newton steps on a released matrix with svec noise."""
     return ReleasedSystem(
@@ -135,6 +143,7 @@ def released_system(
         move,
         noise_sd,
         back,
+        turn,
     )
 
 
@@ -163,6 +172,8 @@ def distance_to_noiseless_fit(
     d = len(system.move)
     t = math.log(2 / eta)
     vector = system.noise_sd * math.sqrt(d + 2 * math.sqrt(d * t) + 2 * t)
+    if system.turn is not None:
+        vector *= spectral(system.turn)
     spread = system.moments_sd * (1.0 if system.isometric else math.sqrt(2))
     matrix = spread * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
     smallest = float(np.linalg.eigvalsh(system.released + system.penalty)[0])
@@ -196,6 +207,8 @@ def simulated_distance(
     noise = upper + upper.transpose(0, 2, 1)
     noise[:, np.arange(d), np.arange(d)] = rng.normal(size=(draws, d)) * system.moments_sd
     score = rng.normal(size=(draws, d)) * system.noise_sd
+    if system.turn is not None:
+        score = score @ system.turn.T
     error = (score - noise @ system.move) @ inverse @ system.back.T
     value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
     return Bound(

@@ -14,8 +14,14 @@ import numpy as np
 from scipy import stats
 
 from dpstats.arrays import Floats
+from dpstats.score_rounds.tails import SHORTEST, Tail
 
-_LARGE_TABLE = 10**7
+_BLURRED = 0.2
+"""Noise of a mean square, over the square of the scale, beyond which it would say little."""
+_DROWNING = 0.3
+"""Largest eigenvalue of the noise of second moments, beside which they are 1."""
+_NOTHING = 1e-4
+"""Share of a standard error that is as good as nothing."""
 _BODY = 2.0  # multiples below which counts say nothing of tails
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
 
@@ -39,47 +45,6 @@ class Tails:
 ERRORS = Tails(skew=0.5, heavy=0.05)  # of linear models
 BOUNDED = Tails(skew=1.0, heavy=0.05)  # scores of responses between 0 and 1
 SKEWED = Tails(skew=1.0, heavy=0.2)  # scores of counts, costs and waiting times
-
-
-@dataclass(frozen=True)
-class LinearPlan:
-    """Shares of the total's mu^2 for the anchored fit; the last score takes all that is left.
-
-    Attributes
-    ----------
-    length : float
-        Histogram of row lengths.
-    gram : float
-        Second moments of the design.
-    scale : float
-        Histogram of score lengths, once per round.
-    step : float
-        Score of a round before the last one.
-    squares, counts : float
-        Mean squared residual; shares of truncated and of empty rows (fractions of the last round).
-    least_rounds, most_rounds : int
-    keep : float
-        The last round is left at least this share.
-    fall : float
-        Another early round is made while the scale of the scores falls below this fraction.
-    sparing : bool
-        Whether passes over the rows take so long that one is spared where its result is known.
-    predicted_ratio : float
-        Predicted root mean square error over that of least squares without privacy.
-    """
-
-    length: float
-    gram: float
-    scale: float
-    step: float
-    squares: float
-    counts: float
-    least_rounds: int
-    most_rounds: int
-    keep: float
-    fall: float
-    sparing: bool
-    predicted_ratio: float
 
 
 @dataclass(frozen=True)
@@ -116,6 +81,78 @@ class Clip:
     heavy: bool
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Where the scores of a round are cut, and what that does.
+
+    Attributes
+    ----------
+    length : float
+        The longest score.
+    slope : float
+        kappa, the share of rows that are not cut: their scores move one for one with the coefficients,
+        those of cut rows do not.
+    excess : float
+        Mean length of scores beyond the cut, over all rows: the most that cutting may do to their mean.
+    unit : float
+        The residual standard deviation that the scores' 90 % quantile stands for.
+    efficiency : float
+        Variance of the cut score over that of the uncut one, where errors have constant variance.
+    """
+
+    length: float
+    slope: float
+    excess: float
+    unit: float
+    efficiency: float = 1.0
+
+
+def cut_for_intervals(tail: Tail, quantile90: float, n: int, d: int, mu: float, care: float) -> Cut:
+    """The cut of a score round of cost ``mu`` whose noise and bias are smallest together.
+
+    The noise has 2 C/(mu n) per coordinate. What is cut may all have one direction: ``care`` times its
+    mean is weighed like noise. Of cuts that differ by less than `_NOTHING` of a standard error the
+    shortest is taken.
+    """
+    unit = quantile90 / PRODUCT_QUANTILE / math.sqrt(d)
+    excess = tail.excess()
+    error = (2 * tail.lengths / (n * mu)) ** 2 + (care * excess) ** 2
+    best = int(np.argmax(error <= error.min() + (_NOTHING * unit) ** 2 / n))
+    return Cut(
+        length=float(tail.lengths[best]),
+        slope=1 - float(tail.share[best]),
+        excess=float(excess[best]),
+        unit=unit,
+    )
+
+
+def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
+    """Bound for residuals whose squares are summed, from the tail of scores, sqrt(d) times as long.
+
+    Noise and what is lost of the mean square balance; the noise is kept below `_BLURRED` of the square
+    of the scale, as far as the cut is not below three times the scale.
+    """
+    noise = tail.lengths**2 / (n * mu)
+    scale = float(tail.lengths[0]) / (SHORTEST * PRODUCT_QUANTILE)
+    allowed = (noise <= _BLURRED * scale**2) | (tail.lengths <= 3 * scale)
+    error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
+    return float(tail.lengths[int(np.argmin(error))]) / math.sqrt(d)
+
+
+def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:
+    """Length at which rows are cut for their second moments.
+
+    Their noise has a largest eigenvalue of about 2 sqrt(d) R^2/(n mu); what is lost, the mean of
+    |z|^2 - R^2 over longer rows, may all lie in one direction. The noise is kept below `_DROWNING`, as
+    far as rows of the expected length sqrt(d) are not cut.
+    """
+    noise = 2 * math.sqrt(d) * tail.lengths**2 / (n * mu)
+    allowed = (noise <= _DROWNING) | (tail.lengths <= 1.2 * math.sqrt(d))
+    error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
+    best = int(np.argmin(error)) if allowed.any() else 0
+    return float(tail.lengths[best])
+
+
 def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
     """Variance and slope of a standard normal score cut at c, and the mean beyond c on one side."""
     slope = 2 * stats.norm.cdf(c) - 1
@@ -129,7 +166,7 @@ _MULTIPLES = np.concatenate([np.geomspace(1.2, 40.0, 200), np.geomspace(40.0, 40
 _HUBER = _huber(_MULTIPLES)
 
 
-def _score_error(
+def score_error(
     n: int, d: int, mu: float, seen: Floats | float = 0.0, tails: Tails = ERRORS
 ) -> tuple[Floats, Floats]:
     """Predicted squared error per coordinate and its privacy part, for every multiple c.
@@ -196,7 +233,7 @@ def choose_clip(
     seen = tails.skew * excess
     if loss is not None:
         seen = np.maximum(seen, loss(lengths) / 2 / residual_unit)
-    error, _ = _score_error(n, d, mu, seen, tails)
+    error, _ = score_error(n, d, mu, seen, tails)
     best = int(np.argmin(error))
     c = float(_MULTIPLES[best])
     return Clip(
@@ -219,73 +256,3 @@ def choose_square_clip(clip: Clip, n: int, mu: float) -> float:
     """
     tail = 1.5 * clip.multiple if clip.heavy else 0.0
     return float(max(4.0, tail, (ERRORS.heavy * mu * n) ** 0.25) * clip.unit)
-
-
-def choose_radius(quantile90: float, n: int, d: int, mu: float) -> float:
-    """Length at which rows are cut, from the private 90 % quantile of the lengths.
-
-    The share p of rows to cut is set by the relative noise of the second moments at this cost
-    (more noise, shorter rows). The quantile is extrapolated by the chi distribution, or by a power
-    law where that reaches further, so that heavy-tailed designs are left alone as noise falls.
-    """
-    noise = math.sqrt(2 * d) * d / (mu * n)
-    p = min(max(noise**2, 1e-12), 0.05)
-    normal = math.sqrt(stats.chi2.isf(p, d) / stats.chi2.isf(0.1, d))
-    heavy = (0.1 / p) ** 0.1
-    return float(quantile90 * max(normal, heavy))
-
-
-def plan_linear(n: int, d: int, mu: float, m: int | None, has_response: bool) -> LinearPlan:
-    """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
-
-    Two rounds when public responses give the first anchor, three expected when they do not. In large
-    tables, where a pass over the rows takes time, one round may do if a step straight from the public
-    anchor leaves next to nothing behind. The share of the second moments minimises the predicted error:
-    a step from an anchor at distance delta leaves (noise of the matrix) * delta behind.
-
-    Parameters
-    ----------
-    n, d : int
-        Private rows and columns of the design.
-    m : int or None
-        Public rows, None when only a matrix is known.
-    """
-    length, scale, step = 0.02, 0.03, 0.1
-    rows = m if m is not None and m > d + 1 else d + 2
-    departure = 2 / rows if m else 0.1  # variance of a whitened public moment's svec coordinate
-    start = math.sqrt(d / (rows - d - 1)) if has_response and m else 30.0
-    early = 1 if has_response else 2
-    longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
-    thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
-    best: tuple[float, float, bool] | None = None
-    for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
-        left = 1 - length - gram - early * (scale + step) - scale
-        sd = math.sqrt(2) * d * longer * 1.5 / (n * mu * math.sqrt(gram))
-        matrix = thinner * math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
-        error, noise = _score_error(n, d, mu * math.sqrt(step))
-        first = float(noise[int(np.argmin(error))])
-        distance = start
-        for _ in range(early):
-            distance = math.sqrt(
-                d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
-            )
-        total = float(_score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
-        near = has_response and (matrix * start) ** 2 < 0.01 * total
-        at_once = near and n * d >= _LARGE_TABLE
-        if best is None or total < best[0]:
-            best = (total, gram, at_once)
-    assert best is not None
-    return LinearPlan(
-        length=length,
-        gram=best[1],
-        scale=scale,
-        step=step,
-        squares=0.05,
-        counts=0.02,
-        least_rounds=1 if best[2] else 2,
-        most_rounds=6,
-        keep=0.3,
-        fall=0.6,
-        sparing=n * d >= _LARGE_TABLE,
-        predicted_ratio=math.sqrt(best[0] * n),
-    )

@@ -58,13 +58,15 @@ def newton_step(
 class Pooled:
     """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average.
 
-    ``left_sd``: what cuts left of the way, per coordinate.
+    ``left_sd``: what cuts left of the way, per coordinate; ``left``: the same where its direction is
+    known.
     """
 
     coef: Floats
     move: Floats
     noise_sd: float
     left_sd: float
+    left: Floats | None = None
 
 
 def pool_steps(steps: Sequence[Step]) -> Pooled:
@@ -84,14 +86,22 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     return Pooled(np.asarray(coef), np.asarray(move), noise, float(weight @ left) / math.sqrt(d))
 
 
+def share_left(steps: Sequence[Step]) -> float:
+    """What was left of the way of the last step, over its length; see `pool_steps`."""
+    return _shares_left(steps)[-1]
+
+
 def _shares_left(steps: Sequence[Step]) -> list[float]:
     """What was left of the way of each step, over its length; 0 where noise may be all that is seen.
 
-    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f.
+    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f. The
+    squared length of the noises of both exceeds its mean N by 2 sqrt(2/d) N, two standard deviations, in
+    one fit of fifty.
     """
     shares = []
     for step, after in itertools.pairwise(steps):
-        gone = float(after.move @ after.move) - step.noise_length**2 - after.noise_length**2
+        noise = step.noise_length**2 + after.noise_length**2
+        gone = float(after.move @ after.move) - noise * (1 + 2 * math.sqrt(2 / len(step.move)))
         q = math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
         shares.append(q / (1 - q) if q < 0.5 else 1.0)
     return [*shares, shares[-1] if shares else 0.0]
@@ -118,6 +128,10 @@ class Estimate:
         Rows behind the moments: private rows less the share that is empty.
     ridge : float
         Penalty in units of these moments.
+    errors : {"iid", "hetero"}
+        What ``sampling`` takes the variance of errors to be: constant, or anything (the sandwich).
+    classical : (d, d) array or None
+        ``sampling`` if the variance of errors were constant, where that is not it.
     """
 
     coef: Floats
@@ -129,6 +143,8 @@ class Estimate:
     moments_sd: float
     n: int
     ridge: float
+    errors: str = "iid"
+    classical: Floats | None = None
 
     @property
     def vcov(self) -> Floats:
@@ -196,22 +212,29 @@ def in_user_units(
     n: int,
     ridge: float,
     filled: float = 1.0,
+    meat: Floats | None = None,
 ) -> Estimate:
     """Carry a whitened solution and its two covariances back to the user's coordinates.
 
     The error of the solution is H^-1 (g - G move) for the privacy part, and sampling leaves
-    dispersion * efficiency H^-1 A H^-1 / n, with H = A + P. Means over n rows of which a share
-    1 - ``filled`` is empty become means over the filled ones: moments / filled of n * filled rows.
+    H^-1 S H^-1 / n, with H = A + P and S the ``meat``, dispersion * efficiency A where none is given.
+    Means over n rows of which a share 1 - ``filled`` is empty become means over the filled ones:
+    moments / filled of n * filled rows.
     """
     back, root = whitening.back, whitening.root
     inverse = np.linalg.inv(hessian)
     spread = np.nan if dispersion is None else dispersion
     straight = _unbent(hessian, moments_sd)
-    sampling = spread * efficiency / n * (straight @ inverse @ curvature @ inverse @ straight)
+    outside = back @ straight @ inverse
+
+    def of(meat: Floats) -> Floats:
+        return _symmetric(outside @ meat @ outside.T) / n
+
+    classical = of(spread * efficiency * curvature)
     privacy = inverse @ noise_covariance @ inverse
     return Estimate(
         coef=back @ coef,
-        sampling=_symmetric(back @ sampling @ back.T),
+        sampling=classical if meat is None else of(meat),
         privacy=_symmetric(back @ privacy @ back.T),
         dispersion=dispersion,
         moments=_symmetric(root.T @ curvature @ root) / filled,
@@ -219,6 +242,8 @@ def in_user_units(
         moments_sd=moments_sd / filled,
         n=max(round(n * filled), 1),
         ridge=ridge / filled,
+        errors="iid" if meat is None else "hetero",
+        classical=None if meat is None else classical,
     )
 
 

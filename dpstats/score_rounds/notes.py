@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.session import RowSummary
+
+_NAMED = 3
+_HIDDEN = 0.003
+"""Share of the rows, as noise of a count, from which tails are out of sight."""
 
 
 def average_condition(matrix: Floats) -> float | None:
@@ -37,4 +44,47 @@ def ridge_note(ridge: float) -> tuple[str, ...]:
     return (
         "Ridge estimates are shrunk towards zero, the intercept too: standard errors describe "
         "their spread, not that bias.",
+    )
+
+
+def tail_note(terms: Sequence[str], moved: Floats, share: float, allowed: float) -> tuple[str, ...]:
+    """Where what was cut may move coefficients by more than their intervals allow for.
+
+    ``moved`` says by how many standard errors at most, ``share`` how many scores were cut; from
+    ``allowed`` on, a note is printed.
+    """
+    most = float(np.max(moved)) if len(moved) else 0.0
+    if not most > allowed:
+        return ()
+    order = [k for k in np.argsort(-moved) if moved[k] > allowed]
+    named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
+    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
+    return (
+        f"Residuals have a long tail: cutting {cut} of the scores may have moved "
+        f"{named}{more} by up to {most:.1f} standard errors. A logarithm of the response, where it is "
+        "positive, another family, or a larger budget help.",
+    )
+
+
+def unseen_note(noise_sd: float, n: int) -> tuple[str, ...]:
+    """Where the noise of a histogram hides so many rows that skewed errors would not be seen."""
+    if noise_sd <= _HIDDEN * n:
+        return ()
+    return (
+        "The budget is too small to see how long the residuals are: if they are skewed, as those of "
+        "prices and costs are, coefficients may be moved by more than their errors say. Take a "
+        "logarithm of such a response, or give a larger budget.",
+    )
+
+
+def unused_note(rest: RowSummary) -> tuple[str, ...]:
+    """Said when a tenth of the rows or more surely does not count."""
+    if rest.empty_share - 3 * rest.share_sd < 0.1:
+        return ()
+    share = 100 * min(rest.empty_share, 0.99)
+    return (
+        f"About {share:.2g}% of the private rows are not used: missing values, levels that the public "
+        "data do not know, impossible responses, or rows of a person beyond rows_per_person. Levels "
+        "count when public rows have them.",
     )

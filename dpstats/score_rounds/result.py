@@ -133,6 +133,7 @@ class Model(Result):
             "filled": self.estimate.n,
             "m": None if self.public_spent is not None else self.m,
             "dropped": self.dropped,
+            "errors": self.estimate.errors,
             "notes": self.notes,
         }
 

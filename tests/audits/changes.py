@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -207,7 +208,7 @@ def _in_step(
 ) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """The rows of the neighbour are encoded beside, and sessions are opened in pairs."""
     place = PLACES[case.function]
-    kind, rows_of = getattr(place.opens, place.session), open_rows
+    rows_of = open_rows
     other: list[Any] = []
 
     def rows(design: Design, data: Any, reading: Any = None, first: Any = None) -> Any:
@@ -218,7 +219,7 @@ def _in_step(
 
     draws = Draws(seed)
 
-    def session(source: Any, *given: Any, **named: Any) -> Twin:
+    def session(kind: type, source: Any, *given: Any, **named: Any) -> Twin:
         tape = Tape()
         neighbour = WithResponse(other[0]) if isinstance(source, WithResponse) else other[0]
         voices = Voice(draws, tape), _Compared(tape, notes)
@@ -230,7 +231,8 @@ def _in_step(
         return Twin(one, two, tape, ends=False)
 
     yield call, "open_rows", rows
-    yield place.opens, place.session, session
+    for name, kind in place.sessions:
+        yield place.opens, name, partial(session, kind)
 
 
 def _own_in_step(stack: ExitStack, module: Any, yours: Any, notes: _Notes, seed: int) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from dpstats.models.eptr_bayes import rows as class_rows
 from dpstats.models.eptr_nw import rows as kernel_rows
 from dpstats.models.gaussian import rows as cell_rows
-from dpstats.models.glm.rows import FamilyRows
 from dpstats.models.linear.rows import LinearRows
+from dpstats.score_rounds.rows import ScoreRows
 
 Floats = np.ndarray
 
@@ -43,7 +43,7 @@ class _Unclipped:
 
 PATCHES: dict[str, tuple[Any, str, Any]] = {
     "linear": (LinearRows, "_cut_slab", _linear),
-    "family": (FamilyRows, "_rounded", _family),
+    "family": (ScoreRows, "_rounded", _family),
     "class": (class_rows, "cut_to_grid", _to_grid),
     "cell": (cell_rows, "cut_to_grid", _to_grid),
     "kernel": (kernel_rows, "np", _Unclipped()),

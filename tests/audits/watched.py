@@ -30,8 +30,8 @@ from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelRows
 from dpstats.models.gaussian.rows import CellRows
-from dpstats.models.glm.rows import FamilyRows
 from dpstats.models.linear.rows import LinearRows
+from dpstats.score_rounds.rows import ScoreRows
 from tests.audits.releases import ORIGINAL, Draws, Echo, Leak, Tape, Voice, heard
 from tests.audits.rows import Table, remembered
 
@@ -41,7 +41,7 @@ Ratios = tuple[Floats, Floats]
 
 _SPENT = 1e-9
 
-_ROWS = (LinearRows, FamilyRows, ClassRows, CellRows, KernelRows)
+_ROWS = (LinearRows, ScoreRows, ClassRows, CellRows, KernelRows)
 
 
 @contextmanager
@@ -128,6 +128,11 @@ class Place:
     inner: str | None = None
 
     @property
+    def sessions(self) -> list[tuple[str, type]]:
+        """Those that are opened there, by their names: one of them in every call."""
+        return [(name, getattr(self.opens, name)) for name in self.session.split()]
+
+    @property
     def module(self) -> Any:
         return import_module(self.function)
 
@@ -137,9 +142,11 @@ class Place:
 
 
 PLACES = {
-    "dp_lm": Place("dpstats.models.linear.fit", "LinearSession", ("anchored", "pmt", "ssp")),
+    "dp_lm": Place(
+        "dpstats.models.linear.fit", "ScoreSession LinearSession", ("anchored", "pmt", "ssp")
+    ),
     "dp_glm": Place(
-        "dpstats.models.glm.methods", "FamilySession", ("anchored", "pmt", "declared_start")
+        "dpstats.models.glm.methods", "ScoreSession", ("anchored", "pmt", "declared_start")
     ),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",
@@ -214,15 +221,14 @@ class Watched:
             return noted
 
         with ExitStack() as stack:
-            if place.session:
-                kind = getattr(place.opens, place.session)
+            for name, kind in place.sessions:
 
-                def session(*given: Any, **named: Any) -> Any:
+                def session(*given: Any, kind: type = kind, **named: Any) -> Any:
                     made = kind(*given, **named)
                     seen.opened.append((kind, given, named, made))
                     return made
 
-                stack.enter_context(mock.patch.object(place.opens, place.session, session))
+                stack.enter_context(mock.patch.object(place.opens, name, session))
             for name in place.steps:
                 old = getattr(place.module, name)
                 stack.enter_context(mock.patch.object(place.module, name, watched(old)))
@@ -361,7 +367,7 @@ class Watched:
                     second = kind(other, *_with_noise(given[1:], Echo(tape)), **named)
                     return Twin(first, second, tape, ends=False)
 
-                stack.enter_context(mock.patch.object(place.opens, place.session, session))
+                stack.enter_context(mock.patch.object(place.opens, kind.__name__, session))
             else:
                 step = getattr(place.module, place.steps[0])
                 theirs = self._both[1 - side].steps[0][1][:3]

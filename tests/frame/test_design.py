@@ -210,3 +210,14 @@ def test_bases_of_values_too_small_or_large_are_refused_without_a_warning(
         warnings.simplefilter("error")
         with suppress(PublicDataError):
             assert np.isfinite(public_moments(f"y ~ {basis}", rows).gram).all()
+
+
+def test_a_design_encodes_rows_that_may_be_seen() -> None:
+    table = pd.DataFrame({"x": [1.0, np.nan], "g": ["a", "b"]})
+    design = public_moments(
+        "~ x + g", pd.DataFrame({"x": [0.0, 2.0, 1.0], "g": ["a", "b", "a"]})
+    ).design
+    matrix, offset = design.matrix(table)
+    assert matrix[0].tolist() == [1.0, 1.0, 0.0]
+    assert np.isnan(matrix[1]).all()
+    assert offset[0] == 0.0

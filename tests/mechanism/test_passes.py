@@ -23,9 +23,9 @@ from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.glm.rows import FamilyRows
-from dpstats.models.linear.rows import LinearRows, WithResponse
+from dpstats.models.linear.rows import LeastSquares, LinearRows, WithResponse
 from dpstats.models.mixture.clustering import Split, nearest, number_of_zones, zone_of
+from dpstats.score_rounds.rows import RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, Slab
 
 T = TypeVar("T")
@@ -98,31 +98,22 @@ def _members(n: int, seed: int) -> Arrays:
 
 
 def _linear(rows: LinearRows) -> list[Any]:
-    before = rows.norm_counts(-8, 16)
     rows.cut(1.5)
-    return [
-        before,
-        rows.gram(),
-        rows.gram_and_score_counts(_ANCHOR, -8, 16),
-        rows.cross(2.0),
-        rows.cross(2.0, whole=False),
-        rows.score_counts(_ANCHOR, -8, 16),
-        rows.score_sums(_ANCHOR, 2.0, 3.0, 2.5),
-    ]
+    return [rows.gram(), rows.cross(2.0), rows.cross(2.0, whole=False)]
 
 
 def _joint(rows: LinearRows) -> list[Any]:
-    before = rows.norm_counts(-8, 16)
     rows.cut(1.5)
-    return [before, rows.gram()]
+    return [rows.gram()]
 
 
-def _family(rows: FamilyRows) -> list[Any]:
+def _family(rows: ScoreRows) -> list[Any]:
     return [
         rows.length_counts(_ANCHOR, ((-8, 16), (-9, 17))),
         rows.response_counts(-8, 16),
         rows.moments(1.2),
-        rows.sums(_ANCHOR, radius=1.1, clip=0.7, pearson_clip=3.0),
+        rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=1.1, square=3.0, outer=True)),
+        rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None)),
     ]
 
 
@@ -166,9 +157,9 @@ def _kernel(longest: float | None) -> Callable[[RowSource], KernelRows]:
     )
 
 
-def _families(name: str, truncation: float | None) -> Callable[[RowSource], FamilyRows]:
+def _families(name: str, truncation: float | None) -> Callable[[RowSource], ScoreRows]:
     family = resolve_family(name)
-    return lambda source: FamilyRows(source, family, _WHITENING, _SHIFT, truncation)
+    return lambda source: ScoreRows(source, family, _WHITENING, _SHIFT, truncation)
 
 
 _CASES = {
@@ -178,6 +169,9 @@ _CASES = {
         lambda source: LinearRows(source, np.eye(_D + 1), np.zeros(_D + 1)),
         _joint,
         WithResponse,
+    ),
+    "least squares": _Case(
+        _plain, lambda source: ScoreRows(source, LeastSquares(), _WHITENING, _SHIFT), _family
     ),
     "binomial": _Case(_plain, _families("binomial", None), _family),
     "poisson": _Case(_plain, _families("poisson", 1.7), _family),
@@ -196,6 +190,8 @@ _CASES = {
 
 def _flat(total: Any) -> Any:
     """Totals as nested lists of integers, with the kinds of what they stand in."""
+    if total is None:
+        return None
     if isinstance(total, np.ndarray):
         assert all(type(value) is int for value in total.ravel())
         return total.tolist()
@@ -277,11 +273,10 @@ def test_the_maps_of_rows_apply_to_others(name: str) -> None:
 def test_rows_elsewhere_are_cut_where_they_are_cut_here() -> None:
     case = _CASES["linear"]
     rows = case.make(_Elsewhere(case.table(_N, 1), [range(100), range(100, _N)]))
-    assert _flat(rows.norm_counts(-8, 16)) == _LOCAL["linear"][1][0]
     rows.cut(1.5)
     with pytest.raises(ValueError, match="once"):
         rows.cut(1.0)
-    assert _flat(rows.gram()) == _LOCAL["linear"][1][1]
+    assert _flat(rows.gram()) == _LOCAL["linear"][1][0]
     rows.close()
 
 
@@ -292,9 +287,9 @@ def test_an_error_elsewhere_ends_the_pass() -> None:
             raise PassError("lost")
 
     table = _plain(_N, 1)
-    rows = LinearRows(Lost(table.x, table.y), _WHITENING, _SHIFT)
+    rows = ScoreRows(Lost(table.x, table.y), LeastSquares(), _WHITENING, _SHIFT)
     with pytest.raises(PassError, match="lost"):
-        rows.norm_counts(-8, 16)
+        rows.moments(1.0)
     rows.close()
 
 
@@ -307,8 +302,8 @@ def test_nothing_is_shown_of_a_task() -> None:
             yield task(self)
 
     table = _plain(_N, 1)
-    rows = LinearRows(Looking(table.x, table.y), _WHITENING, _SHIFT)
-    rows.norm_counts(-8, 16)
+    rows = ScoreRows(Looking(table.x, table.y), LeastSquares(), _WHITENING, _SHIFT)
+    rows.moments(1.0)
     rows.close()
     assert shown == 2 * ["<pass over private rows>"]
 
@@ -337,9 +332,11 @@ def test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why() -> None:
             return super()._slab(part)
 
     table = _plain(_N, 1)
-    rows: PrivateRows[Any] = LinearRows(Broken(table.x, table.y, 50), _WHITENING, _SHIFT)
+    rows: PrivateRows[Any] = ScoreRows(
+        Broken(table.x, table.y, 50), LeastSquares(), _WHITENING, _SHIFT
+    )
     with pytest.raises(PassError, match="withheld") as caught:
-        rows.norm_counts(-8, 16)  # type: ignore[attr-defined]
+        rows.moments(1.0)  # type: ignore[attr-defined]
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

@@ -32,12 +32,14 @@ from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.glm.releases import FamilySession
 from dpstats.models.linear.releases import LinearSession
+from dpstats.models.linear.rows import LeastSquares
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
+from dpstats.score_rounds.releases import ScoreSession, Shares
+from dpstats.score_rounds.rows import RoundCuts
 from tests.grids import thinned
 from tests.mechanism.laws import gamma_lengths, independent_signs, laplace_scale, normal_scale
 from tests.mechanism.sources import Arrays, NonPrivateSilence
@@ -45,26 +47,28 @@ from tests.mechanism.sources import Arrays, NonPrivateSilence
 Floats = NDArray[np.float64]
 
 
-def _session(mu: float = 1.0) -> LinearSession:
+def _session(mu: float = 1.0) -> ScoreSession:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 2))
     source = Arrays(x, x @ [1.0, 2.0] + rng.normal(size=500))
-    return LinearSession(source, np.eye(2), np.zeros(2), Privacy(mu), SeededNoise(1))
+    return ScoreSession(source, LeastSquares(), np.eye(2), np.zeros(2), Privacy(mu), SeededNoise(1))
 
 
 def test_costs_add_up_to_the_total() -> None:
     with _session(0.8) as s:
-        s.length_histogram(0.1, -8, 16)
-        s.gram(0.2, 4.0)
-        s.score(0.3, np.zeros(2), 4.0, 4.0)
-        s.final_score((s.left - 0.1, 0.05, 0.05), np.zeros(2), 4.0, 4.0, 4.0)
+        s.information_lengths(0.1, np.zeros(2), ((-8, 16), (-8, 16)))
+        s.moments(0.2, 4.0)
+        s.round(Shares(score=0.3), np.zeros(2), RoundCuts(4.0, None))
+        last = Shares(score=s.left - 0.1, squares=0.05, counts=0.05)
+        s.round(last, np.zeros(2), RoundCuts(4.0, None, 4.0))
     assert math.sqrt(sum(r.cost.mu**2 for r in s.releases)) == pytest.approx(0.8)
     assert all(r.noise_sd == pytest.approx(r.sensitivity / r.cost.mu) for r in s.releases)
 
 
-def _linear_with_counts_ahead(source: Arrays, noise: Noise) -> LinearSession:
-    session = LinearSession(source, np.eye(2), np.zeros(2), Privacy(1.0), noise)
-    session.gram(0.2, 4.0, prefetch=(np.zeros(2), -8, 16))
+def _scores_with_counts_ahead(source: Arrays, noise: Noise) -> ScoreSession:
+    eye, zero = np.eye(2), np.zeros(2)
+    session = ScoreSession(source, LeastSquares(), eye, zero, Privacy(1.0), noise)
+    session.information_lengths(0.2, zero, ((-8, 16), (-8, 16)))
     return session
 
 
@@ -93,7 +97,7 @@ def _curve(source: Arrays, noise: Noise) -> KernelSession:
 
 
 _KEEPING: dict[str, Callable[[Arrays, Noise], Session[Any]]] = {
-    "counts read ahead": _linear_with_counts_ahead,
+    "counts read ahead": _scores_with_counts_ahead,
     "sums of least squares": _least_squares,
     "sums of classes": _classes,
     "sums of a curve": _curve,
@@ -169,18 +173,18 @@ def test_an_interrupted_estimate_of_the_user_leaves_no_trace() -> None:
 
 def test_overspending_is_refused_before_reading() -> None:
     with _session() as s:
-        s.gram(0.9, 4.0)
+        s.moments(0.9, 4.0)
         before = len(s.releases)
-        s._rows.score_sums = None  # type: ignore[assignment,method-assign]  # reading would fail
+        s._rows.sums = None  # type: ignore[assignment,method-assign]  # reading would fail
         with pytest.raises(ValueError, match="exceed"):
-            s.score(0.2, np.zeros(2), 4.0, 4.0)
+            s.round(Shares(score=0.2), np.zeros(2), RoundCuts(4.0, None))
         assert len(s.releases) == before
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, math.nan])
 def test_a_share_must_be_positive(share: float) -> None:
     with _session() as s, pytest.raises(ValueError, match="exceed"):
-        s.gram(share, 4.0)
+        s.moments(share, 4.0)
 
 
 # --- the noise of every release --------------------------------------------------------------------
@@ -249,7 +253,7 @@ def _linear(x: Floats, y: Floats, total: Any, noise: Noise) -> Session[Any]:
 
 def _family(x: Floats, y: Floats, total: Any, noise: Noise) -> Session[Any]:
     family = resolve_family("gaussian")
-    return FamilySession(Arrays(x, y), family, _EYE, _ZERO, None, total, noise)
+    return ScoreSession(Arrays(x, y), family, _EYE, _ZERO, total, noise)
 
 
 def _squares(x: Floats, y: Floats, total: Any, noise: Noise) -> Session[Any]:
@@ -326,34 +330,34 @@ class _Case:
     wider: int = 0  # coordinates, from the first, with sqrt(2) times the noise
 
 
+_WINDOWS = (-4, 8), (-5, 9)
 _CASES: dict[str, _Case] = {
-    "linear: lengths": _Case(_linear, _GAUSSIAN, lambda s: s.length_histogram(1.0, -4, 8)),
     "linear: moments": _Case(_linear, _GAUSSIAN, lambda s: s.gram(1.0, 2.0)),
     "linear: papers' moments": _Case(
         _linear, _GAUSSIAN, lambda s: s.gram(1.0, 2.0, papers=True), papers=True
     ),
     "linear: cross": _Case(_linear, _GAUSSIAN, lambda s: s.cross(1.0, 4.0)),
-    "linear: scores": _Case(_linear, _GAUSSIAN, lambda s: s.score_histogram(1.0, _ZERO, -4, 8)),
-    "linear: score": _Case(_linear, _GAUSSIAN, lambda s: s.score(1.0, _ZERO, 4.0, 2.0)),
-    "linear: last": _Case(
-        _linear, _GAUSSIAN, lambda s: s.final_score((0.5, 0.25, 0.25), _ZERO, 4.0, 2.0, 2.0)
+    "scores: lengths": _Case(
+        _family, _GAUSSIAN, lambda s: s.information_lengths(1.0, _ZERO, _WINDOWS)
     ),
-    "family: lengths": _Case(
-        _family, _GAUSSIAN, lambda s: s.length_histograms(1.0, _ZERO, ((-4, 8), (-5, 9)))
+    "scores: lengths by octaves": _Case(
+        _family, _GAUSSIAN, lambda s: s.score_lengths(1.0, _ZERO, _WINDOWS, 3)
     ),
-    "family: responses": _Case(_family, _GAUSSIAN, lambda s: s.response_histogram(1.0, -4, 8)),
-    "family: moments": _Case(_family, _GAUSSIAN, lambda s: s.moments(1.0, 2.0)),
-    "family: round": _Case(_family, _GAUSSIAN, lambda s: s.round((0.3, 0.7), _ZERO, 2.0, 4.0)),
-    "family: papers' round": _Case(
+    "scores: responses": _Case(_family, _GAUSSIAN, lambda s: s.response_histogram(1.0, -4, 8)),
+    "scores: moments": _Case(_family, _GAUSSIAN, lambda s: s.moments(1.0, 2.0)),
+    "scores: round": _Case(
+        _family, _GAUSSIAN, lambda s: s.round(Shares(0.3, 0.7), _ZERO, RoundCuts(4.0, 2.0))
+    ),
+    "scores: papers' round": _Case(
         _family,
         _GAUSSIAN,
-        lambda s: s.round((0.3, 0.7), _ZERO, 2.0, 4.0, papers=True),
+        lambda s: s.round(Shares(0.3, 0.7), _ZERO, RoundCuts(4.0, 2.0), papers=True),
         papers=True,
     ),
-    "family: last": _Case(
+    "scores: last": _Case(
         _family,
         _GAUSSIAN,
-        lambda s: s.final_round((0.3, 0.3, 0.3, 0.1), _ZERO, 2.0, 4.0, 2.0),
+        lambda s: s.round(Shares(0.2, 0.3, 0.3, 0.1, 0.1), _ZERO, RoundCuts(4.0, 2.0, 2.0)),
     ),
     "squares: eigenvalue": _Case(_squares, _GAUSSIAN, lambda s: s.smallest_eigenvalue(1.0)),
     "squares: bounded": _Case(_squares, Privacy(1.5, 1e-3), _bounded_solution),
@@ -490,8 +494,8 @@ def _turned(kernel: bool) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
     return (both[0][:, :2], both[0][:, 2]), (both[1][:, :2], both[1][:, 2])
 
 
-# |y| and |z e| of single rows are what these count
-_TOLD_APART = {"linear: scores", "family: lengths", "family: responses"}
+# |y|, |z e| and z z' e^2 of single rows are what these add up
+_TOLD_APART = {"scores: lengths by octaves", "scores: responses", "scores: last"}
 
 
 @pytest.mark.parametrize("name", _CASES)

@@ -203,7 +203,7 @@ _LATTICE = (
 
 _rows = _of("rows")
 _LINEAR_ROWS = "tests/models/linear/test_rows.py"
-_FAMILY_ROWS = "tests/models/glm/test_rows.py"
+_FAMILY_ROWS = "tests/score_rounds/test_rows.py"
 _CELL_ROWS = "tests/models/gaussian/test_rows.py"
 _KERNEL = "tests/models/eptr_nw/test_releases.py"
 _ROWS = (
@@ -243,18 +243,26 @@ _ROWS = (
         _PASSES,
     ),
     _rows(
-        "scores are cut by their residuals alone",
-        "dpstats/models/linear/rows.py",
-        "bound = np.minimum(bound, residual_clip) * (1 - 1e-12) - unit / 2",
-        "bound = np.full_like(bound, residual_clip) - unit / 2",
+        "scores lie on a finer grid than is claimed",
+        "dpstats/score_rounds/rows.py",
+        "s, long = self._rounded(slab, r, cuts.clip, self.grid.fine)",
+        "s, long = self._rounded(slab, r, cuts.clip, 4 * self.grid.fine)",
+        *_replayed("dp_lm, anchored"),
+    ),
+    _rows(
+        "outer products lie on a finer grid than is claimed",
+        "dpstats/score_rounds/rows.py",
+        "s, _ = self._rounded(slab, r, cuts.clip, steps)",
+        "s, _ = self._rounded(slab, r, cuts.clip, 2 * steps)",
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
         "squared residuals are not cut",
-        "dpstats/models/linear/rows.py",
-        "share = np.minimum(full / square_clip, 1.0)",
-        "share = np.minimum(full / square_clip, 1e3)",
+        "dpstats/score_rounds/rows.py",
+        "share = np.minimum(np.abs(e) / cuts.square, 1.0)",
+        "share = np.minimum(np.abs(e) / cuts.square, 1e3)",
         *_replayed("dp_lm, anchored"),
+        *_replayed("dp_glm, anchored, poisson"),
     ),
     _rows(
         "responses are not cut in moments",
@@ -272,7 +280,7 @@ _ROWS = (
     ),
     _rows(
         "the papers' rows are not truncated for generalised models",
-        "dpstats/models/glm/rows.py",
+        "dpstats/score_rounds/rows.py",
         "kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))",
         "kept = np.ones_like(norm)",
         _PASSES,
@@ -280,27 +288,20 @@ _ROWS = (
     _rows(
         "the papers' radius does not reach the rows of a generalised model",
         "dpstats/models/glm/methods.py",
-        "with FamilySession(rows, bounded, at.back, zero, radius, total, noise) as session:",
-        "with FamilySession(rows, bounded, at.back, zero, None, total, noise) as session:",
+        "with ScoreSession(rows, bounded, at.back, zero, total, noise, radius) as session:",
+        "with ScoreSession(rows, bounded, at.back, zero, total, noise, None) as session:",
         _PASSES,
     ),
     _rows(
         "scores and information rows are cut at twice their bounds",
-        "dpstats/models/glm/rows.py",
+        "dpstats/score_rounds/rows.py",
         "over = slab.norm * np.abs(with_step) > inner",
         "inner = 2 * inner\n        over = slab.norm * np.abs(with_step) > inner",
         *_replayed("dp_glm, anchored, poisson"),
     ),
     _rows(
-        "squared Pearson residuals are not cut",
-        "dpstats/models/glm/rows.py",
-        "share = np.minimum(np.abs(e) / pearson_clip, 1.0)",
-        "share = np.minimum(np.abs(e) / pearson_clip, 1e3)",
-        *_replayed("dp_glm, anchored, poisson"),
-    ),
-    _rows(
         "what a family returns is believed to be finite",
-        "dpstats/models/glm/rows.py",
+        "dpstats/score_rounds/rows.py",
         "r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)",
         "r, h, e = found",
         f"{_FAMILY_ROWS}::test_no_bound_relies_on_what_a_family_returns",
@@ -391,16 +392,10 @@ _CLAIMS = (
     ),
     _claim(
         "scores move by one clip",
-        "dpstats/models/linear/releases.py",
-        'release_vector("mean score", total, 2 * clip / unit,',
-        'release_vector("mean score", total, 1 * clip / unit,',
+        "dpstats/score_rounds/releases.py",
+        'release_vector("mean score", total, 2.0 * fine, unit',
+        'release_vector("mean score", total, 1.0 * fine, unit',
         *_replayed("dp_lm, anchored"),
-    ),
-    _claim(
-        "scores of generalised models move by one clip",
-        "dpstats/models/glm/releases.py",
-        "                2.0 * fine,",
-        "                1.0 * fine,",
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _claim(
@@ -681,9 +676,9 @@ _ACCOUNTING = (
     ),
     _accounting(
         "two histograms are released for the price of one",
-        "dpstats/models/glm/releases.py",
-        "costs = [self._spend(share / 2) for _ in windows]",
-        "costs = [self._spend(share / 2)] + [self.total.share(share / 2)]  # type: ignore[union-attr]",
+        "dpstats/score_rounds/releases.py",
+        "cost = self._spend(share)\n        key = ",
+        "cost = self._spend(share) if which == 0 else self.total.share(share)\n        key = ",
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _accounting(
@@ -750,11 +745,11 @@ _ACCOUNTING = (
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
 _LM_FITS = """        check_size(rows.n, rows.d)
-    task = LinearTask(method, design, moments, extent, ridge, eta)
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
 _LM_FITS_INSIDE = """        check_size(rows.n, rows.d)
-        task = LinearTask(method, design, moments, extent, ridge, eta)
+        task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
         fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
 _CHARGED = (
@@ -982,7 +977,7 @@ _PERSONS = (
 
 _formula = _of("formulas")
 _ROWS_OF = "tests/frame/test_rows.py"
-_ALONE = f"{_ROWS_OF}::test_replacing_a_row_changes_that_row_only"
+_ALONE = f"{_ROWS_OF}::test_an_ordinary_row_in_place_of_another_changes_that_row_only"
 _BLOCKS = f"{_ROWS_OF}::test_blocks_of_any_size_give_the_same_bits"
 _FORMULAS = (
     _formula(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpstats.models.linear.planning import plan_linear
 from dpstats.numerics.matrices import (
     Curvature,
     equilibrated_whitening,
@@ -10,7 +11,13 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
     symmetric_whitening,
 )
-from dpstats.score_rounds.cuts import choose_clip, choose_radius, choose_square_clip, plan_linear
+from dpstats.score_rounds.cuts import (
+    choose_clip,
+    choose_square_clip,
+    cut_for_intervals,
+    cut_of_moments,
+    cut_of_squares,
+)
 from dpstats.score_rounds.estimate import (
     Estimate,
     in_user_units,
@@ -21,6 +28,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
 )
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+from dpstats.score_rounds.tails import Tail
 
 _RNG = np.random.default_rng(0)
 _X = _RNG.normal(size=(400, 4)) @ _RNG.normal(size=(4, 4)) * [1, 10, 1e3, 1e-3]
@@ -196,8 +204,14 @@ def test_choices_loosen_as_noise_falls() -> None:
         choose_clip(1.0, lambda t: 0 * t, 10_000, 5, mu).multiple for mu in (0.1, 1.0, 10.0, 1e5)
     ]
     assert clips == sorted(clips)
-    radii = [choose_radius(1.0, 10_000, 5, mu) for mu in (0.1, 1.0, 10.0, 1e5)]
-    assert radii == sorted(radii)
+    tail = Tail(np.geomspace(0.6, 4000, 400), 0.1 * np.geomspace(0.6, 4000, 400) ** -4)
+    totals = (0.1, 1.0, 10.0, 1e5)
+    radii = [cut_of_moments(tail, 5, 10_000, mu) for mu in totals]
+    lengths = [cut_for_intervals(tail, 1.0, 10_000, 5, mu, 0.4).length for mu in totals]
+    squares = [cut_of_squares(tail, 5, 10_000, mu) for mu in totals]
+    for each in (radii, lengths, squares):
+        assert each == sorted(each)
+    assert lengths[-1] > 20
     short = choose_clip(1.0, lambda t: 0 * t, 1000, 5, 0.1)
     assert choose_square_clip(short, 1000, 0.1) == 4.0 * short.unit
     long = choose_clip(1.0, lambda t: 100 * (t < 8), 1000, 5, 1.0)

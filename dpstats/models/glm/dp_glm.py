@@ -21,6 +21,7 @@ from dpstats.call import (
     check_limits,
     check_numbers,
     check_size,
+    check_vcov,
     choose_method,
     declared,
     public_rows,
@@ -32,9 +33,9 @@ from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
-from dpstats.models.glm.releases import FamilySession
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items
 
 _MOST_STEPS = 50
@@ -52,6 +53,7 @@ def dp_glm(
     delta: float | None = None,
     method: str | None = None,
     iterations: int | None = None,
+    vcov: str = "hetero",
     ridge: float = 0.0,
     eta: float = 0.05,
     weights: str | None = None,
@@ -91,6 +93,10 @@ def dp_glm(
         moments are released within declared ``limits`` and take the place of the public ones.
     iterations : int, optional
         Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
+    vcov : {"hetero", "iid"}
+        Which standard errors are printed. "hetero": the sandwich, which holds where the variance is
+        another function of the mean than the family's, as in quasi-likelihood. "iid": the family's
+        own, as in R's summary. Only "anchored" has the sandwich.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean negative log-likelihood.
     eta : float
@@ -138,6 +144,7 @@ def dp_glm(
     )
     model = resolve_family(family)
     check_numbers(ridge, eta)
+    check_vcov(vcov)
     check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
@@ -149,9 +156,10 @@ def dp_glm(
         moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
     check_limits(design, method == "ssp", limits)
-    task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations)
+    task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations, vcov)
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
+    options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
@@ -167,7 +175,7 @@ def glm_model(
     call: str,
     ready: GlmTaskForN,
     fit: GlmFit,
-    session: FamilySession,
+    session: ScoreSession,
     said: tuple[str, ...],
     unit: PrivacyUnit,
     delta: float | None,

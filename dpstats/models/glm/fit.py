@@ -1,6 +1,6 @@
 """Private Newton steps from a public anchor: how a generalised linear fit spends its total.
 
-`anchored` takes an open `FamilySession` over the private rows, makes its releases there, and turns them
+`anchored` takes an open `ScoreSession` over the private rows, makes its releases there, and turns them
 into a `GlmFit` by pure functions of arrays. Radii, clips, shares, steps and stopping
 depend on public and on released numbers only.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.session import RowSummary, clamp_to_safe_range
+from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     GlmStep,
     ReleasedInformation,
@@ -33,32 +33,49 @@ from dpstats.models.glm.planning import (
     plan_glm_rounds,
 )
 from dpstats.models.glm.public import StartingPoint, released_null
-from dpstats.models.glm.releases import FamilySession, Window
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
-from dpstats.report.diagnostics import as_share, row_diagnostics
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.bounds import ReleasedSystem, released_system
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.cuts import (
     BOUNDED,
     ERRORS,
     SKEWED,
-    Clip,
+    Cut,
     choose_clip,
     choose_square_clip,
+    cut_for_intervals,
 )
-from dpstats.score_rounds.estimate import (
-    Estimate,
-    filled_share,
-    in_user_units,
-    matrix_noise_covariance,
-    pool_steps,
-    residual_variance,
-    without_errors,
+from dpstats.score_rounds.estimate import Estimate, pool_steps, share_left, without_errors
+from dpstats.score_rounds.notes import (
+    average_condition,
+    matrix_notes,
+    ridge_note,
+    tail_note,
+    unused_note,
 )
-from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Window
+from dpstats.score_rounds.rounds import (
+    Coordinates,
+    RoundPlan,
+    ScoreRounds,
+    solution,
+    summary_of,
+)
+from dpstats.score_rounds.tails import tail_of
 
 _WIDE: Window = (-64, 160)
+_CARE = 0.4
+"""Share of what is cut that is weighed as bias."""
+_NOTED = 2.2
+"""Standard errors that cutting may move a coefficient by, from which a note is printed."""
+_WIDENING = 0.4
+"""Share of what is cut that standard errors count, but for responses between 0 and 1."""
+_LEAST = 1e-3
+"""Of all shares of a total the smallest, of counts in a last round that has little left."""
+_EXPLAINED = 0.6
+"""Share of the entropy of the responses beyond which rows are taken to be separated."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +102,74 @@ class GlmFit:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(kw_only=True)
+class _Rounds(ScoreRounds[GlmStep]):
+    """Rounds of a generalised linear fit: the curvature is released in each of them."""
+
+    family: Family
+    start: StartingPoint
+    shares: GlmPlan
+    price: RoundShares
+    penalty: Floats
+    guesses: tuple[float | None, float | None]
+    scoring: float
+    seen: list[ReleasedInformation] = field(default_factory=list)
+    curvature: Curvature | None = None
+    lines: list[Diagnostic] = field(default_factory=list)
+
+    def plan(self) -> RoundPlan:
+        session, shares, price = self.session, self.shares, self.price
+        n, d, mu = session.n, len(self.anchor), session.total.mu
+        last = _is_last(shares, session.left, price, self.steps, self.start.reach, n)
+        windows = _window(self.guesses[0]), _window(self.guesses[1])
+        each = (shares.near.lengths if last else price.lengths) / 2
+        at = self.anchor - self.carried
+        histograms = (
+            session.information_lengths(each, at, windows),
+            session.score_lengths(each, at, windows),
+        )
+        lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
+        self.guesses = lengths
+        costs = _costs(shares, session.left, price, last)
+        seen = self.seen
+        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
+        coef = self.coordinates.back @ self.anchor
+        return _round_plan(
+            self.family, self.start, histograms, lengths, coef, level, costs, mu, n, last
+        )
+
+    def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
+        assert made.information is not None
+        assert made.score is not None
+        n, reach = self.session.n, self.start.reach
+        self.seen.append(ReleasedInformation(made.information.value, made.information.noise_sd))
+        curvature = pool_information(self.seen, self.start.level, self.start.known)
+        step = trusted_step(
+            curvature,
+            self.penalty,
+            self.anchor,
+            made.score.value,
+            made.score.noise_sd,
+            plan.cut.slope,
+            reach,
+            self.scoring,
+        )
+        self.curvature = curvature
+        self.lines.append(_step_line(len(self.steps) + 1, step, curvature, n))
+        moved = 0.3 * reach.typical(step.step.move)
+        self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
+        self.price = self.shares.far if step.far else self.shares.near
+        return step
+
+
 def anchored(
-    session: FamilySession,
+    session: ScoreSession,
     family: Family,
     start: StartingPoint,
     ridge: float,
     iterations: int | None,
     terms: Sequence[str],
+    errors: str,
 ) -> GlmFit:
     """Private Newton steps from a public anchor.
 
@@ -99,91 +177,56 @@ def anchored(
     the mean cut score and the mean information there, and takes a Newton step on the information pooled
     over the rounds, damped where the step would leave the region in which a quadratic is believed. A
     round is the last when, by released scales, it leaves next to nothing behind; it takes what is left
-    of the total, and shares it with the mean squared Pearson residual and the shares of cut and of
-    empty rows.
+    of the total, and shares it with the outer products of the scores, the mean squared Pearson residual
+    and the shares of cut and of empty rows.
     """
     n, d, mu = session.n, len(terms), session.total.mu
-    back, root = start.whitening.back, start.whitening.root
+    session.require(_LEAST)
     coef, spent = start.coef, start.spent
     if _needs_level(start, family, terms):
         spent += 0.03
         coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
-    plan = plan_glm_rounds(iterations, spent, not family.binary or family.dispersed)
-    scoring = 0.0 if family.canonical else 4 * math.sqrt(d / n)
-    price = plan.far if coarse_enough(n, d, mu, plan.far) else plan.near
-    guesses: tuple[float | None, float | None] = start.information, start.score
-    made: list[GlmStep] = []
-    seen: list[ReleasedInformation] = []
-    rest: RowSummary | None = None
-    lines: list[Diagnostic] = []
-    carried = root @ start.coef  # the rows carry its linear predictor
-    anchor = root @ coef
-    penalty = ridge * back.T @ back
-    while True:
-        done = _is_last(plan, session.left, price, made, start.reach, n)
-        windows = _window(guesses[0]), _window(guesses[1])
-        lengths_share = plan.near.lengths if done else price.lengths
-        histograms = session.length_histograms(lengths_share, anchor - carried, windows)
-        guesses = lengths = _scale(histograms[0], guesses[0]), _scale(histograms[1], guesses[1])
-        cost = _costs(plan, session.left, price, done)
-        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else start.level
-        costs = tuple(mu * math.sqrt(share) for share in cost)
-        cuts = _cuts(family, start, histograms, lengths, back @ anchor, level, costs, n)
-        clip, at = cuts.clip, anchor - carried
-        if done:
-            information, score, rest = session.final_round(
-                cost, at, cuts.radius, clip.score, cuts.pearson
-            )
-        else:
-            information, score = session.round(cost[:2], at, cuts.radius, clip.score)
-        seen.append(ReleasedInformation(information.value, information.noise_sd))
-        curvature = pool_information(seen, start.level, start.known)
-        step = trusted_step(
-            curvature,
-            penalty,
-            anchor,
-            score.value,
-            score.noise_sd,
-            clip.slope,
-            start.reach,
-            scoring,
-        )
-        made.append(step)
-        lines.append(_step_line(len(made), step, curvature, n))
-        if rest is not None:
-            return _finished(family, start, ridge, curvature, made, clip, rest, lines, n)
-        anchor = anchor + step.step.move
-        moved = 0.3 * start.reach.typical(step.step.move)
-        seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in seen]
-        price = plan.far if step.far else plan.near
+    squares = not family.binary or family.dispersed
+    plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
+    at = Coordinates.plain(start.whitening)
+    rounds = _Rounds(
+        session=session,
+        coordinates=at,
+        anchor=at.root @ coef,
+        carried=at.root @ start.coef,  # the rows carry its linear predictor
+        family=family,
+        start=start,
+        shares=plan,
+        price=plan.far if coarse_enough(n, d, mu, plan.far) else plan.near,
+        penalty=ridge * at.back.T @ at.back,
+        guesses=(start.information, start.score),
+        scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
+    )
+    made = rounds.run()
+    return _finished(rounds, made, ridge, terms)
 
 
-@dataclass(frozen=True)
-class _Cuts:
-    """Where a round cuts: information rows, scores, Pearson residuals."""
-
-    radius: float
-    clip: Clip
-    pearson: float
-
-
-def _cuts(
+def _round_plan(
     family: Family,
     start: StartingPoint,
     histograms: tuple[LogHistogram, LogHistogram],
     lengths: tuple[float, float],
     coef: Floats,
     level: float,
-    costs: tuple[float, ...],
+    costs: Shares,
+    mu: float,
     n: int,
-) -> _Cuts:
+    last: bool,
+) -> RoundPlan:
     """Cuts of a round at ``coef`` from the scales just released and from public rows.
 
-    ``costs`` are the mu of information, score, squares and counts; ``level`` is the mean eigenvalue of
-    the information, by which scores are longer than Pearson residuals.
+    ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
+    residuals.
     """
     d = len(coef)
-    radius = choose_information_radius(lengths[0], histograms[0].count_above, n, d, costs[0])
+    radius = choose_information_radius(
+        lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(costs.information)
+    )
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
     loss = None
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
@@ -191,9 +234,20 @@ def _cuts(
     else:
         loss = expected_loss(family, start.rows, start.whitening, coef)
     above, seen = histograms[1].count_above, histograms[1].seen_above
-    clip = choose_clip(lengths[1], above, n, d, costs[1], tails, seen, loss)
+    score_mu = mu * math.sqrt(costs.score)
+    clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
-    return _Cuts(radius, clip, choose_square_clip(residual, n, max(costs[2:])))
+    square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
+    square = choose_square_clip(residual, n, square_mu) if last else 1.0
+    cut = Cut(
+        clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
+    )
+    if last and not family.binary:
+        tail = tail_of(histograms[1], lengths[1], n)
+        wider = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
+        if wider.length > cut.length:
+            cut = wider
+    return RoundPlan(costs, cut, radius, square, last)
 
 
 def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> bool:
@@ -240,124 +294,110 @@ def _is_last(
     return near_enough(made[-1], reach, noise_sd, n)
 
 
-def _costs(
-    plan: GlmPlan, left: float, price: RoundShares, done: bool
-) -> tuple[float, float, float, float]:
-    """Shares of a round: information, score, squares, counts."""
-    if not done:
-        return price.information, price.score, 0.0, 0.0
-    rest = plan.last_information + plan.squares + plan.counts
-    return (
-        left * plan.last_information,
-        left * (1 - rest),
-        left * plan.squares,
-        left * plan.counts,
+def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares:
+    """Shares of a round."""
+    if not last:
+        return Shares(information=price.information, score=price.score)
+    rest = plan.last_information + plan.outer + plan.squares + plan.counts
+    return Shares(
+        information=left * plan.last_information,
+        score=left * (1 - rest),
+        outer=left * plan.outer,
+        squares=left * plan.squares,
+        counts=left * plan.counts,
     )
 
 
-def _finished(
-    family: Family,
-    start: StartingPoint,
-    ridge: float,
-    curvature: Curvature,
-    made: list[GlmStep],
-    clip: Clip,
-    rest: RowSummary,
-    lines: list[Diagnostic],
-    n: int,
-) -> GlmFit:
+def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) -> GlmFit:
     """Coefficients, covariances and diagnostics from what was released.
 
     The last round is averaged, by inverse variance, with those of the others that had arrived.
     """
-    back = start.whitening.back
-    d = len(back)
-    penalty = ridge * back.T @ back
-    pooled = pool_steps([m.step for m in made[:-1] if m.arrived] + [made[-1].step])
-    hessian = curvature.used + penalty
-    inverse = np.linalg.inv(hessian)
-    noise = pooled.noise_sd**2 * np.eye(d)
-    noise = noise + matrix_noise_covariance(pooled.move, curvature.used_sd)
-    rest_of_way = made[-1].remainder * hessian @ made[-1].step.move
-    noise = noise + np.outer(rest_of_way, rest_of_way)
-    filled = filled_share(rest.empty_share, rest.share_sd)
-    pearson = None
-    if rest.mean_square is not None:
-        pearson = residual_variance(
-            rest.mean_square,
-            filled,
-            curvature.used,
-            pooled.coef - made[-1].step.anchor,
-            inverse @ noise @ inverse,
-            n,
-            floor=1e-3 * rest.mean_square_sd,
-        )
-    dispersion = pearson if family.dispersed and pearson is not None else 1.0
-    unit = math.sqrt(dispersion)  # lines so far are in standard errors at unit dispersion
+    family, start, steps, n = rounds.family, rounds.start, rounds.steps, rounds.session.n
+    curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
+    assert curvature is not None
+    summary = summary_of(made)
+    pooled = pool_steps([one.step for one in steps[:-1] if one.arrived] + [last.step])
+    share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
+    hessian = curvature.used + rounds.penalty
+    pooled = replace(pooled, left=share * hessian @ last.step.move, left_sd=0.0)
+    solved = solution(
+        rounds.coordinates,
+        curvature,
+        pooled,
+        [last.step],
+        made,
+        cut,
+        dispersion=None if family.dispersed else 1.0,
+        widening=0.0 if family.binary else _WIDENING,
+        n=n,
+        ridge=ridge,
+        square_floor=1e-3 * summary.mean_square_sd,
+    )
+    estimate, pearson = solved.estimate, solved.square
+    unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion
     lines = [
         replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
-        for line in lines
+        for line in rounds.lines
         if line.value is not None and line.noise_sd is not None
     ]
-    estimate = in_user_units(
-        pooled.coef,
-        hessian,
-        curvature.used,
-        noise,
-        dispersion,
-        clip.efficiency / clip.slope**2,
-        start.whitening,
-        curvature.used_sd,
-        n,
-        ridge,
-        filled,
+    separated = (
+        family.binary
+        and start.rows is not None
+        and _separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
     )
-    if not curvature.resolved:
+    if not curvature.resolved or separated:
         estimate = without_errors(estimate)
-    last = made[-1].step
-    system = None
-    if not made[-1].damped:  # the bounds are of full Newton steps
-        system = released_system(curvature, penalty, last.move, last.noise_sd, back)
     diagnostics = (
         *row_diagnostics(
-            (rest.cut_share, rest.share_sd),
-            (rest.empty_share, rest.share_sd),
+            (summary.cut_share, summary.share_sd),
+            (summary.empty_share, summary.share_sd),
             "share whose score or information was cut in the last round",
             "share that is missing, or has an unknown level or an impossible response",
         ),
         condition_line(curvature.released),
         *lines,
     )
-    pearson_sd = None if pearson is None else rest.mean_square_sd
+    pearson_sd = None if pearson is None else summary.mean_square_sd
+    tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED) if curvature.resolved else ()
     return GlmFit(
         estimate,
-        system,
+        None if last.damped else solved.system,  # the bounds are of full Newton steps
         "private" if family.dispersed else "fixed",
         pearson,
         pearson_sd,
-        len(made),
+        len(steps),
         diagnostics,
-        _warnings(curvature, made[-1], ridge)
-        + _unused_note(rest)
-        + (_tail_note(clip, rest.cut_share, n) if curvature.resolved else ())
-        + _overdispersed(family, pearson, pearson_sd),
+        _warnings(curvature, last, ridge)
+        + (_SEPARATED if separated else ())
+        + unused_note(summary)
+        + (() if family.binary else tail)
+        + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
     )
+
+
+_SEPARATED = (
+    "Standard errors are not given: at these coefficients the public rows are predicted nearly without "
+    "error, as where a column separates the responses. Steps are still long there, and no budget tells "
+    "how long. A ridge, or fewer columns, help.",
+)
+
+
+def _separated(probability: Floats) -> bool:
+    """Whether a fit explains more than `_EXPLAINED` of the entropy of the responses."""
+
+    def entropy(p: Floats) -> Floats:
+        p = np.clip(p, 1e-12, 1 - 1e-12)
+        return np.asarray(-p * np.log(p) - (1 - p) * np.log(1 - p))
+
+    total = float(entropy(np.atleast_1d(probability.mean()))[0])
+    return float(entropy(probability).mean()) < (1 - _EXPLAINED) * total
 
 
 def condition_line(released: Floats) -> Diagnostic:
     """Average condition number of the information."""
     found = average_condition(released)
     return Diagnostic("condition", found, None, "average, of the released information")
-
-
-def _unused_note(rest: RowSummary) -> tuple[str, ...]:
-    """Said when a tenth of the rows or more surely does not count."""
-    if rest.empty_share - 3 * rest.share_sd < 0.1:
-        return ()
-    return (
-        f"About {100 * rest.empty_share:.2g}% of the private rows are not used: missing values, levels "
-        "that the public data do not know, or responses that the family does not know.",
-    )
 
 
 def _warnings(curvature: Curvature, last: GlmStep, ridge: float) -> tuple[str, ...]:
@@ -367,21 +407,10 @@ def _warnings(curvature: Curvature, last: GlmStep, ridge: float) -> tuple[str, .
         notes += (
             "The fit has not settled: the last Newton step was long, as when a column separates the "
             "responses, a level is very rare, or public columns are in other units than the private "
-            "ones. Standard errors hold what such a step may leave. A ridge, more public rows with "
-            "responses, or a larger budget help.",
+            "ones. Standard errors, where there are any, hold what such a step may leave. A ridge, more "
+            "public rows with responses, or a larger budget help.",
         )
     return notes + ridge_note(ridge)
-
-
-def _tail_note(clip: Clip, cut: float, n: int) -> tuple[str, ...]:
-    """Said when scores were seen beyond the cut that could move a coordinate by its standard error."""
-    if clip.lost < 1 / math.sqrt(n):
-        return ()
-    return (
-        f"Scores have a long tail: about {100 * as_share(cut):.2g}% of the rows were "
-        "truncated, which moves the estimates. Columns with a long tail should be transformed "
-        "(logarithm, square root, groups).",
-    )
 
 
 def _overdispersed(family: Family, pearson: float | None, sd: float | None) -> tuple[str, ...]:

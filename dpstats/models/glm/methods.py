@@ -17,10 +17,10 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
 from dpstats.models.glm.public import StartingPoint, declared_start, public_start
-from dpstats.models.glm.releases import FamilySession
 from dpstats.numerics.matrices import equilibrated_inverse, symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Estimate, not_private
+from dpstats.score_rounds.releases import ScoreSession
 
 _PAPERS_STEPS = 5
 
@@ -42,6 +42,7 @@ class GlmTask:
         Declared sizes of the columns, for "ssp".
     ridge, eta : float
     iterations : int or None
+    errors : {"hetero", "iid"}
     """
 
     method: str
@@ -53,6 +54,7 @@ class GlmTask:
     ridge: float
     eta: float
     iterations: int | None
+    errors: str = "hetero"
 
     def prepared(self, n: int) -> GlmTaskForN:
         """What public facts say of a fit of n rows; raises where they do not suffice."""
@@ -91,26 +93,28 @@ class GlmTaskForN:
 
     def fit_rows(
         self, rows: RowSource, total: Privacy, noise: Noise
-    ) -> tuple[GlmFit, FamilySession]:
+    ) -> tuple[GlmFit, ScoreSession]:
         """Spend a total on a fit of these rows; the session tells what was released for it."""
         task, zero = self.task, np.zeros(rows.d)
         family, ridge, steps = task.family, task.ridge, task.iterations
+        terms = task.design.terms
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
-            with FamilySession(rows, family, scale, zero, None, total, noise) as session:
+            with ScoreSession(rows, family, scale, zero, total, noise) as session:
                 begin = declared_start(session, family, task.columns)
-                return anchored(session, family, begin, ridge, steps, task.design.terms), session
+                return anchored(
+                    session, family, begin, ridge, steps, task.design.terms, task.errors
+                ), session
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
-            with FamilySession(rows, family, back, coef, None, total, noise) as session:
-                return anchored(
-                    session, family, self.start, ridge, steps, task.design.terms
-                ), session
+            with ScoreSession(rows, family, back, coef, total, noise) as session:
+                fit = anchored(session, family, self.start, ridge, steps, terms, task.errors)
+                return fit, session
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)
         at, bounded = symmetric_whitening(task.moments.gram), Constrained(family, self.limits)
-        with FamilySession(rows, bounded, at.back, zero, radius, total, noise) as session:
+        with ScoreSession(rows, bounded, at.back, zero, total, noise, radius) as session:
             fit = pmt(
                 session,
                 family,

@@ -12,12 +12,13 @@ from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, condition_line
-from dpstats.models.glm.releases import FamilySession
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import in_user_units, matrix_noise_covariance, without_errors
+from dpstats.score_rounds.releases import ScoreSession, Shares
+from dpstats.score_rounds.rows import RoundCuts
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) ->
 
 
 def pmt(
-    session: FamilySession,
+    session: ScoreSession,
     family: Family,
     moments: PublicMoments,
     rows: PublicRows | None,
@@ -102,13 +103,15 @@ def pmt(
     lengths = []
     for _ in range(iterations):
         anchor = t
-        information, score = session.round(
-            (share, min(share, session.left)),
+        made = session.round(
+            Shares(information=share, score=min(share, session.left)),
             anchor,
-            radius * math.sqrt(limits.c2),
-            radius * limits.c1,
+            RoundCuts(radius * limits.c1, radius * math.sqrt(limits.c2)),
             papers=True,
         )
+        assert made.information is not None
+        assert made.score is not None
+        information, score = made.information, made.score
         hessian = information.value + penalty
         move = np.linalg.solve(hessian, score.value - penalty @ anchor)
         t = anchor + move

@@ -37,7 +37,7 @@ class GlmPlan:
     ----------
     far, near : RoundShares
         Of a round before the last one: while what a step leaves behind exceeds its noise, and after.
-    last_information, squares, counts : float
+    last_information, outer, squares, counts : float
         Of the last round, as fractions of what it has left.
     least_rounds, most_rounds : int
     keep : float
@@ -47,6 +47,7 @@ class GlmPlan:
     far: RoundShares
     near: RoundShares
     last_information: float
+    outer: float
     squares: float
     counts: float
     least_rounds: int
@@ -54,7 +55,9 @@ class GlmPlan:
     keep: float
 
 
-def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmPlan:
+def plan_glm_rounds(
+    iterations: int | None, start: float, squares: bool, outer: bool = True
+) -> GlmPlan:
     """The plan of a fit that has spent ``start``; with ``iterations`` exactly as many rounds.
 
     Examples
@@ -71,7 +74,17 @@ def plan_glm_rounds(iterations: int | None, start: float, squares: bool) -> GlmP
         room = (1 - start - keep - near.lengths) / max(iterations - 1, 1)
         far = near = near.scaled(min(1.0, room / near.total))
         keep = 0.0
-    return GlmPlan(far, near, 0.12, 0.05 if squares else 0.0, 0.02, least, most, keep)
+    return GlmPlan(
+        far=far,
+        near=near,
+        last_information=0.12,
+        outer=0.08 if outer else 0.0,
+        squares=0.05 if squares else 0.0,
+        counts=0.02,
+        least_rounds=least,
+        most_rounds=most,
+        keep=keep,
+    )
 
 
 def coarse_enough(n: int, d: int, mu: float, shares: RoundShares) -> bool:

@@ -11,9 +11,9 @@ from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import StepRange, information_whitening, moments_fit, public_fit
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.releases import FamilySession
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.releases import ScoreSession
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
     return move if linear or size <= 2 else move * (2 / size)
 
 
-def released_null(session: FamilySession, family: Family, share: float, d: int, k: int) -> Floats:
+def released_null(session: ScoreSession, family: Family, share: float, d: int, k: int) -> Floats:
     """The null model of a log link from a private histogram of the responses."""
     histogram = session.response_histogram(share, -40, 80)
     coef = np.zeros(d)
@@ -124,7 +124,7 @@ def released_null(session: FamilySession, family: Family, share: float, d: int, 
     return coef
 
 
-def declared_start(session: FamilySession, family: Family, columns: Floats) -> StartingPoint:
+def declared_start(session: ScoreSession, family: Family, columns: Floats) -> StartingPoint:
     """A whitening released from private rows within declared limits, and zero to begin with.
 
     ``columns`` are the largest absolute values of the design's columns; rows beyond are cut.

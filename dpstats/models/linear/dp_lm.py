@@ -22,21 +22,18 @@ from dpstats.call import (
     check_limits,
     check_numbers,
     check_size,
+    check_vcov,
     choose_method,
     declared,
     resolve_public,
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
-from dpstats.models.linear.fit import (
-    DeclaredBounds,
-    LinearFit,
-    LinearTask,
-    fit_rows,
-    require_response,
-)
+from dpstats.mechanism.session import Session
+from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
+from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
-from dpstats.models.linear.releases import LinearSession
+from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
 from dpstats.score_rounds.result import least_squares_of, model_items
 
@@ -51,6 +48,7 @@ def dp_lm(
     epsilon: float | None = None,
     delta: float | None = None,
     method: str | None = None,
+    vcov: str = "hetero",
     ridge: float = 0.0,
     eta: float = 0.05,
     weights: str | None = None,
@@ -96,6 +94,11 @@ def dp_lm(
         "anchored" (default with public data): score rounds from a public anchor. "pmt": the papers'
         Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter. "ssp" (default
         without public data): noisy sufficient statistics within declared ``limits``.
+    vcov : {"hetero", "iid"}
+        Which standard errors are printed. "hetero": the sandwich, whatever the variance of the errors
+        (and for whatever the formula leaves out: the projection is what is estimated); its matrix is
+        released with the last round. "iid": errors of constant variance, as in R's summary, at no cost.
+        Only "anchored" has the sandwich; other methods print "iid", and the summary says so.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean squared loss (1/2n)|y - Xb|^2.
     eta : float
@@ -129,9 +132,8 @@ def dp_lm(
     Returns
     -------
     LinearModel
-        Standard errors cover sampling, under errors of constant variance, and the privacy noise. They
-        do not cover the bias that truncation leaves when errors are skewed; the summary says when
-        a long tail was seen.
+        Standard errors cover sampling, the privacy noise, and a share of what cut scores may have moved;
+        the summary says where that may be more than they allow for.
 
     Raises
     ------
@@ -160,6 +162,7 @@ def dp_lm(
         seed=seed,
     )
     check_numbers(ridge, eta)
+    check_vcov(vcov)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
     if method == "ssp":
@@ -172,11 +175,12 @@ def dp_lm(
     check_response(design)
     check_limits(design, method == "ssp", limits)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
+    options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
         check_size(rows.n, rows.d)
-    task = LinearTask(method, design, moments, extent, ridge, eta)
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
@@ -187,7 +191,7 @@ def linear_model(
     call: str,
     task: LinearTask,
     fit: LinearFit,
-    session: LinearSession,
+    session: Session[Any],
     said: tuple[str, ...],
     unit: PrivacyUnit,
     delta: float | None,

@@ -33,7 +33,6 @@ from dpstats.mechanism.passes import (
     Block,
     RowSource,
     WhitenedRows,
-    octave_bins,
     one_pass,
 )
 
@@ -53,19 +52,6 @@ class _Slab:
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
-
-
-@dataclass(frozen=True)
-class ScoreSums:
-    """Exact totals of one pass over the scores (see `WhitenedRows.score_sums`)."""
-
-    score: NDArray[np.object_]
-    squares: NDArray[np.object_]
-    cut: NDArray[np.object_]
-    empty: NDArray[np.object_]
-
-    def __repr__(self) -> str:
-        return "<private totals>"
 
 
 @dataclass(frozen=True)
@@ -110,6 +96,19 @@ def _joined(piece: Callable[[], Block]) -> _Joined:
     return _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
+class LeastSquares:
+    """What a linear model is to score rounds: residuals as scores, and a curvature of 1."""
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
+        residual = y - eta
+        return residual, np.ones_like(residual), residual
+
+    def possible(self, y: Floats) -> NDArray[np.bool_]:
+        """Every number is a response."""
+        return np.ones(len(y), dtype=np.bool_)
+
+
 class LinearRows(WhitenedRows[_Slab]):
     """Rows (z, y) of a linear model; see the module's docstring and `WhitenedRows`."""
 
@@ -146,17 +145,6 @@ class LinearRows(WhitenedRows[_Slab]):
     def _prepare(self, slab: _Slab) -> None:
         if self._radius is not None and not slab.cut:
             self._cut_slab(slab, self._radius)
-
-    # -- the length of the rows -------------------------------------------------------------------
-
-    @one_pass
-    def norm_counts(self, lowest: int, octaves: int) -> NDArray[np.object_]:
-        """Histogram of |z| before any cut. Replacing a row moves one count to another bin."""
-
-        def lengths(slab: _Slab) -> tuple[Floats]:
-            return (np.ldexp(slab.norm, slab.exponent),)
-
-        return self._histograms(lengths, (lowest, octaves))[0]
 
     # -- cut and round ----------------------------------------------------------------------------
 
@@ -203,19 +191,6 @@ class LinearRows(WhitenedRows[_Slab]):
         return total
 
     @one_pass
-    def gram_and_score_counts(
-        self, anchor: Floats, lowest: int, octaves: int
-    ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """`gram` and `score_counts` by one reading of the rows."""
-
-        def work(slab: _Slab) -> tuple[Floats, Floats]:
-            bins = octave_bins(self._score_length(slab, anchor), lowest, octaves)
-            return slab.z @ slab.z.T, bins.astype(np.float64)
-
-        total, counts = self._sums(work, (self.d, self.d), (4 * octaves,))
-        return total, counts
-
-    @one_pass
     def cross(self, response_clip: float, *, whole: bool = True) -> NDArray[np.object_]:
         """Sum of z y with y cut to ``response_clip``: as it was before the cut, or scaled with z.
 
@@ -240,74 +215,6 @@ class LinearRows(WhitenedRows[_Slab]):
         y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
         product: Floats = slab.z @ np.rint(np.clip(y / response_clip, -1.0, 1.0) * self.grid.steps)
         return product
-
-    def _residual(self, slab: _Slab, anchor: Floats) -> Floats:
-        """e = y - z't for a cut row: |z| <= steps and |t| <= 2^51/steps as integers, z't exact."""
-        step = self.radius / self.grid.steps
-        size = float(np.linalg.norm(anchor))
-        if size == 0.0:
-            return slab.y
-        unit = size * self.grid.steps / 2.0**51
-        whole = np.rint(anchor / unit)
-        fitted: Floats = (whole @ slab.z) * (unit * step)
-        # every number below must be one: a row for which it is none has a fit of 0, by itself
-        return slab.y - np.where(np.isfinite(fitted), fitted, 0.0)
-
-    @one_pass
-    def score_counts(self, anchor: Floats, lowest: int, octaves: int) -> NDArray[np.object_]:
-        """Histogram of |z e|, e the residual at ``anchor``: one count moves when a row changes."""
-
-        def lengths(slab: _Slab) -> tuple[Floats]:
-            return (self._score_length(slab, anchor),)
-
-        return self._histograms(lengths, (lowest, octaves))[0]
-
-    def _score_length(self, slab: _Slab, anchor: Floats) -> Floats:
-        step = self.radius / self.grid.steps
-        length: Floats = slab.norm * step * np.abs(self._residual(slab, anchor))
-        return length
-
-    @one_pass
-    def score_sums(
-        self, anchor: Floats, clip: float, residual_clip: float, square_clip: float
-    ) -> ScoreSums:
-        """Totals of z u, of squared residuals, of cut rows and of empty rows.
-
-        u is the residual e cut to |u| <= min(clip/|z|, residual_clip) and rounded to
-        residual_clip/steps (the bound shrunk by half a step first), so that |z u| <= clip for every
-        row. Squared residuals are those of the row before step 3, cut at square_clip^2 and rounded
-        to square_clip^2/steps^2. A row counts as cut when its length or its residual was, and as
-        empty when z = 0.
-
-        Sensitivities when a row is replaced, in steps: 2 clip / (R/steps) / (residual_clip/steps) for
-        the score; ``steps^2`` for the squares; 1 for each count.
-        """
-        steps = self.grid.steps
-        step = self.radius / steps
-        unit = residual_clip / steps
-
-        def work(slab: _Slab) -> tuple[Floats, Floats, Floats, Floats]:
-            e = self._residual(slab, anchor)
-            length = slab.norm * step
-            bound = np.divide(
-                clip, length, out=np.full_like(length, residual_clip), where=length > 0
-            )
-            bound = np.minimum(bound, residual_clip) * (1 - 1e-12) - unit / 2
-            u = np.rint(np.clip(e, -bound, bound) / unit)
-            u[bound <= 0] = 0.0
-            full = np.abs(e) / np.where(slab.factor > 0, slab.factor, 1.0)
-            empty = slab.norm == 0
-            share = np.minimum(full / square_clip, 1.0)
-            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
-            cut = (slab.factor < 1) | (np.abs(e) > bound)
-            return (
-                slab.z @ u,
-                np.array([squares.sum()]),
-                np.array([float(np.count_nonzero(cut & ~empty))]),
-                np.array([float(np.count_nonzero(empty))]),
-            )
-
-        return ScoreSums(*self._sums(work, (self.d,), (1,), (1,), (1,)))
 
 
 def _response_scaled(block: Block) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -90,11 +91,24 @@ def test_without_noise_it_is_statsmodels_glm(
     expected = smf.glm(formula, DATA, family=model, **theirs).fit(scale=scale, tol=1e-12)
     if weighted:
         formula += " + offset(log(t))"
-    found = fit(formula=formula, family=family, mu=None, rho=1e12, **ours)
+    found = fit(formula=formula, family=family, mu=None, rho=1e12, vcov="iid", **ours)
     order = list(found.coef().index)
     assert found.coef().to_numpy() == pytest.approx(expected.params[order].to_numpy(), rel=1e-4)
     assert found.se().to_numpy() == pytest.approx(expected.bse[order].to_numpy(), rel=1e-4)
     assert found.dispersion == pytest.approx(expected.scale, rel=1e-4)
+
+
+@pytest.mark.parametrize(("response", "family", "model"), [SAME[0], SAME[4], SAME[5]])
+def test_without_noise_the_sandwich_is_that_of_statsmodels(
+    response: str, family: str, model: Any
+) -> None:
+    formula = f"{response} ~ x1 + x2 + g"
+    expected = smf.glm(formula, DATA, family=model).fit(tol=1e-12, cov_type="HC0")
+    found = fit(formula=formula, family=family, mu=None, rho=1e12)
+    order = list(found.coef().index)
+    n, d = len(DATA), len(order)
+    small = math.sqrt(n / (n - d))
+    assert found.se().to_numpy() == pytest.approx(small * expected.bse[order].to_numpy(), rel=1e-3)
 
 
 def test_without_noise_a_ridge_is_the_penalised_fit() -> None:
@@ -115,7 +129,13 @@ def test_real_data_agree_with_statsmodels() -> None:
     formula = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea"
     expected = smf.glm(formula, data, family=_F.Poisson()).fit(tol=1e-12)
     found = dp_glm(
-        formula, data, public=data.sample(1000, random_state=0), family="poisson", rho=1e12, seed=1
+        formula,
+        data,
+        public=data.sample(1000, random_state=0),
+        family="poisson",
+        rho=1e12,
+        seed=1,
+        vcov="iid",
     )
     assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
     assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-4)
@@ -428,7 +448,7 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
 
 def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
     data = DATA.assign(count=np.where(DATA.index % 4 == 0, -1.0, DATA["count"]))
-    found = fit(data, "count ~ x1 + x2 + g", family="poisson")
+    found = fit(data, "count ~ x1 + x2 + g", family="poisson", mu=3)
     share = found.diagnostics().loc["empty rows"]
     assert share.value == pytest.approx(0.25, abs=6 * share.noise_sd)
     assert "not used: missing, infinite or impossible" in str(found.summary())
@@ -467,3 +487,24 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
 def test_bad_arguments_say_what_to_do(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(DPStatsError, match=said):
         fit(**arguments)
+
+
+def test_a_logit_that_separates_its_responses_gives_no_errors_and_says_why() -> None:
+    rng = np.random.default_rng(0)
+    tables = []
+    for n in (300, 5000):
+        x = rng.normal(size=(n, 2))
+        y = (x[:, 0] + 0.5 * x[:, 1] + 0.05 * rng.logistic(size=n) > 0).astype(float)
+        tables.append(pd.DataFrame({"y": y, "a": x[:, 0], "b": x[:, 1]}))
+    public, private = tables
+    found = dp_glm("y ~ a + b", private, public=public, mu=2, seed=1)
+    assert found.se().isna().all()
+    assert any("separates the responses" in note for note in found.notes)
+    ordinary = fit()
+    assert ordinary.se().notna().all()
+
+
+@pytest.mark.parametrize("vcov", ["HC1", None, True, 3])
+def test_errors_that_are_not_there_are_refused(vcov: Any) -> None:
+    with pytest.raises(ArgumentError, match="vcov must be 'hetero'"):
+        fit(vcov=vcov)

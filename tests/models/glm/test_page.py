@@ -36,6 +36,7 @@ BINOMIAL = GlmPage(
     n=6048,
     filled=5900,
     m=318,
+    errors="hetero",
     dropped=0,
     notes=("A note in words.",),
     family="binomial",

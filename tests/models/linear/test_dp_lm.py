@@ -16,8 +16,8 @@ from dpstats import PublicMoments, anova, dp_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
-from dpstats.models.linear.fit import Coordinates
-from dpstats.score_rounds import cuts as planning
+from dpstats.models.linear import planning
+from dpstats.models.linear.fit import View
 from tests.conftest import Silent
 from tests.contracts.held import held_rows
 
@@ -56,9 +56,15 @@ NO_NOISE = [
 def test_without_noise_it_is_ordinary_least_squares(name: str, formula: str, m: int) -> None:
     data = getattr(sm.datasets, name).load_pandas().data
     expected = smf.ols(formula, data).fit()
-    found = dp_lm(formula, data, public=data.sample(m, random_state=0), rho=1e12, seed=1)
+    public = data.sample(m, random_state=0)
+    found = dp_lm(formula, data, public=public, rho=1e12, seed=1, vcov="iid")
     assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
     assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-4)
+    sandwich = dp_lm(formula, data, public=public, rho=1e12, seed=1)
+    robust = expected.get_robustcov_results("HC1").bse
+    assert sandwich.se().to_numpy() == pytest.approx(robust, rel=1e-3)
+    assert "sandwich" in str(sandwich.summary())
+    assert "constant variance" in str(found.summary())
     assert found.glance().r_squared[0] == pytest.approx(expected.rsquared, rel=1e-3)
     assert found.glance().adj_r_squared[0] == pytest.approx(expected.rsquared_adj, rel=1e-3)
 
@@ -89,7 +95,9 @@ def test_weights_and_offsets_are_those_of_statsmodels() -> None:
     expected = smf.wls("I(y - o) ~ x1 + x2", data, weights=data.w).fit()
     for arguments in ({"offset": "o"}, {}):
         formula = "y ~ x1 + x2" + ("" if arguments else " + offset(o)")
-        found = dp_lm(formula, data, public=public, weights="w", rho=1e12, seed=1, **arguments)
+        found = dp_lm(
+            formula, data, public=public, weights="w", rho=1e12, seed=1, vcov="iid", **arguments
+        )
         assert found.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), rel=1e-4)
         assert found.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=1e-3)
 
@@ -172,12 +180,12 @@ def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_o
     public, data = (t.assign(x2=t.x1 + 1e-5 * t.x2) for t in (PUBLIC, DATA))
     for sample, coarse in ((PUBLIC, True), (public, False)):
         moments = public_moments(FORMULA, sample)
-        at = Coordinates.of(moments, open_rows(moments.design, data))
+        at = View.of(moments, open_rows(moments.design, data))
         assert (at.prepared is not None) == coarse
         assert np.allclose(at.whitening.root @ at.whitening.back, np.eye(len(moments.terms)))
     exact = PUBLIC.assign(y=1 + 2 * PUBLIC.x1 + 1e-9 * PUBLIC.y)
     moments = public_moments(FORMULA, exact)
-    assert Coordinates.of(moments, open_rows(moments.design, data)).prepared is None
+    assert View.of(moments, open_rows(moments.design, data)).prepared is None
 
 
 def test_error_falls_with_the_budget() -> None:

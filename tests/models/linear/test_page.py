@@ -55,6 +55,7 @@ PAGE = LinearPage(
     n=6048,
     filled=5900,
     m=318,
+    errors="hetero",
     dropped=2,
     notes=("A note in words.",),
 )

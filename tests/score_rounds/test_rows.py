@@ -1,4 +1,4 @@
-"""Sensitivities of a generalised linear model's releases hold for every pair that a search can find."""
+"""Sensitivities of the releases of score rounds hold for every pair that a search can find."""
 
 import math
 
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.release import Release
 from dpstats.models.glm.family import Family, resolve_family
-from dpstats.models.glm.releases import FamilySession
-from dpstats.models.glm.rows import FamilyRows
+from dpstats.models.linear.rows import LeastSquares
+from dpstats.score_rounds.releases import ScoreSession, Shares
+from dpstats.score_rounds.rows import RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _N, _D = 24, 3
@@ -30,7 +31,8 @@ _FAMILIES = {
         "gamma",
         "gaussian",
     )
-} | {"negative binomial": Family("negative binomial", "log", 0.5)}
+} | {"negative binomial": Family("negative binomial", "log", 0.5), "linear": LeastSquares()}
+_LAST = Shares(information=0.1, score=0.1, outer=0.1, squares=0.1, counts=0.1)
 
 _hostile = st.one_of(
     st.floats(-5, 5),
@@ -46,7 +48,7 @@ _row = st.tuples(st.lists(_hostile, min_size=_D, max_size=_D), _response, _weigh
 
 
 def _releases(
-    family: Family, row: tuple[list[float], float, float], bound: float, cached: bool
+    family: Family | LeastSquares, row: tuple[list[float], float, float], bound: float, cached: bool
 ) -> list[Release]:
     """Every release at fixed parameters, without noise."""
     x, y, w = _X.copy(), _Y.copy(), np.ones(_N)
@@ -54,15 +56,17 @@ def _releases(
     source = Arrays(x, y, weight=w)
     out: list[Release] = []
     for truncation in (None, 1.7):
-        with FamilySession(
-            source, family, _WHITENING, _SHIFT, truncation, Privacy(1.0), NonPrivateSilence()
+        with ScoreSession(
+            source, family, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence(), truncation
         ) as session:
             session._rows._cache_fits = cached
-            session.length_histograms(0.1, _ANCHOR, ((-8, 16), (-8, 16)))
+            session.information_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 6)
+            session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)))
+            session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 10)
             session.response_histogram(0.1, -8, 16)
             session.moments(0.1, bound)
-            session.round((0.1, 0.1), _ANCHOR, bound, 0.6 * bound)
-            session.final_round((0.1, 0.1, 0.1, 0.1), 0 * _ANCHOR, 2 * bound, bound, 1.5)
+            session.round(Shares(score=0.1), _ANCHOR, RoundCuts(0.6 * bound, None))
+            session.round(_LAST, 0 * _ANCHOR, RoundCuts(bound, 2 * bound, 1.5))
             out += session.releases
     return out
 
@@ -100,22 +104,41 @@ def test_bounds_that_noise_has_thrown_off_are_brought_back(bound: float) -> None
     found = []
     for x in (1e300, 0.0):
         source = Arrays(np.array([[1.0], [x]]), np.array([1.0, 1.0]))
-        with FamilySession(
+        with ScoreSession(
             source,
             _FAMILIES["gaussian"],
             np.eye(1),
             np.zeros(1),
-            None,
             Privacy(1.0),
             NonPrivateSilence(),
         ) as session:
             session.moments(0.1, bound)
-            session.round((0.1, 0.1), np.zeros(1), bound, bound)
-            session.final_round((0.1, 0.1, 0.1, 0.1), np.zeros(1), bound, bound, bound)
+            session.round(_LAST, np.zeros(1), RoundCuts(bound, bound, bound))
             found.append(session.releases)
     for a, b in zip(*found, strict=True):
         assert np.isfinite(a.value).all()
         assert np.linalg.norm(a.value - b.value) <= a.sensitivity * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("entry", [1e160, 1e308, math.inf, math.nan])
+@pytest.mark.filterwarnings("error")
+def test_an_anchor_that_no_float_can_follow_moves_no_total_beyond_its_bound(entry: float) -> None:
+    """A fit that is no number would become an arbitrary integer."""
+    anchor, totals = np.array([entry, -0.2, 0.1]), []
+    for last, response in (([1e308, 0.0, 0.0], -1e308), ([0.0, 3.0, 1.0], 1e308)):
+        x, y = _X.copy(), _Y.copy()
+        x[-1], y[-1] = last, response
+        rows = ScoreRows(Arrays(x, y), LeastSquares(), _WHITENING, _SHIFT)
+        with np.errstate(all="ignore"):
+            counts = rows.length_counts(anchor, ((-8, 16), (-8, 16)))[1]
+            score = rows.sums(anchor, RoundCuts(1.5, None)).score
+        assert score is not None
+        assert 0 <= sum(counts) <= _N
+        totals.append((counts, score / rows.grid.fine))
+        rows.close()
+    one, two = totals
+    assert abs(one[0] - two[0]).sum() <= 2
+    assert float(np.linalg.norm(np.array(one[1] - two[1], dtype=float))) <= 2
 
 
 def test_the_sensitivity_of_a_score_is_attained() -> None:
@@ -124,12 +147,29 @@ def test_the_sensitivity_of_a_score_is_attained() -> None:
         x = np.full((4, 1), 1.0)
         source = Arrays(x, np.array([0.0, 0.0, 0.0, y]))
         one = np.eye(1)
-        with FamilySession(
-            source, _FAMILIES["gaussian"], one, np.zeros(1), None, Privacy(1.0), NonPrivateSilence()
+        with ScoreSession(
+            source, _FAMILIES["gaussian"], one, np.zeros(1), Privacy(1.0), NonPrivateSilence()
         ) as session:
-            found.append(session.round((0.5, 0.5), np.zeros(1), 2.0, 3.0)[1])
+            made = session.round(Shares(score=0.5), np.zeros(1), RoundCuts(3.0, None))
+            assert made.score is not None
+            found.append(made.score)
     moved = np.linalg.norm(found[0].value - found[1].value)
     assert moved == pytest.approx(found[0].sensitivity, rel=1e-6)
+
+
+def test_the_sensitivity_of_outer_products_is_attained() -> None:
+    """By two scores at the cut that are orthogonal."""
+    found = []
+    for row in ([1.0, 0.0], [0.0, 1.0]):
+        source = Arrays(np.array([[0.0, 0.0]] * 3 + [row]), np.array([0.0, 0.0, 0.0, 1e9]))
+        with ScoreSession(
+            source, LeastSquares(), np.eye(2), np.zeros(2), Privacy(1.0), NonPrivateSilence()
+        ) as session:
+            made = session.round(Shares(score=0.5, outer=0.5), np.zeros(2), RoundCuts(3.0, None))
+            assert made.outer is not None
+            found.append(made.outer)
+    moved = np.linalg.norm(found[0].value - found[1].value)
+    assert moved == pytest.approx(found[0].sensitivity, rel=1e-4)
 
 
 def test_without_cuts_the_sums_are_those_of_the_model() -> None:
@@ -140,10 +180,17 @@ def test_without_cuts_the_sums_are_those_of_the_model() -> None:
     z = x @ _WHITENING
     eta = x @ _SHIFT + z @ _ANCHOR
     mean = np.exp(eta)
-    with FamilySession(
-        Arrays(x, y, weight=w), family, _WHITENING, _SHIFT, None, Privacy(1.0), NonPrivateSilence()
+    with ScoreSession(
+        Arrays(x, y, weight=w), family, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence()
     ) as session:
-        information, score, rest = session.final_round((0.2,) * 4, _ANCHOR, 1e3, 1e3, 1e3)
+        made = session.round(_LAST, _ANCHOR, RoundCuts(1e3, 1e3, 1e3))
+    information, score, outer, rest = made.information, made.score, made.outer, made.summary
+    assert information is not None
+    assert score is not None
+    assert outer is not None
+    assert rest is not None
+    scores = z * (w * (y - mean))[:, None]
+    assert outer.value == pytest.approx(scores.T @ scores / 300, rel=1e-3, abs=1e-2)
     assert score.value == pytest.approx(z.T @ (w * (y - mean)) / 300, rel=1e-9)
     expected = (z * (w * mean)[:, None]).T @ z / 300
     assert information.value == pytest.approx(expected, rel=1e-4, abs=1e-4)
@@ -156,19 +203,20 @@ def test_without_cuts_the_sums_are_those_of_the_model() -> None:
 def test_impossible_responses_are_empty_rows(name: str, response: float) -> None:
     source = Arrays(np.ones((8, 1)), np.array([response] * 4 + [1.0] * 4))
     one = np.eye(1)
-    with FamilySession(
-        source, _FAMILIES[name], one, np.zeros(1), None, Privacy(1.0), NonPrivateSilence()
+    with ScoreSession(
+        source, _FAMILIES[name], one, np.zeros(1), Privacy(1.0), NonPrivateSilence()
     ) as session:
-        rest = session.final_round((0.2,) * 4, np.zeros(1), 1.0, 1.0, 1.0)[2]
+        rest = session.round(_LAST, np.zeros(1), RoundCuts(1.0, 1.0)).summary
+    assert rest is not None
     assert rest.empty_share == 0.5
 
 
 def _all_sums(x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True) -> list[object]:
-    rows = FamilyRows(Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT)
+    rows = ScoreRows(Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT)
     rows._cache_fits = cached
-    sums = rows.sums(_ANCHOR, 2.0, 1.5, 3.0)
+    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
-    out += [sums.information, sums.score, sums.pearson, sums.cut, sums.empty]
+    out += [sums.information, sums.score, sums.outer, sums.squares, sums.cut, sums.empty]
     rows.close()
     return [np.asarray(v).tolist() for v in out]
 
@@ -198,20 +246,46 @@ class _Broken:
 
 
 def test_no_bound_relies_on_what_a_family_returns() -> None:
-    rows = FamilyRows(Arrays(_X, _Y), _Broken(), _WHITENING, _SHIFT)
-    sums = rows.sums(_ANCHOR, 2.0, 1.5, 3.0)
+    rows = ScoreRows(Arrays(_X, _Y), _Broken(), _WHITENING, _SHIFT)
+    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
     steps = rows.grid.steps
+    assert sums.score is not None
+    assert sums.information is not None
+    assert sums.outer is not None
+    assert np.trace(sums.outer.astype(float)) <= _N * steps**2
     assert np.linalg.norm(sums.score.astype(float)) <= _N * rows.grid.fine
     assert np.trace(sums.information.astype(float)) <= _N * steps**2
     rows.close()
 
 
 def test_private_objects_print_no_numbers() -> None:
-    rows = FamilyRows(
+    rows = ScoreRows(
         Arrays(np.full((4, _D), 777.125), _Y[:4]), _FAMILIES["poisson"], _WHITENING, _SHIFT
     )
     slabs = list(rows._over(lambda s: s))
-    for thing in (rows, slabs, rows.sums(_ANCHOR, 1.0, 1.0, 1.0)):
+    for thing in (rows, slabs, rows.sums(_ANCHOR, RoundCuts(1.0, 1.0, 1.0, True))):
         assert "777" not in repr(thing)
         assert "array" not in repr(thing)
     rows.close()
+
+
+def test_what_is_not_asked_for_is_not_summed() -> None:
+    rows = ScoreRows(Arrays(_X, _Y), LeastSquares(), _WHITENING, _SHIFT)
+    sums = rows.sums(_ANCHOR, RoundCuts(None, 1.0, outer=True))
+    assert sums.score is None
+    assert sums.outer is None
+    assert rows.sums(_ANCHOR, RoundCuts(1.0, None)).information is None
+    rows.close()
+
+
+def test_scores_are_those_of_whole_rows() -> None:
+    """A long row is cut in the information alone: its score is only as long as its residual makes it."""
+    x, y = np.array([[100.0], [1.0]]), np.array([100.01, 1.0])
+    with ScoreSession(
+        Arrays(x, y), LeastSquares(), np.eye(1), np.zeros(1), Privacy(1.0), NonPrivateSilence()
+    ) as session:
+        made = session.round(Shares(information=0.5, score=0.5), np.ones(1), RoundCuts(2.0, 2.0))
+    assert made.score is not None
+    assert made.information is not None
+    assert made.score.value == pytest.approx([100 * 0.01 / 2], rel=1e-6)
+    assert made.information.value == pytest.approx((4 + 1) / 2, rel=1e-4)

@@ -1,4 +1,4 @@
-"""Rows of a generalised linear model: whitened, and seen through a family at an anchor.
+"""Rows of a model that is fitted by score steps: whitened, and seen through a family at an anchor.
 
 A row (x, y, offset, w) passes through the following maps, each of which depends on that row and on
 public or released numbers only, so that replacing a row changes one term of every sum:
@@ -9,11 +9,15 @@ public or released numbers only, so that replacing a row changes one term of eve
 2. at an anchor t: eta = eta0 + z't; the family gives the derivative r of the log-likelihood by eta (at
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
    r and h, its root e;
-3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h;
-   Bounds lie between 2^-200 and 2^200 (`session.sane`), so that steps and products of them are normal
-   floats;
+3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h. The score is that
+   of the whole row: only its own length is bounded.
+   Bounds lie between 2^-200 and 2^200 (`session.clamp_to_safe_range`), so that steps and products of
+   them are normal floats;
 4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
-   half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too.
+   half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too. For outer
+   products s s' the cut score is rounded to the coarser grid C/steps in the same way.
+
+A linear model is one whose family has r = e = y - eta and h = 1.
 
 A row that is not finite after step 1, or whose response the family does not know (a negative count),
 is replaced by zeros. What a family returns is trusted to depend on the row alone and on nothing else:
@@ -30,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
@@ -61,12 +66,35 @@ class _Slab:
 
 
 @dataclass(frozen=True)
-class FamilySums:
-    """Exact totals of one pass (see `FamilyRows.sums`)."""
+class RoundCuts:
+    """Where a round cuts, each a public or released number.
 
-    information: Integers
-    score: Integers
-    pearson: Integers
+    Attributes
+    ----------
+    clip : float or None
+        Length of scores; None where none are summed.
+    radius : float or None
+        Length of information rows; None where none are summed.
+    square : float
+        Size of residuals whose squares are summed.
+    outer : bool
+        Whether outer products of the cut scores are summed.
+    """
+
+    clip: float | None
+    radius: float | None
+    square: float = 1.0
+    outer: bool = False
+
+
+@dataclass(frozen=True)
+class ScoreTotals:
+    """Exact totals of one pass (see `ScoreRows.sums`); None for what was not summed."""
+
+    information: Integers | None
+    score: Integers | None
+    outer: Integers | None
+    squares: Integers
     cut: Integers
     empty: Integers
 
@@ -74,7 +102,7 @@ class FamilySums:
         return "<private totals>"
 
 
-class FamilyRows(WhitenedRows[_Slab]):
+class ScoreRows(WhitenedRows[_Slab]):
     """Rows of a generalised linear model; see the module's docstring and `WhitenedRows`.
 
     Parameters
@@ -91,8 +119,9 @@ class FamilyRows(WhitenedRows[_Slab]):
         whitening: Floats,
         shift: Floats,
         truncation: float | None = None,
+        prepared: ExactMatrix | None = None,
     ) -> None:
-        super().__init__(source, whitening, shift)
+        super().__init__(source, whitening, shift, prepared)
         self._family = family
         self._truncation = truncation
 
@@ -179,36 +208,54 @@ class FamilyRows(WhitenedRows[_Slab]):
         return self._sums(work, (self.d, self.d))[0]
 
     @one_pass
-    def sums(self, anchor: Floats, radius: float, clip: float, pearson_clip: float) -> FamilySums:
-        """Totals of q q', of s, of squared Pearson residuals, of cut and of empty rows.
+    def sums(self, anchor: Floats, cuts: RoundCuts) -> ScoreTotals:
+        """Totals of q q', of s, of s s', of squared residuals, of cut and of empty rows.
 
-        q is cut to ``radius``, s to ``clip``, e to ``pearson_clip``; e^2 is rounded to
-        pearson_clip^2/steps^2. A row counts as cut when its score or its information row was, as
-        empty when z = 0.
+        q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
+        square^2/steps^2. A row counts as cut when its score or its information row was, as empty
+        when z = 0.
 
-        Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for the matrix
-        (`Session._moments`), 2 fine steps for the score (two vectors of length at most ``fine``),
-        steps^2 for the squares (each lies in [0, steps^2]); 1 for each count.
+        Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
+        (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
+        the score (two vectors of length at most ``fine``), steps^2 for the squares (each lies in
+        [0, steps^2]); 1 for each count.
         """
-        steps = self.grid.steps
+        steps, d = self.grid.steps, self.d
 
         def work(slab: _Slab) -> tuple[Floats, ...]:
             r, h, e = self._working(slab, anchor)
-            q, long = self._rounded(slab, np.sqrt(h), radius, steps)
-            matrix = q @ q.T
-            s, far = self._rounded(slab, r, clip, self.grid.fine)
             empty = slab.norm == 0
-            share = np.minimum(np.abs(e) / pearson_clip, 1.0)
+            cut = np.zeros(len(r), dtype=np.bool_)
+            parts = []
+            if cuts.radius is not None:
+                q, long = self._rounded(slab, np.sqrt(h), cuts.radius, steps)
+                parts.append(q @ q.T)
+                cut |= long
+            if cuts.clip is not None:
+                s, long = self._rounded(slab, r, cuts.clip, self.grid.fine)
+                parts.append(s.sum(axis=1))
+                cut |= long
+                if cuts.outer:
+                    s, _ = self._rounded(slab, r, cuts.clip, steps)
+                    parts.append(s @ s.T)
+            share = np.minimum(np.abs(e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
             return (
-                matrix,
-                s.sum(axis=1),
+                *parts,
                 np.array([squares.sum()]),
-                np.array([float(np.count_nonzero((long | far) & ~empty))]),
+                np.array([float(np.count_nonzero(cut & ~empty))]),
                 np.array([float(np.count_nonzero(empty))]),
             )
 
-        return FamilySums(*self._sums(work, (self.d, self.d), (self.d,), (1,), (1,), (1,)))
+        matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
+        shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
+        totals = iter(self._sums(work, *shapes, (1,), (1,), (1,)))
+        return ScoreTotals(
+            next(totals) if matrix else None,
+            next(totals) if cuts.clip is not None else None,
+            next(totals) if outer else None,
+            *totals,
+        )
 
     def _rounded(
         self, slab: _Slab, factor: Floats, bound: float, steps: int

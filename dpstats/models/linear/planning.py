@@ -1,0 +1,111 @@
+"""How the total of a linear fit is divided: from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.score_rounds.cuts import score_error
+
+_LARGE_TABLE = 10**7
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """Shares of the total's mu^2 for the anchored fit; the last score takes all that is left.
+
+    Attributes
+    ----------
+    stages : tuple of (float, float)
+        Histogram of row lengths, and second moments; twice where public rows are too few to whiten by.
+    scale, later_scale : float
+        Histogram of score lengths in the first round, and in each later one.
+    far, near : float
+        Score of a round before the last one: far from the fit, and near it.
+    outer, squares, counts : float
+        Outer products of the scores; mean squared residual; shares of cut and of empty rows (fractions
+        of what the last round has left).
+    least_rounds, most_rounds : int
+    keep : float
+        The last round is left at least this share.
+    fall : float
+        Another round is made while the scale of the scores falls below this fraction.
+    predicted_ratio : float
+        Predicted root mean square error over that of least squares without privacy.
+    """
+
+    stages: tuple[tuple[float, float], ...]
+    scale: float
+    later_scale: float
+    far: float
+    near: float
+    outer: float
+    squares: float
+    counts: float
+    least_rounds: int
+    most_rounds: int
+    keep: float
+    fall: float
+    predicted_ratio: float
+
+
+def plan_linear(
+    n: int, d: int, mu: float, m: int | None, has_response: bool, errors: str = "hetero"
+) -> LinearPlan:
+    """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
+
+    Two rounds when public responses give the first anchor, three expected when they do not. In large
+    tables, where a pass over the rows takes time, one round may do if a step straight from the public
+    anchor leaves next to nothing behind. The share of the second moments minimises the predicted error:
+    a step from an anchor at distance delta leaves (noise of the matrix) * delta behind.
+
+    Parameters
+    ----------
+    n, d : int
+        Private rows and columns of the design.
+    m : int or None
+        Public rows, None when only a matrix is known.
+    """
+    length, scale, step = 0.02, 0.03, 0.15
+    rows = m if m is not None and m > d + 1 else d + 2
+    departure = 2 / rows if m else 0.1  # variance of a whitened public moment's svec coordinate
+    start = math.sqrt(d / (rows - d - 1)) if has_response and m else 30.0
+    early = 1 if has_response else 2
+    longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
+    thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
+    best: tuple[float, float, bool] | None = None
+    for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
+        left = 1 - length - gram - early * (scale + step) - scale
+        sd = math.sqrt(2) * d * longer * 1.5 / (n * mu * math.sqrt(gram))
+        matrix = thinner * math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
+        error, noise = score_error(n, d, mu * math.sqrt(step))
+        first = float(noise[int(np.argmin(error))])
+        distance = start
+        for _ in range(early):
+            distance = math.sqrt(
+                d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
+            )
+        total = float(score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
+        near = has_response and (matrix * start) ** 2 < 0.01 * total
+        at_once = near and n * d >= _LARGE_TABLE
+        if best is None or total < best[0]:
+            best = (total, gram, at_once)
+    assert best is not None
+    few = m is not None and m < 5 * d
+    return LinearPlan(
+        stages=((length, 0.05), (0.015, 0.08)) if few else ((length, best[1]),),
+        scale=scale,
+        later_scale=0.08,
+        far=0.06,
+        near=step,
+        outer=0.07 if errors == "hetero" else 0.0,
+        squares=0.05,
+        counts=0.005,
+        least_rounds=1 if best[2] else 2,
+        most_rounds=6,
+        keep=0.3,
+        fall=0.8,
+        predicted_ratio=math.sqrt(best[0] * n),
+    )

@@ -1,0 +1,236 @@
+"""The releases of a model fitted by score steps: scores, their outer products, information, scales."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.arrays import Floats
+from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
+from dpstats.mechanism.lattice import ExactMatrix
+from dpstats.mechanism.noise import Noise, check_sd
+from dpstats.mechanism.passes import Integers, RowSource, coarse_map
+from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
+from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
+
+Window = tuple[int, int]
+Windows = tuple[Window, Window]
+_OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
+_AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the total's mu^2 that the releases of a round cost; 0 for what is not released."""
+
+    information: float = 0.0
+    score: float = 0.0
+    outer: float = 0.0
+    squares: float = 0.0
+    counts: float = 0.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round has released; None for what it has not."""
+
+    information: Release | None
+    score: Release | None
+    outer: Release | None
+    summary: RowSummary | None
+
+
+def _safe(bound: float | None) -> float | None:
+    return None if bound is None else clamp_to_safe_range(bound)
+
+
+class ScoreSession(Session[ScoreRows]):
+    """Spends a total on releases from the rows of a model fitted by score steps.
+
+    Parameters
+    ----------
+    source : RowSource
+        The encoded private table.
+    family : Family
+    whitening : (d, d) array
+        Public matrix applied to every row.
+    shift : (d,) array
+        Public coefficients whose linear predictor is added to every offset.
+    total : Privacy
+        What the call may spend.
+    noise : Noise
+        Secure or seeded.
+    truncation : float, optional
+        Public radius to which whitened rows are cut before the family sees them (the papers').
+    prepared : ExactMatrix, optional
+        Whitening and shift as `passes.coarse_map` has rounded them.
+    linear : bool
+        The family is that of a linear model: its information rows are rows of the design, at any anchor.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        family: Family,
+        whitening: Floats,
+        shift: Floats,
+        total: Privacy,
+        noise: Noise,
+        truncation: float | None = None,
+        prepared: ExactMatrix | None = None,
+        *,
+        linear: bool = False,
+    ) -> None:
+        rows = ScoreRows(source, family, whitening, shift, truncation, prepared)
+        super().__init__(rows, total, noise)
+        self._source, self._family, self._truncation = source, family, truncation
+        self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
+
+    def require(self, share: float) -> None:
+        """Refuse, before a row is read, a total of which so small a share could not be released.
+
+        No total of a round is larger in its own steps than steps^2 or 2 fine.
+        """
+        grid = self._rows.grid
+        largest = max(math.sqrt(2) * grid.steps**2, 2.0 * grid.fine)
+        check_sd(largest / (self.total.mu * math.sqrt(share)))
+
+    def whiten(
+        self, whitening: Floats, shift: Floats, residual: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Read the rows through another public or released matrix from now on.
+
+        Returns both as they are used: of large tables they are rounded, where residuals of this public
+        size do not notice (`passes.coarse_map`).
+        """
+        self._exact.clear()
+        self._rows.close()
+        prepared = coarse_map(self._source, whitening, shift, residual) if residual else None
+        if prepared is not None:
+            whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
+        self._rows = ScoreRows(
+            self._source, self._family, whitening, shift, self._truncation, prepared
+        )
+        return whitening, shift
+
+    def information_lengths(
+        self, share: float, anchor: Floats, windows: Windows, fine: int | None = None
+    ) -> LogHistogram:
+        """Where the lengths of information rows at ``anchor`` lie; a replaced row moves two counts.
+
+        Beyond the first ``fine`` octaves, rows are counted by whole octaves, with less noise in all. The
+        scores of the second window are counted by the same reading of the rows, for `score_lengths` to
+        release.
+        """
+        return self._lengths(0, share, anchor, windows, fine)
+
+    def score_lengths(
+        self, share: float, anchor: Floats, windows: Windows, fine: int | None = None
+    ) -> LogHistogram:
+        """Where the lengths of scores at ``anchor`` lie; a replaced row moves two counts.
+
+        ``fine``: see `information_lengths`.
+        """
+        return self._lengths(1, share, anchor, windows, fine)
+
+    def _lengths(
+        self,
+        which: int,
+        share: float,
+        anchor: Floats,
+        windows: Windows,
+        fine: int | None = None,
+    ) -> LogHistogram:
+        cost = self._spend(share)
+        key = "lengths", anchor.tobytes(), windows
+        counts = self._once(key, lambda: self._rows.length_counts(anchor, windows))[which]
+        name = (self._names[0], "histogram of score lengths")[which]
+        if fine is not None:
+            counts = merged(counts, fine)
+        return LogHistogram.of(self._counts(name, counts, cost), *windows[which], fine)
+
+    def response_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
+        """Where the absolute responses lie. A replaced row moves two counts by one."""
+        cost = self._spend(share)
+        counts = self._rows.response_counts(lowest, octaves)
+        release = self._counts("histogram of responses", counts, cost)
+        return LogHistogram.of(release, lowest, octaves)
+
+    def moments(self, share: float, radius: float) -> Release:
+        """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
+        cost, radius = self._spend(share), clamp_to_safe_range(radius)
+        total = self._rows.moments(radius)
+        return self._moments("second moments of the design", total, radius, cost)
+
+    def round(
+        self, shares: Shares, anchor: Floats, cuts: RoundCuts, *, papers: bool = False
+    ) -> Round:
+        """What ``shares`` pays for, by one reading of the rows, at ``anchor``.
+
+        The mean information q q', the mean score s, the mean of its outer products s s', the mean
+        squared residual, and the shares of cut and of empty rows. Sensitivities of the sums:
+        sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices (`Session._moments`), 2 clip for the
+        score, the distance of two vectors no longer than ``clip``; for the rest `Session._summary`.
+        """
+        each = (shares.information, shares.score, shares.outer, shares.squares, shares.counts)
+        information, score, outer, squares, counts = (
+            self._spend(share) if share else None for share in each
+        )
+        cuts = RoundCuts(
+            clip=None if score is None else _safe(cuts.clip),
+            radius=None if information is None else _safe(cuts.radius),
+            square=clamp_to_safe_range(cuts.square),
+            outer=outer is not None,
+        )
+        totals = self._rows.sums(anchor, cuts)
+        return Round(
+            self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
+            self._mean_score(totals.score, cuts.clip, score),
+            self._matrix("outer products of the scores", totals.outer, cuts.clip, outer),
+            self._of_rows(totals, cuts.square, squares, counts),
+        )
+
+    def _matrix(
+        self,
+        what: str,
+        total: Integers | None,
+        radius: float | None,
+        cost: Cost | None,
+        papers: bool = False,
+    ) -> Release | None:
+        if total is None or radius is None or cost is None:
+            return None
+        return self._moments(what, total, radius, cost, papers=papers)
+
+    def _of_rows(
+        self, totals: ScoreTotals, square: float, squares: Cost | None, counts: Cost | None
+    ) -> RowSummary | None:
+        if counts is None:
+            return None
+        last = totals.squares, totals.cut, totals.empty
+        return self._summary("mean squared residual", last, square, (squares, counts))
+
+    def _mean_score(
+        self, total: Integers | None, clip: float | None, cost: Cost | None
+    ) -> Release | None:
+        if total is None or clip is None or cost is None:
+            return None
+        fine = self._rows.grid.fine
+        unit = clip / fine / self.n
+        return self._record(
+            release_vector("mean score", total, 2.0 * fine, unit, cost, self._noise)
+        )
+
+
+CLAIMS = (
+    Claim("histogram of information lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
+    Claim("histogram of score lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
+    Claim("histogram of responses", COUNTS, "sqrt(2)", "ScoreRows.response_counts"),
+    Claim("second moments of the design", GRAM, "sqrt(2) R^2", "Session._moments"),
+    Claim("information at the anchor", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "ScoreSession.round"),
+    Claim("mean score", VECTOR, "2 C", "ScoreSession.round"),
+    Claim("outer products of the scores", GRAM, "sqrt(2) C^2", "ScoreSession.round"),
+)

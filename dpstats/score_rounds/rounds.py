@@ -1,0 +1,276 @@
+"""Score rounds: the way from a public anchor to a private fit, for every model fitted by score steps.
+
+A model says how rows are seen (a `Family`), where rounds begin, what each may spend and where it cuts.
+`ScoreRounds.run` makes the rounds: each releases the mean cut score at the present anchor, and what else
+its shares pay for, and takes a Newton step. `solution` turns what the last round leaves into an estimate
+with its covariances.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.mechanism.session import RowSummary
+from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
+from dpstats.score_rounds.bounds import ReleasedSystem, released_system
+from dpstats.score_rounds.cuts import Cut
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    Pooled,
+    Step,
+    filled_share,
+    in_user_units,
+    matrix_noise_covariance,
+    residual_variance,
+)
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares
+from dpstats.score_rounds.rows import RoundCuts
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where rounds compute: rows are whitened, and perhaps turned once the curvature is known.
+
+    Attributes
+    ----------
+    whitening : Whitening
+        In these coordinates the curvature is released: z = back' x.
+    turn : (d, d) array
+        Symmetric T: scores are those of T z. There their noise is alike in all directions.
+    """
+
+    whitening: Whitening
+    turn: Floats
+
+    @classmethod
+    def plain(cls, whitening: Whitening) -> Coordinates:
+        """The same coordinates for curvature and scores."""
+        return cls(whitening, np.eye(len(whitening.back)))
+
+    @property
+    def back(self) -> Floats:
+        """From coefficients of T z to the user's."""
+        return self.whitening.back @ self.turn
+
+    @property
+    def root(self) -> Floats:
+        """From the user's coefficients to those of T z."""
+        return np.linalg.solve(self.turn, self.whitening.root)
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """What a round will do.
+
+    Attributes
+    ----------
+    shares : Shares
+    cut : Cut
+        Of the scores.
+    radius : float or None
+        Of information rows.
+    square : float
+        Of residuals.
+    last : bool
+    pooled : bool
+        Whether its estimate counts beside that of the last round.
+    """
+
+    shares: Shares
+    cut: Cut
+    radius: float | None = None
+    square: float = 1.0
+    last: bool = False
+    pooled: bool = True
+
+
+class HasStep(Protocol):
+    """What a model makes of a round: a Newton step, perhaps with more that is known of it."""
+
+    @property
+    def step(self) -> Step: ...
+
+
+_S = TypeVar("_S", bound=HasStep)
+
+
+@dataclass(kw_only=True)
+class ScoreRounds(ABC, Generic[_S]):
+    """The rounds of one fit.
+
+    Attributes
+    ----------
+    session : ScoreSession
+    coordinates : Coordinates
+    anchor : (d,) array
+        Where the next round computes its scores, as coefficients of T z.
+    carried : (d,) array
+        The anchor whose linear predictor the rows carry.
+    steps : list
+        One for each round.
+    plans : list of RoundPlan
+    """
+
+    session: ScoreSession
+    coordinates: Coordinates
+    anchor: Floats
+    carried: Floats
+    steps: list[_S] = field(default_factory=list, init=False)
+    plans: list[RoundPlan] = field(default_factory=list, init=False)
+
+    @abstractmethod
+    def plan(self) -> RoundPlan:
+        """The next round: from the plan of the fit, and from what was released."""
+
+    @abstractmethod
+    def newton(self, made: Round, plan: RoundPlan) -> _S:
+        """The step that a round's releases give."""
+
+    def run(self) -> Round:
+        """Make the rounds, and return what the last one has released."""
+        while True:
+            plan = self.plan()
+            cuts = RoundCuts(plan.cut.length, plan.radius, plan.square)
+            made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
+            step = self.newton(made, plan)
+            self.plans.append(plan)
+            self.steps.append(step)
+            if plan.last:
+                return made
+            self.anchor = step.step.anchor + step.step.move
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the rounds of a fit come to.
+
+    Attributes
+    ----------
+    estimate : Estimate
+    system : ReleasedSystem
+    square : float or None
+        Mean squared residual at the estimate, on its degrees of freedom.
+    moved : (d,) array
+        By how many standard errors cutting may have moved each coefficient, if all that was cut had its
+        direction.
+    """
+
+    estimate: Estimate
+    system: ReleasedSystem
+    square: float | None
+    moved: Floats
+
+
+def solution(
+    at: Coordinates,
+    curvature: Curvature,
+    pooled: Pooled,
+    last: Sequence[Step],
+    made: Round,
+    cut: Cut,
+    *,
+    dispersion: float | None,
+    widening: float,
+    n: int,
+    ridge: float,
+    square_floor: float,
+) -> Solution:
+    """Estimate and covariances from a pooled solution and from what the last round has released.
+
+    In coordinates of T z, with H the curvature there: the error of the solution is H^-1 (g/kappa - G
+    move + what was left of the way + what was cut), g the noise of the score, G that of the curvature.
+    Sampling leaves H^-1 S H^-1/(n kappa^2), S the mean of the outer products of the cut scores where
+    these were released, else dispersion times H; kappa is the share of rows whose score is not cut.
+
+    Parameters
+    ----------
+    last : sequence of Step
+        That of the last round.
+    dispersion : float or None
+        Where the family fixes it.
+    widening : float
+        Share of the mean excess of scores beyond the cut that is counted as an error.
+    """
+    step = last[-1]
+    turn = at.turn
+    back = np.linalg.inv(turn).T  # from scores of T z to those of z
+    d = len(turn)
+    whitening = at.whitening
+    penalty = ridge * whitening.back.T @ whitening.back
+    hessian = curvature.used + penalty
+    inverse = np.linalg.inv(hessian)
+    bias = widening * cut.excess / cut.slope
+    isotropic = pooled.noise_sd**2 + pooled.left_sd**2 + bias**2
+    move = turn @ pooled.move
+    noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
+    if pooled.left is not None:
+        rest = back @ pooled.left
+        noise = noise + np.outer(rest, rest)
+    summary = made.summary
+    assert summary is not None
+    filled = filled_share(summary.empty_share, summary.share_sd)
+    square = None
+    if summary.mean_square is not None:
+        square = residual_variance(
+            summary.mean_square,
+            filled,
+            curvature.used,
+            turn @ (pooled.coef - step.anchor),
+            inverse @ (noise - bias**2 * back @ back.T) @ inverse,
+            n,
+            floor=square_floor,
+        )
+    spread = dispersion if dispersion is not None else square
+    assert spread is not None
+    meat = None
+    if made.outer is not None:
+        inner = turn.T @ curvature.used @ turn
+        outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
+        counted = filled * n
+        meat = back @ _meat(outer, sd, inner, square or spread) @ back.T
+        meat = meat * (counted / max(counted - d, 1.0))  # R's HC1
+    estimate = in_user_units(
+        turn @ pooled.coef,
+        hessian,
+        curvature.used,
+        noise,
+        spread,
+        cut.efficiency / cut.slope**2,
+        whitening,
+        curvature.used_sd,
+        n,
+        ridge,
+        filled,
+        meat=meat,
+    )
+    system = released_system(curvature, penalty, move, pooled.noise_sd, whitening.back, back)
+    moved = cut.excess / cut.slope * np.linalg.norm(whitening.back @ inverse @ back, axis=1)
+    error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
+    return Solution(estimate, system, square, moved / error)
+
+
+def _meat(released: Floats, sd: float, inner: Floats, spread: float) -> Floats:
+    """The outer products of the scores, moved towards spread * inner as far as their noise goes.
+
+    Constant variance of errors would make them a multiple of the curvature ``inner``; in coordinates
+    where that is the identity, `shrink_second_moment` weighs the departure from it.
+    """
+    values, vectors = np.linalg.eigh(inner)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    straight = (vectors / np.sqrt(values)) @ vectors.T
+    there = straight @ released @ straight
+    scale = float(np.mean(1 / values))
+    used = shrink_second_moment(there, sd * scale, spread).used
+    return np.asarray(root @ used @ root)
+
+
+def summary_of(made: Round) -> RowSummary:
+    """What the last round says of the rows."""
+    assert made.summary is not None
+    return made.summary

@@ -1,0 +1,201 @@
+"""The tail of a table's lengths, from a noisy histogram: how many are longer than t, and by how much.
+
+The number of rows longer than t, beyond the 90 % quantile q, is taken to be
+
+    N(t) = (n/10) exp(-a x - b x^2),    x = log(t/q),
+
+the law of a normal tail, of a lognormal and of a power alike, with a and b unknown; beside it there
+may be a few outliers, whose number falls as a power of their length. Counts of bins are weighed against
+a belief about these numbers, so that a bin of noise is not read as a tail; what is returned is the mean
+over all that remains possible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.numerics.histogram import LogHistogram
+
+_SLOPE, _SLOPE_SD = 3.0, 2.0
+_BEND, _BEND_SD = 0.0, 4.0
+_OUTLIERS = (0.0, 4.0, 10.0, 25.0, 60.0)
+"""Rows that outliers may be, beyond `_APART` times the quantile."""
+_POWERS = (1.2, 2.0, 3.0)
+_APART = 4.0
+_NONE = 0.93
+"""Probability that there are none, before counts are seen."""
+_FARTHEST = 2.0**9
+"""No outlier is longer than so many quantiles."""
+_MISFIT = 0.05
+"""Relative error of a count that the law may have."""
+_WHOLE = 0.1
+"""Noise of a count below which it is the whole number next to it."""
+SHORTEST = 0.6
+_GRID = np.geomspace(SHORTEST, 2.0**12, 600)
+"""Lengths at which the tail is known, in units of the quantile."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """How many of n rows are longer than a length.
+
+    Attributes
+    ----------
+    lengths : (k,) array
+        Increasing.
+    share : (k,) array
+        Share of the rows that are longer.
+    """
+
+    lengths: Floats
+    share: Floats
+
+    def excess(self, power: int = 1) -> Floats:
+        """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
+        density = power * self.lengths ** (power - 1) * self.share
+        parts = (density[1:] + density[:-1]) / 2 * np.diff(self.lengths)
+        return np.append(np.cumsum(parts[::-1])[::-1], 0.0)
+
+    def share_beyond(self, length: float) -> float:
+        """Share of the rows that are longer than ``length``."""
+        return float(np.interp(length, self.lengths, self.share))
+
+
+def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) -> Tail:
+    """The tail beyond a 90 % quantile, from noisy counts, for means of a power of the lengths.
+
+    Examples
+    --------
+    >>> from dpstats.numerics.histogram import LogHistogram
+    >>> lengths = np.abs(np.random.default_rng(1).normal(size=10_000))
+    >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
+    >>> counts = np.histogram(lengths, edges)[0].astype(float)
+    >>> tail = tail_of(LogHistogram(counts, 5.0, -10, 20), 1.645, 10_000)
+    >>> bool(0.8 < tail.share_beyond(2.0) / 0.0455 < 1.25)
+    True
+    """
+    beyond = _beyond(histogram, quantile90)
+    laws = _laws(quantile90, n, power)
+    weight, expected = _posterior(laws, beyond, quantile90)
+    body, outliers = laws.longer(_GRID)
+    share: Floats = (weight.sum(axis=1) @ body + weight.sum(axis=0) @ outliers) / n
+    known = len(expected)
+    if known:
+        edges = beyond.edges[: known + 1] / quantile90
+        law = np.interp(edges, _GRID, share)
+        farther = law[-1] if beyond.noise_sd[known - 1] >= _WHOLE else np.rint(n * law[-1]) / n
+        actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
+        share = _rescaled(share, law, actual, edges)
+    return Tail(quantile90 * _GRID, np.minimum(share, 0.5))
+
+
+def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats) -> Floats:
+    """The share of longer rows as it is at the edges of bins; between them it falls like the law."""
+    at = np.clip(np.searchsorted(edges, _GRID, side="right") - 1, 0, len(edges) - 2)
+    fall = np.maximum(law[at] - law[at + 1], 1e-300)
+    inside = actual[at + 1] + (actual[at] - actual[at + 1]) * (share - law[at + 1]) / fall
+    below = share * actual[0] / max(law[0], 1e-300)
+    above = share * actual[-1] / max(law[-1], 1e-300)
+    return np.where(edges[0] > _GRID, below, np.where(edges[-1] > _GRID, inside, above))
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """Counts of bins beyond the quantile: quarters of the first octave or two, then whole octaves."""
+
+    counts: Floats
+    edges: Floats
+    noise_sd: Floats
+
+
+def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
+    edges, counts = histogram.edges(), histogram.counts
+    noise = np.full(len(counts), histogram.noise_sd)
+    octave = math.frexp(2 * quantile90)[1] - histogram.lowest  # the first beyond twice the quantile
+    fine = histogram.octaves if histogram.fine is None else histogram.fine
+    if 0 <= octave < fine:
+        stop = 4 * octave
+        many = 4 * (fine - octave)
+        first, others, rest = counts[:stop], counts[stop : stop + many], counts[stop + many :]
+        counts = np.concatenate([first, others.reshape(-1, 4).sum(axis=1), rest])
+        noise = np.concatenate(
+            [noise[:stop], 2 * noise[stop : stop + many : 4], noise[stop + many :]]
+        )
+        edges = np.concatenate([edges[:stop], edges[stop : stop + many : 4], edges[stop + many :]])
+    start = int(np.searchsorted(edges, quantile90, side="right"))
+    start = min(start, len(counts))
+    return _Beyond(counts[start:], edges[start:], noise[start:])
+
+
+def _law(x: Floats, slopes: Floats, bends: Floats) -> Floats:
+    """exp(-a x - b x^2), one row for each a and b."""
+    bent = np.where(x > 0, bends[:, None] * x**2, 0.0)
+    return np.exp(-np.minimum(slopes[:, None] * x + bent, 700.0))
+
+
+def _apart(length: Floats, rows: Floats, powers: Floats) -> Floats:
+    """How many outliers are longer, for each number of them and each power; all beyond `_APART`."""
+    at = np.clip(length, _APART, _FARTHEST) / _APART
+    end = (_FARTHEST / _APART) ** -powers[:, None]
+    return np.asarray(rows[:, None] * (at ** -powers[:, None] - end) / (1 - end))
+
+
+@dataclass(frozen=True)
+class _Laws:
+    """A grid of laws of the body and of outliers, and how probable each is before counts are seen."""
+
+    n: int
+    slopes: Floats
+    bends: Floats
+    rows: Floats
+    powers: Floats
+    log_body: Floats
+    log_outliers: Floats
+
+    def longer(self, lengths: Floats) -> tuple[Floats, Floats]:
+        """Rows of the body, and outliers, that are longer; lengths in units of the quantile."""
+        body = self.n / 10 * _law(np.log(lengths), self.slopes, self.bends)
+        return body, _apart(lengths, self.rows, self.powers)
+
+
+def _laws(quantile90: float, n: int, power: int) -> _Laws:
+    slope, bend = np.meshgrid(np.geomspace(0.4, 12.0, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
+    falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
+    slopes, bends = slope.ravel()[falls], bend.ravel()[falls]
+    log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
+    log_body += np.log(slopes)  # the grid is denser at small slopes
+    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:], np.array(_POWERS) + power - 1))
+    log_outliers = np.log(np.append(_NONE, np.full(len(few), (1 - _NONE) / len(few))))
+    rows, powers = np.append(0.0, few), np.append(1.0, fall)
+    return _Laws(n, slopes, bends, rows, powers, log_body, log_outliers)
+
+
+def _posterior(laws: _Laws, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
+    """How probable each law is given the counts, and the mean of the counts without their noise.
+
+    A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
+    per cent of the body, all of the outliers. Of
+    what a noisy count differs from its law, the share that is not noise is believed.
+    """
+    log_weight = laws.log_body[:, None] + laws.log_outliers
+    used = beyond.edges[1:] <= quantile90 * _FARTHEST
+    counts, noise_sd = beyond.counts[used], beyond.noise_sd[used]
+    if not len(counts):
+        weight = np.exp(log_weight - log_weight.max())
+        return weight / weight.sum(), counts
+    edges = beyond.edges[: len(counts) + 1] / quantile90
+    body, outliers = (np.maximum(-np.diff(rows, axis=1), 0.0) for rows in laws.longer(edges))
+    expected = body[:, None] + outliers
+    spread = expected + ((_MISFIT * body) ** 2)[:, None] + outliers**2
+    variance = noise_sd**2 + spread + 1e-12
+    away = counts - expected
+    log_weight = log_weight - (away**2 / variance + np.log(variance)).sum(axis=-1) / 2
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    actual = np.einsum("bo,bok->k", weight, expected + spread / variance * away)
+    actual = np.maximum(actual, 0.0)
+    return weight, np.where(noise_sd < _WHOLE, np.rint(actual), actual)

@@ -1,0 +1,84 @@
+"""Tails read from noisy counts: what is there is found, what is noise is not."""
+
+import numpy as np
+import pytest
+
+from dpstats.arrays import Floats
+from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds.cuts import cut_for_intervals
+from dpstats.score_rounds.notes import tail_note
+from dpstats.score_rounds.tails import Tail, tail_of
+
+_N = 10_000
+_LOWEST, _OCTAVES, _FINE = -20, 44, 23
+_EDGES = LogHistogram(np.zeros(4 * _OCTAVES), 1.0, _LOWEST, _OCTAVES).edges()
+
+
+def _tail(lengths: Floats, noise_sd: float, seed: int) -> tuple[Tail, float]:
+    """The tail of lengths from a histogram with whole octaves beyond 2^3, and their quantile."""
+    rng = np.random.default_rng([seed, 3])
+    counts = merged(np.histogram(lengths, _EDGES)[0].astype(float), _FINE)
+    noisy = counts + noise_sd * rng.normal(size=len(counts))
+    histogram = LogHistogram(noisy, noise_sd, _LOWEST, _OCTAVES, _FINE)
+    quantile = histogram.quantile(0.9)
+    assert quantile is not None
+    return tail_of(histogram, quantile, len(lengths)), quantile
+
+
+def _lengths(seed: int, outliers: int = 0) -> Floats:
+    lengths = np.abs(np.random.default_rng(seed).normal(size=_N))
+    lengths[:outliers] = 33.0
+    return lengths
+
+
+def test_merged_octaves_hold_what_their_quarters_held() -> None:
+    counts = np.arange(4.0 * _OCTAVES)
+    plain, some = (
+        LogHistogram(c, 1.0, _LOWEST, _OCTAVES, fine)
+        for c, fine in ((counts, None), (merged(counts, _FINE), _FINE))
+    )
+    assert some.counts.sum() == plain.counts.sum()
+    assert len(some.edges()) == len(some.counts) + 1
+    assert set(some.edges()) <= set(plain.edges())
+
+
+def test_without_noise_the_tail_is_that_of_the_rows() -> None:
+    lengths = _lengths(1, outliers=7)
+    tail, _ = _tail(lengths, 1e-6, 1)
+    for edge in (2.0, 4.0, 8.0, 16.0, 32.0):
+        assert _N * tail.share_beyond(edge) == pytest.approx((lengths > edge).sum(), abs=1)
+    assert tail.share_beyond(65.0) == 0
+
+
+def test_a_bin_of_noise_is_not_read_as_a_tail() -> None:
+    """Scales that noise has thrown off would make one fit in ten useless."""
+    for seed in range(60):
+        tail, quantile = _tail(_lengths(seed), 6.0, seed)
+        assert cut_for_intervals(tail, quantile, _N, 5, 0.8, 0.4).length < 6 * quantile
+
+
+def test_outliers_that_can_be_seen_widen_the_cut() -> None:
+    for seed in range(20):
+        tail, quantile = _tail(_lengths(seed, outliers=100), 6.0, seed)
+        cut = cut_for_intervals(tail, quantile, _N, 5, 0.8, 0.4)
+        assert cut.length > 5 * quantile
+        assert 0.3 < tail.share_beyond(16.0) * _N / 100 < 2
+
+
+def test_excess_is_the_integral_of_the_share() -> None:
+    lengths = np.linspace(1, 9, 4001)
+    tail = Tail(lengths, np.maximum(1 - lengths / 5, 0.0))
+    assert tail.excess()[0] == pytest.approx((5 - 1) ** 2 / 10, rel=1e-3)
+    assert tail.excess(2)[0] == pytest.approx(25 - 1 - 2 * (125 - 1) / 15, rel=1e-3)
+
+
+def test_a_note_names_what_may_have_moved() -> None:
+    moved = np.array([2.5, 0.3, 1.9])
+    (note,) = tail_note(["Intercept", "x", "z"], moved, 0.004, 1.75)
+    assert "`Intercept`, `z` by up to 2.5 standard errors" in note
+    assert "`x`" not in note
+    assert "cutting 0.4%" in note
+    assert tail_note(["x"], np.array([1.0]), 0.004, 1.75) == ()
+    many = tail_note([f"x{k}" for k in range(6)], np.full(6, 3.0), 0.0, 1.75)[0]
+    assert "and 3 more" in many
+    assert "a few of the scores" in many
