@@ -87,6 +87,11 @@ print(fit.summary())
 # noise for privacy, so that z values, p-values and intervals may be used as they are. There is z in
 # the place of t: the degrees of freedom are thousands or the noise has the last word.
 #
+# **Errors.** Which standard errors these are. By default the sandwich: nothing is assumed of the
+# variance of the errors, and nothing of the formula being right. (What is estimated is then the
+# least-squares line of the population that the rows come from.) `vcov="iid"` gives those of R's
+# `summary`, for errors of constant variance.
+#
 # **privacy.** The share s of each *variance* that the noise for privacy makes. It makes intervals
 # 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares mean that a smaller
 # mu would do.
@@ -115,16 +120,35 @@ print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).su
 #
 # **Diagnostics.** Released numbers have a noise sd; the others are public.
 #
-# - *truncated rows*: the share of rows that were too long for the cut which makes noise finite.
-#   A per cent or two is usual. Cut rows can move a coefficient by up to half a standard error, and
-#   by more where errors are very skewed: that is in neither the standard error nor the privacy
-#   share. Where a long tail is detected, a note says so.
+# - *truncated rows*: the share of rows whose score (the row times its residual) was too long for the
+#   cut that makes noise finite. It is chosen so that what it may do to a coefficient is small beside
+#   the noise: mostly some rows in a thousand. See the next section.
 # - *empty rows*: missing values, or a level that the public rows do not have. They do not count.
 # - *condition before, after*: how unequal the directions of the design are (mean eigenvalue of the
 #   second moments over the smallest), in your units and after the public sample has made them
 #   comparable. Near 1 after: the public sample fits the private rows.
 # - *rounds*: how often the fit went to the rows and corrected itself.
 # - *planned error*: what the public numbers promised, over a fit without privacy.
+#
+# ## How do I know that cutting has not moved my coefficient?
+#
+# A residual that is cut pulls less on the line than it would. If as much is cut above the line as
+# below, nothing moves. If errors are skewed it does, and most of all the constant.
+#
+# The fit knows how long scores are beyond the cut, from a histogram that it has released. What that
+# could do if all of it pulled in one direction is compared with the standard error of each
+# coefficient; a part of it is in the printed error. Where it could be more than 1.75 standard
+# errors, a note names the coefficients. So:
+#
+# - no note: the intervals may be used as they are. On real tables they cover nearly as often as
+#   those without privacy do (the page on accuracy has the figures);
+# - a note: take a logarithm of the response (`log(y) ~ ...`), or a family for such data
+#   (`dp_glm(..., family="gamma")`), or a larger budget, and see whether the note goes;
+# - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
+#   The note weighs them.
+#
+# What no private fit can tell: a handful of rows (10 to 20 at mu = 1) that decide the fit without
+# privacy. They are as rare as the noise is large, and neither interval nor note sees them.
 #
 # ## What mu = 1 means
 #
