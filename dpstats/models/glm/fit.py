@@ -66,11 +66,11 @@ from dpstats.score_rounds.rounds import (
 from dpstats.score_rounds.tails import tail_of
 
 _WIDE: Window = (-64, 160)
-_CARE = 0.4
+_CARE = 0.25
 """Share of what is cut that is weighed as bias."""
-_NOTED = 2.2
+_NOTED = 2.9
 """Standard errors that cutting may move a coefficient by, from which a note is printed."""
-_WIDENING = 0.4
+_WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
@@ -122,11 +122,16 @@ class _Rounds(ScoreRounds[GlmStep]):
         n, d, mu = session.n, len(self.anchor), session.total.mu
         last = _is_last(shares, session.left, price, self.steps, self.start.reach, n)
         windows = _window(self.guesses[0]), _window(self.guesses[1])
-        each = (shares.near.lengths if last else price.lengths) / 2
+        lengths_share = shares.near.lengths if last else price.lengths
+        by_tail = last and not self.family.binary  # most of it tells how long scores are
+        part, guess = (0.2 if by_tail else 0.5), self.guesses[1]
+        fine = None
+        if by_tail and guess is not None:
+            fine = math.frexp(guess)[1] + 2 - windows[1][0]
         at = self.anchor - self.carried
         histograms = (
-            session.information_lengths(each, at, windows),
-            session.score_lengths(each, at, windows),
+            session.information_lengths(part * lengths_share, at, windows),
+            session.score_lengths((1 - part) * lengths_share, at, windows, fine),
         )
         lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
         self.guesses = lengths
@@ -244,9 +249,7 @@ def _round_plan(
     )
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
-        wider = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
-        if wider.length > cut.length:
-            cut = wider
+        cut = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
     return RoundPlan(costs, cut, radius, square, last)
 
 
