@@ -57,8 +57,8 @@ class Clip:
         c: the clip in units of sqrt(d) residual standard deviations.
     unit : float
         The residual standard deviation that the scores' quantile stands for.
-    score, residual : float
-        Bounds for |z e| and for |e| in the score.
+    score : float
+        Bound for |z e|.
     slope : float
         kappa = P(|N(0,1)| < c): the score of an uncut row moves one for one with the coefficients, the
         score of a cut row does not.
@@ -74,7 +74,6 @@ class Clip:
     multiple: float
     unit: float
     score: float
-    residual: float
     slope: float
     efficiency: float
     lost: float
@@ -240,7 +239,6 @@ def choose_clip(
         multiple=c,
         unit=residual_unit,
         score=c * unit,
-        residual=4 * c * residual_unit,
         slope=float(1 - normal[best] - share[best]),
         efficiency=float(_HUBER[0][best]),
         lost=float(excess[best]),

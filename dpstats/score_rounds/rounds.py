@@ -8,8 +8,8 @@ with its covariances.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     residual_variance,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Window
 from dpstats.score_rounds.rows import RoundCuts
 
 
@@ -88,6 +88,16 @@ class RoundPlan:
     square: float = 1.0
     last: bool = False
     pooled: bool = True
+
+
+def window_about(guess: float | None) -> Window:
+    """Octaves that a histogram of lengths looks at: all, or those about what they are expected to be."""
+    return (-64, 160) if guess is None else (math.frexp(guess)[1] - 24, 48)
+
+
+def quartered(guess: float | None, window: Window) -> int | None:
+    """Octaves of a window to be counted by quarters: up to twice the expected length."""
+    return None if guess is None else math.frexp(guess)[1] + 2 - window[0]
 
 
 class HasStep(Protocol):
@@ -171,7 +181,7 @@ def solution(
     at: Coordinates,
     curvature: Curvature,
     pooled: Pooled,
-    last: Sequence[Step],
+    step: Step,
     made: Round,
     cut: Cut,
     *,
@@ -190,14 +200,13 @@ def solution(
 
     Parameters
     ----------
-    last : sequence of Step
+    step : Step
         That of the last round.
     dispersion : float or None
         Where the family fixes it.
     widening : float
         Share of the mean excess of scores beyond the cut that is counted as an error.
     """
-    step = last[-1]
     turn = at.turn
     back = np.linalg.inv(turn).T  # from scores of T z to those of z
     d = len(turn)
@@ -212,8 +221,7 @@ def solution(
     if pooled.left is not None:
         rest = back @ pooled.left
         noise = noise + np.outer(rest, rest)
-    summary = made.summary
-    assert summary is not None
+    summary = summary_of(made)
     filled = filled_share(summary.empty_share, summary.share_sd)
     square = None
     if summary.mean_square is not None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.histogram import LogHistogram, merged, merged_edges
 
 _SLOPE, _SLOPE_SD = 3.0, 2.0
 _BEND, _BEND_SD = 0.0, 4.0
@@ -79,7 +80,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     True
     """
     beyond = _beyond(histogram, quantile90)
-    laws = _laws(quantile90, n, power)
+    laws = _laws(n, power)
     weight, expected = _posterior(laws, beyond, quantile90)
     body, outliers = laws.longer(_GRID)
     share: Floats = (weight.sum(axis=1) @ body + weight.sum(axis=0) @ outliers) / n
@@ -113,21 +114,17 @@ class _Beyond:
 
 
 def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
-    edges, counts = histogram.edges(), histogram.counts
-    noise = np.full(len(counts), histogram.noise_sd)
+    edges, counts, sd = histogram.edges(), histogram.counts, histogram.noise_sd
     octave = math.frexp(2 * quantile90)[1] - histogram.lowest  # the first beyond twice the quantile
     fine = histogram.octaves if histogram.fine is None else histogram.fine
+    noise = np.full(len(counts), sd)
     if 0 <= octave < fine:
-        stop = 4 * octave
-        many = 4 * (fine - octave)
-        first, others, rest = counts[:stop], counts[stop : stop + many], counts[stop + many :]
-        counts = np.concatenate([first, others.reshape(-1, 4).sum(axis=1), rest])
-        noise = np.concatenate(
-            [noise[:stop], 2 * noise[stop : stop + many : 4], noise[stop + many :]]
-        )
-        edges = np.concatenate([edges[:stop], edges[stop : stop + many : 4], edges[stop + many :]])
-    start = int(np.searchsorted(edges, quantile90, side="right"))
-    start = min(start, len(counts))
+        end = 4 * fine
+        counts = np.concatenate([merged(counts[:end], octave), counts[end:]])
+        edges = np.concatenate([merged_edges(edges[: end + 1], octave), edges[end + 1 :]])
+        noise = np.full(len(counts), sd)
+        noise[4 * octave : 3 * octave + fine] = 2 * sd
+    start = min(int(np.searchsorted(edges, quantile90, side="right")), len(counts))
     return _Beyond(counts[start:], edges[start:], noise[start:])
 
 
@@ -162,7 +159,8 @@ class _Laws:
         return body, _apart(lengths, self.rows, self.powers)
 
 
-def _laws(quantile90: float, n: int, power: int) -> _Laws:
+@lru_cache(maxsize=64)
+def _laws(n: int, power: int) -> _Laws:
     slope, bend = np.meshgrid(np.geomspace(0.4, 12.0, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
     falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
     slopes, bends = slope.ravel()[falls], bend.ravel()[falls]
@@ -178,8 +176,8 @@ def _posterior(laws: _Laws, beyond: _Beyond, quantile90: float) -> tuple[Floats,
     """How probable each law is given the counts, and the mean of the counts without their noise.
 
     A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
-    per cent of the body, all of the outliers. Of
-    what a noisy count differs from its law, the share that is not noise is believed.
+    per cent of the body, all of the outliers. Of what a noisy count differs from its law, the share
+    that is not noise is believed.
     """
     log_weight = laws.log_body[:, None] + laws.log_outliers
     used = beyond.edges[1:] <= quantile90 * _FARTHEST

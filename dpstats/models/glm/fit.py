@@ -55,17 +55,18 @@ from dpstats.score_rounds.notes import (
     tail_note,
     unused_note,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Window
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
     Coordinates,
     RoundPlan,
     ScoreRounds,
+    quartered,
     solution,
     summary_of,
+    window_about,
 )
 from dpstats.score_rounds.tails import tail_of
 
-_WIDE: Window = (-64, 160)
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
 _NOTED = 2.9
@@ -121,13 +122,11 @@ class _Rounds(ScoreRounds[GlmStep]):
         session, shares, price = self.session, self.shares, self.price
         n, d, mu = session.n, len(self.anchor), session.total.mu
         last = _is_last(shares, session.left, price, self.steps, self.start.reach, n)
-        windows = _window(self.guesses[0]), _window(self.guesses[1])
+        windows = window_about(self.guesses[0]), window_about(self.guesses[1])
         lengths_share = shares.near.lengths if last else price.lengths
         by_tail = last and not self.family.binary  # most of it tells how long scores are
-        part, guess = (0.2 if by_tail else 0.5), self.guesses[1]
-        fine = None
-        if by_tail and guess is not None:
-            fine = math.frexp(guess)[1] + 2 - windows[1][0]
+        part = 0.2 if by_tail else 0.5
+        fine = quartered(self.guesses[1], windows[1]) if by_tail else None
         at = self.anchor - self.carried
         histograms = (
             session.information_lengths(part * lengths_share, at, windows),
@@ -275,10 +274,6 @@ def _scale(histogram: LogHistogram, guess: float | None) -> float:
     return clamp_to_safe_range(histogram.quantile(0.9) or guess or histogram.peak())
 
 
-def _window(guess: float | None) -> Window:
-    return _WIDE if guess is None else (math.frexp(guess)[1] - 24, 48)
-
-
 def _is_last(
     plan: GlmPlan,
     left: float,
@@ -328,7 +323,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         rounds.coordinates,
         curvature,
         pooled,
-        [last.step],
+        last.step,
         made,
         cut,
         dispersion=None if family.dispersed else 1.0,

@@ -48,8 +48,16 @@ from dpstats.score_rounds.cuts import (
 )
 from dpstats.score_rounds.estimate import Step, newton_step, pool_steps, without_errors
 from dpstats.score_rounds.notes import tail_note, unseen_note, unused_note
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Window, Windows
-from dpstats.score_rounds.rounds import Coordinates, RoundPlan, ScoreRounds, solution
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
+from dpstats.score_rounds.rounds import (
+    Coordinates,
+    RoundPlan,
+    ScoreRounds,
+    quartered,
+    solution,
+    summary_of,
+    window_about,
+)
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import tail_of
 
@@ -215,9 +223,9 @@ class _Rounds(ScoreRounds[_LinearStep]):
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
         limits, made = self.limits, len(self.steps)
         guess = self.before or self.expected
-        window = _window(guess)
+        window = window_about(guess)
         windows: Windows = (-1, 1), window
-        fine = None if made == 0 or guess is None else math.frexp(guess)[1] + 2 - window[0]
+        fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
@@ -284,11 +292,6 @@ def _near(scale: float, before: float | None, expected: float | None) -> bool:
     return scale > 0.6 * before
 
 
-def _window(guess: float | None) -> Window:
-    """Octaves that a histogram of score lengths looks at."""
-    return (-64, 160) if guess is None else (math.frexp(guess)[1] - 24, 48)
-
-
 def _fitted(
     session: ScoreSession,
     moments: PublicMoments,
@@ -326,7 +329,7 @@ def _fitted(
         at,
         curvature,
         pooled,
-        [rounds.steps[-1].step],
+        rounds.steps[-1].step,
         made,
         cut,
         dispersion=None,
@@ -338,8 +341,7 @@ def _fitted(
     estimate = solved.estimate
     if not curvature.resolved:
         estimate = without_errors(estimate)
-    summary = made.summary
-    assert summary is not None
+    summary = summary_of(made)
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, PRODUCT, Claim
-from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
@@ -28,8 +27,6 @@ class LinearSession(Session[LinearRows]):
         What the call may spend.
     noise : Noise
         Secure or seeded.
-    prepared : ExactMatrix, optional
-        Whitening and shift as `passes.coarse_map` has rounded them.
     """
 
     def __init__(
@@ -39,9 +36,8 @@ class LinearSession(Session[LinearRows]):
         shift: Floats,
         total: Privacy,
         noise: Noise,
-        prepared: ExactMatrix | None = None,
     ) -> None:
-        super().__init__(LinearRows(source, whitening, shift, prepared), total, noise)
+        super().__init__(LinearRows(source, whitening, shift), total, noise)
 
     def gram(
         self,

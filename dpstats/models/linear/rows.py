@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import (
     CHUNK_ROWS,
     Block,
@@ -117,9 +116,8 @@ class LinearRows(WhitenedRows[_Slab]):
         source: RowSource,
         whitening: Floats,
         shift: Floats,
-        prepared: ExactMatrix | None = None,
     ) -> None:
-        super().__init__(source, whitening, shift, prepared)
+        super().__init__(source, whitening, shift)
         self._radius: float | None = None
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
