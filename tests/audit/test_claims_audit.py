@@ -71,11 +71,11 @@ def test_no_pair_of_neighbours_refutes_the_claim(name: Name) -> None:
 
 # the pair, runs on either table, and the part of the noise that is left
 _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
-    ("dp_lm", "anchored"): ("worst", 1500, 0.5),
+    ("dp_lm", "anchored"): ("worst", 3000, 0.7),
     ("dp_lm", "pmt"): ("worst", 30000, 0.7),
     ("dp_lm", "ssp"): ("worst", 3000, 0.7),
-    ("dp_glm", "anchored, binomial"): ("worst", 2000, 0.5),
-    ("dp_glm", "anchored, poisson"): ("worst", 2500, 0.5),
+    ("dp_glm", "anchored, binomial"): ("worst", 3000, 0.7),
+    ("dp_glm", "anchored, poisson"): ("worst", 5000, 0.7),
     ("dp_glm", "pmt, binomial"): ("worst", 25000, 0.7),
     ("dp_glm", "pmt, poisson"): ("worst", 25000, 0.7),
     ("dp_glm", "ssp, binomial"): ("worst", 3500, 0.7),
