@@ -142,3 +142,12 @@ def naming(table: str) -> Iterator[None]:
     else:
         return
     raise SchemaError(f"in {table}: {message}")
+
+
+def check_vcov(vcov: Any) -> None:
+    """Raise unless ``vcov`` names standard errors that a fit can print."""
+    if not one_of(vcov, ("hetero", "iid")):
+        raise ArgumentError(
+            "vcov must be 'hetero' (the sandwich) or 'iid' (errors of constant variance), not "
+            f"{shown(vcov)}."
+        )

@@ -288,15 +288,6 @@ def delta_note(delta: float | None, n: int | None) -> tuple[str, ...]:
     )
 
 
-def check_vcov(vcov: Any) -> None:
-    """Raise unless ``vcov`` names standard errors that a fit can print."""
-    if not one_of(vcov, ("hetero", "iid")):
-        raise ArgumentError(
-            "vcov must be 'hetero' (the sandwich) or 'iid' (errors of constant variance), not "
-            f"{shown(vcov)}."
-        )
-
-
 def check_numbers(ridge: float, eta: float) -> None:
     penalty = number(ridge)
     if penalty is None or not 0 <= penalty <= LARGEST:

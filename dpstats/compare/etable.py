@@ -13,10 +13,11 @@ import pandas as pd
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_switch, items, number, numbers, shown
 from dpstats.budget.page import together
-from dpstats.compare.page import Entry, Style, check_level, fits_page
+from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import resolve_family
 from dpstats.report.format import format_c, format_scalar
+from dpstats.report.model import ERROR_NAMES
 from dpstats.report.options import check_digits, check_stars, options
 from dpstats.report.privacy import SEEDED
 from dpstats.report.result import Coefficients
@@ -67,7 +68,8 @@ def etable(
     -------
     Page
         Prints as text and shows as a table in notebooks; ``.to_markdown()``, ``.to_latex()``,
-        ``.to_html()``, ``.to_csv()``.
+        ``.to_html()``, ``.to_csv()``. The line "Errors" says which standard errors a column has; "!"
+        marks fits whose coefficients cutting may have moved, and a note says which.
 
     Examples
     --------
@@ -90,6 +92,7 @@ def etable(
     Public rows                  318          318
     Residual std. error       0.9063       0.9127
     R-squared                  0.021      0.00707
+    Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
     Method                  anchored     anchored
@@ -163,14 +166,15 @@ def _entry(name: str, fit: Any) -> Entry:
     facts: dict[str, Any] = {"Rows": fit.n}
     if fit.m is not None and fit.public_spent is None:
         facts["Public rows"] = fit.m
-    facts |= fit.table_facts()
+    facts |= fit.table_facts() | {"Errors": ERROR_NAMES[fit.estimate.errors]}
     if not math.isnan(p.mu):
         upto = f" up to {format_scalar(p.slack, 3)}" if p.slack else ""
         facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu
     epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
     facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
     response = fit.design.response or ""
-    return Entry(name, response, fit.coefficients, facts | {"Method": fit.method})
+    facts["Method"] = fit.method
+    return Entry(name, response, fit.coefficients, facts, marked=bool(fit.cautions))
 
 
 def _open_entry(name: str, fit: Any) -> Entry:
@@ -208,20 +212,18 @@ def _read(name: str, fit: Any) -> Entry:
         if sigma2 is not None and sigma2 != 1:
             facts["Dispersion"] = sigma2
     response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
+    covariance = getattr(fit, "cov_type", None)
+    if isinstance(covariance, str):
+        facts["Errors"] = "iid" if covariance in ("nonrobust", "H1") else covariance
     facts["Method"] = _kind(fit, r_squared is not None or family is not None)
     own = Coefficients(terms, coef, variance, np.zeros_like(variance), _freedom(fit))
     return Entry(name, response, own, facts)
 
 
 def _kind(fit: Any, named: bool) -> str:
-    """That a fit is not private; its model, where no other line names it; whose errors it has."""
-    parts = [_OPEN]
-    model, covariance = getattr(fit, "model", None), getattr(fit, "cov_type", None)
-    if model is not None and not named:
-        parts.append(type(model).__name__)
-    if isinstance(covariance, str) and covariance not in ("nonrobust", "H1"):
-        parts.append(covariance)
-    return ", ".join(parts)
+    """That a fit is not private, and its model, where no other line names it."""
+    model = getattr(fit, "model", None)
+    return _OPEN if model is None or named else f"{_OPEN}, {type(model).__name__}"
 
 
 def _freedom(fit: Any) -> float:
@@ -259,6 +261,7 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
         else:
             facts["mu (GDP)"] = fit.public_spent.mu
         facts |= replace(fit, estimate=alone).table_facts()
+        facts["Errors"] = ERROR_NAMES[alone.errors]
         entries.append(
             Entry(whose, fit.design.response or "", coefficients_of(terms, alone), facts)
         )
@@ -311,4 +314,6 @@ def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
             remarks.append("epsilon holds for this release by itself")
         for remark in (*remarks, *fit.qualified):
             columns.setdefault(remark.rstrip("."), []).append(name)
+        for caution in fit.cautions:
+            columns.setdefault(caution.rstrip("."), []).append(f"{name} {MARK}")
     return [f"{', '.join(names)}: {remark}." for remark, names in columns.items()]

@@ -21,24 +21,29 @@ FACTS = (
     "Dispersion",
     "Residual std. error",
     "R-squared",
+    "Errors",
     "mu (GDP)",
     "epsilon (delta)",
     "Method",
 )
 """What stands below the coefficients, in this order."""
+MARK = "!"
+"""Of a column with a note that its coefficients may be off."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """One fit of a table: the heading of its column, and some of `FACTS`.
 
-    Of a fit without privacy the privacy part of the coefficients is zero.
+    Of a fit without privacy the privacy part of the coefficients is zero. A ``marked`` one has a note
+    that says what may be wrong with its coefficients.
     """
 
     name: str
     response: str
     coefficients: Coefficients
     facts: Mapping[str, str | float | int]
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,12 @@ def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str]) -> P
         cells, raw = _pairs(entry.coefficients, terms, style)
         below = [entry.facts.get(key, "") for key in facts]
         columns.append(
-            Column(entry.name, [*above, *cells, *map(_fact, below)], [*above, *raw, *below])
+            Column(
+                f"{entry.name} {MARK}" if entry.marked else entry.name,
+                [*above, *cells, *map(_fact, below)],
+                [*above, *raw, *below],
+                csv_name=entry.name,
+            )
         )
     table = Table.from_columns(columns, notes=[*_legend(entries, style), *notes], main=True)
     rules = (len(head), len(head) + len(labels)) if head else (len(labels),)

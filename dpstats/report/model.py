@@ -37,6 +37,8 @@ ERRORS = {
     "iid": "of constant variance, or the family's (vcov = iid), with the noise for privacy",
 }
 """What printed standard errors assume of the errors of the model, and what they hold."""
+ERROR_NAMES = {"hetero": "sandwich", "iid": "iid"}
+"""The same in a word, for tables of fits."""
 
 
 @dataclass(frozen=True)

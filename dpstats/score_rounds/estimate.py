@@ -250,7 +250,8 @@ def in_user_units(
 def without_errors(estimate: Estimate) -> Estimate:
     """The estimate without covariances, where no honest ones exist."""
     unknown = np.full_like(estimate.sampling, np.nan)
-    return replace(estimate, sampling=unknown, privacy=unknown)
+    classical = None if estimate.classical is None else unknown
+    return replace(estimate, sampling=unknown, privacy=unknown, classical=classical)
 
 
 def _unbent(hessian: Floats, sd: float) -> Floats:

@@ -16,14 +16,14 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import naming
+from dpstats.arguments import check_vcov, naming
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_matrix, subset_design
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
-from dpstats.report.model import ModelPage, print_page, wald_page
+from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
@@ -31,6 +31,8 @@ from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+
+_OF_LARGER = "Of the larger model: "
 
 
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
@@ -47,6 +49,8 @@ class Fit(Protocol):
     def system(self) -> ReleasedSystem | None: ...
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+    @property
+    def cautions(self) -> tuple[str, ...]: ...
 
 
 def model_items(
@@ -79,6 +83,7 @@ def model_items(
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
         "details": with_person_note(fit.diagnostics, unit),
+        "cautions": fit.cautions,
     }
 
 
@@ -115,6 +120,8 @@ class Model(Result):
     notes: tuple[str, ...]
     qualified: tuple[str, ...]
     """Those of the notes that qualify the guarantee: whatever is made of the fit keeps them."""
+    cautions: tuple[str, ...]
+    """Those of the notes that say that cutting may have moved coefficients: sub-models keep them too."""
 
     @abstractmethod
     def _page(self, with_bounds: bool) -> ModelPage:
@@ -179,7 +186,7 @@ class Model(Result):
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
         df = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
-        return df | super()._glance_items()
+        return df | super()._glance_items() | {"vcov": [self.estimate.errors]}
 
     def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:
         """Linear predictor with offset, its variance, and the index of ``newdata``."""
@@ -215,7 +222,7 @@ class Model(Result):
         others = {"N": "nobs", "r2": "r_squared", "adj_r2": "adj_r_squared", "rmse": "sigma"}
         glance = self.glance().iloc[0].to_dict()
         if key == "se_type":
-            return "sampling and privacy"
+            return f"{ERROR_NAMES[self.estimate.errors]}, with the noise for privacy"
         return glance.get(others.get(key, key))
 
     @property
@@ -243,7 +250,7 @@ class Model(Result):
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
         """For maketables: what standard errors cover."""
-        return {"vcov_type": "sampling and privacy", "clustervar": None}
+        return {"vcov_type": self.__maketables_stat__("se_type"), "clustervar": None}
 
     @property
     def _fixed_dispersion(self) -> bool:
@@ -252,13 +259,35 @@ class Model(Result):
 
     _submodel_note = "Computed from the release of the larger model: no further privacy spent."
 
-    def update(self, formula: str) -> Self:
+    def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A sub-model from the same release, as R's update: ``fit.update("~ . - x2")``.
 
         Post-processing of the released moments: no further privacy spent. A term that was not in the
-        fit needs the rows again, and so a new call.
+        fit needs the rows again, and so a new call; so does the sandwich, where it was not released.
+        ``vcov="iid"`` gives the errors of constant variance of a fit that has the sandwich.
         """
+        if vcov is not None:
+            check_vcov(vcov)
+        fit = self if vcov in (None, self.estimate.errors) else self._with_classical_errors(vcov)
+        asked = "" if vcov is None else f', vcov="{vcov}"'
+        call = f'update({self.call}, "{formula}"{asked})'
         text, kept = columns_of(self.design, formula)
+        if vcov is not None and len(kept) == len(self.coefficients.terms):
+            return replace(fit, call=call)
+        return fit._restricted(call, text, kept)
+
+    def _with_classical_errors(self, vcov: str | None) -> Self:
+        classical = self.estimate.classical
+        if vcov == "hetero" or classical is None:
+            raise NotReleasedError(
+                "the sandwich is a release of its own, which this fit does not have: call again with "
+                "vcov='hetero'."
+            )
+        estimate = replace(self.estimate, sampling=classical, errors="iid", classical=None)
+        terms = self.coefficients.terms
+        return replace(self, estimate=estimate, coefficients=coefficients_of(terms, estimate))
+
+    def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
         if not kept:
             raise ArgumentError("the sub-model has no columns left.")
         estimate = restrict(self.estimate, kept, self._fixed_dispersion)
@@ -266,15 +295,19 @@ class Model(Result):
         alone = self.public_fit
         if alone is not None:
             alone = restrict(alone, kept, self._fixed_dispersion)
+        cautions = tuple(
+            note if note.startswith(_OF_LARGER) else _OF_LARGER + note for note in self.cautions
+        )
         return replace(
             self,
-            call=f'update({self.call}, "{formula}")',
+            call=call,
             design=subset_design(self.design, text, kept),
             coefficients=coefficients_of(terms, estimate),
             estimate=estimate,
             public_fit=alone,
             system=None,
-            notes=(self._submodel_note, *self.qualified),
+            notes=(self._submodel_note, *cautions, *self.qualified),
+            cautions=cautions,
         )
 
     def path(

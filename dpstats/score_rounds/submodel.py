@@ -36,11 +36,13 @@ def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = F
     spread = estimate.root.T @ spread @ estimate.root
     privacy = project @ estimate.privacy @ project.T + inner @ spread[np.ix_(keep, keep)] @ inner
     dispersion, sampling = estimate.dispersion, project @ estimate.sampling @ project.T
+    classical = None if estimate.classical is None else project @ estimate.classical @ project.T
     if dispersion is not None and dispersion > 0 and not fixed_dispersion:
         n = estimate.n
         grown = dispersion * max(n - d, 1) + n * max(float(moved @ estimate.moments @ moved), 0.0)
         grown /= max(n - len(keep), 1)
         sampling = sampling * (grown / dispersion)
+        classical = None if classical is None else classical * (grown / dispersion)
         dispersion = grown
     return replace(
         estimate,
@@ -50,6 +52,7 @@ def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = F
         dispersion=dispersion,
         moments=estimate.moments[np.ix_(keep, keep)],
         root=_root_of(estimate.root, keep),
+        classical=classical,
     )
 
 

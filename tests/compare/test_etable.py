@@ -19,7 +19,7 @@ import statsmodels.formula.api as smf
 import dpstats
 from dpstats import dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
 from dpstats.datasets import fair
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, NotReleasedError
 
 FORMULA = "rate_marriage ~ age + religious"
 
@@ -137,7 +137,8 @@ def test_a_fit_without_privacy_has_its_own_quantiles_and_says_what_it_is() -> No
     robust = smf.ols("affair ~ age", table).fit(cov_type="HC3")
     text = str(etable(one, nonprivate=[logit, robust]))
     assert "not private, Logit" in text
-    assert "not private, HC3" in text
+    errors = cells(etable(one, nonprivate=[logit, robust]))["Errors"]
+    assert errors == ["sandwich", "iid", "HC3"]
 
 
 def test_what_was_spent_is_added_up_where_it_adds_up() -> None:
@@ -358,3 +359,37 @@ def test_sizes_that_floats_hardly_hold_are_printed() -> None:
     assert "1e+308" in text
     many = _alike(np.ones(1000), np.ones(1000))
     assert len(str(etable(many)).splitlines()) > 2000
+
+
+def test_a_note_that_cutting_may_have_moved_coefficients_marks_its_column() -> None:
+    public, private = fair()
+    tight = dp_lm(FORMULA, private, public=public, mu=0.05, seed=1)
+    assert len(tight.cautions) == 1
+    assert tight.cautions[0] in tight.notes
+    page = etable([fits()[0], tight, tight.update("~ . - age")])
+    head, *_ = (line for line in str(page).splitlines() if "(1)" in line)
+    assert head.split() == ["(1)", "(2)", "!", "(3)", "!"]
+    flat = " ".join(str(page).split())
+    assert f"(2) !: {tight.cautions[0]}" in flat
+    assert f"(3) !: Of the larger model: {tight.cautions[0]}" in flat
+    assert cells(page)["term"] == ["(1)", "(2)", "(3)"]
+
+
+def test_errors_are_named_and_can_be_exchanged_for_those_of_constant_variance() -> None:
+    private = fair()[1]
+    one, small, _ = fits()
+    plain = one.update(vcov="iid")
+    assert cells(etable([one, plain]))["Errors"] == ["sandwich", "iid"]
+    assert plain.coef().equals(one.coef())
+    assert plain.vcov("privacy").equals(one.vcov("privacy"))
+    assert plain.notes == one.notes
+    assert (one.glance().vcov[0], plain.glance().vcov[0]) == ("hetero", "iid")
+    theirs = smf.ols(FORMULA, private).fit().bse
+    assert np.allclose(np.sqrt(np.diag(plain.vcov("sampling"))), theirs, rtol=0.05)
+    smaller = one.update("~ . - age", vcov="iid")
+    assert smaller.se().equals(plain.update("~ . - age").se())
+    assert smaller.coef().equals(small.coef())
+    with pytest.raises(NotReleasedError, match="call again with vcov='hetero'"):
+        plain.update(vcov="hetero")
+    with pytest.raises(ArgumentError, match="vcov must be"):
+        one.update(vcov="HC1")

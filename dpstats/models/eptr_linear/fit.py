@@ -51,6 +51,7 @@ class EptrFit:
     outcome: Outcome
     moments_released: bool = False
     system: None = None
+    cautions: tuple[str, ...] = ()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

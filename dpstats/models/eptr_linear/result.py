@@ -77,10 +77,10 @@ class EptrLinearModel(LinearModel):
                 "use eptr_lm(..., method='adassp') or dp_lm."
             )
 
-    def update(self, formula: str) -> Self:
+    def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A sub-model, as `LinearModel.update`; where second moments were released."""
         self._require_moments("update()")
-        return replace(super().update(formula), error=())
+        return replace(super().update(formula, vcov=vcov), error=())
 
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5

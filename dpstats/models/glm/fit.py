@@ -101,6 +101,8 @@ class GlmFit:
     steps: int
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    """Those of the notes that say that cutting may have moved coefficients."""
 
 
 @dataclass(kw_only=True)
@@ -357,7 +359,9 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         *lines,
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd
-    tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED) if curvature.resolved else ()
+    tail: tuple[str, ...] = ()
+    if curvature.resolved and not family.binary:
+        tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED)
     return GlmFit(
         estimate,
         None if last.damped else solved.system,  # the bounds are of full Newton steps
@@ -369,8 +373,9 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
         + unused_note(summary)
-        + (() if family.binary else tail)
+        + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
+        tail,
     )
 
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import check_vcov
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
     check_limits,
     check_numbers,
     check_size,
-    check_vcov,
     choose_method,
     declared,
     resolve_public,

@@ -20,6 +20,8 @@ class LinearFit:
     sigma_source: str
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    """Those of the notes that say that cutting may have moved coefficients."""
 
 
 @dataclass(frozen=True)

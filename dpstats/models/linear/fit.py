@@ -354,10 +354,11 @@ def _fitted(
     )
     notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
     notes += unused_note(summary)
+    cautions: tuple[str, ...] = ()
     if rounds.measured:
-        notes += unseen_note(rounds.noise_sd, n)
-        notes += tail_note(moments.terms, solved.moved, summary.cut_share, _NOTED)
-    return LinearFit(estimate, solved.system, "private", diagnostics, notes)
+        cautions = unseen_note(rounds.noise_sd, n)
+        cautions += tail_note(moments.terms, solved.moved, summary.cut_share, _NOTED)
+    return LinearFit(estimate, solved.system, "private", diagnostics, notes + cautions, cautions)
 
 
 def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:
