@@ -128,7 +128,8 @@ print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).su
 #   second moments over the smallest), in your units and after the public sample has made them
 #   comparable. Near 1 after: the public sample fits the private rows.
 # - *rounds*: how often the fit went to the rows and corrected itself.
-# - *planned error*: what the public numbers promised, over a fit without privacy.
+# - *planned error*: what the public numbers promised, over a fit without privacy, for normal errors.
+#   Longer tails cost more; the printed errors count them, and so does `plan_lm` (below).
 #
 # ## How do I know that cutting has not moved my coefficient?
 #

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, computable, items, number, one_of, shown
+from dpstats.arguments import as_int, check_vcov, computable, items, number, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
 from dpstats.errors import ArgumentError, PublicDataError
@@ -46,6 +46,7 @@ from dpstats.plans.population import (
     relative_error,
     relative_error_of_family,
     relative_error_of_normal,
+    robust_ratio,
     undone,
     with_full_residuals,
 )
@@ -78,6 +79,7 @@ def plan_lm(
     delta: float | None = None,
     target_se: float | Mapping[str, float] | None = None,
     method: str = "anchored",
+    vcov: str = "hetero",
     ridge: float = 0.0,
     eta: float = 0.05,
     sigma: float | None = None,
@@ -90,8 +92,9 @@ def plan_lm(
 
     Parameters
     ----------
-    formula, public, method, ridge, eta, weights, offset, limits, rows_per_person
-        As for `dp_lm`. ``public`` are rows, or `public_moments` of them.
+    formula, public, method, vcov, ridge, eta, weights, offset, limits, rows_per_person
+        As for `dp_lm`. ``public`` are rows, or `public_moments` of them. The sandwich is a release and
+        is paid for; what it will be is read off the residuals of public rows, where there are any.
     n : int
         Number of private rows.
     mu, rho, epsilon : float or list of float
@@ -119,14 +122,16 @@ def plan_lm(
     unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
     totals, given = _budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
+    check_vcov(vcov)
     _check_arguments("plan_lm", method, formula, public)
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
     aim = target_of(target_se, moments.terms)
     coef, residual = public_fit(moments.gram, moments.cross, moments.yy, moments.m)
     size = _sigma(sigma, residual, moments)
-    task = LinearTask(method, moments.design, moments, None, ridge, eta)
+    task = LinearTask(method, moments.design, moments, None, ridge, eta, vcov)
     options = {**given, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
+    options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
 
@@ -137,7 +142,13 @@ def plan_lm(
 
     population = _linear_population(moments, public, coef, size, residual is not None)
     least = _without_privacy(moments.gram, ridge, size**2)
-    rehearsal = _rehearsal(population, fitting, moments, method, least)
+    robust: Floats | float = 1.0
+    if vcov == "hetero" and method == "anchored" and isinstance(population, DrawnRows):
+        known = population.known
+        scores = known.weight * (known.y - known.x @ coef - known.offset)
+        if residual is not None:
+            robust = _robust(known, scores, known.weight, moments.gram, ridge)
+    rehearsal = _rehearsal(population, fitting, moments, method, least, robust=robust)
     sure = None
     if isinstance(population, DrawnRows):
         drawn = population.known
@@ -160,6 +171,7 @@ def plan_glm(
     delta: float | None = None,
     target_se: float | Mapping[str, float] | None = None,
     method: str = "anchored",
+    vcov: str = "hetero",
     ridge: float = 0.0,
     iterations: int | None = None,
     eta: float = 0.05,
@@ -172,7 +184,8 @@ def plan_glm(
 
     Parameters
     ----------
-    formula, public, family, method, ridge, iterations, eta, weights, offset, limits, rows_per_person
+    formula, public, family, method, vcov, ridge, iterations, eta
+    weights, offset, limits, rows_per_person
         As for `dp_glm`. ``public`` are rows with the response; for binomial and Poisson models
         `public_moments` of a formula with its response will do.
     n, mu, rho, epsilon, delta, target_se
@@ -195,13 +208,16 @@ def plan_glm(
     model = resolve_family(family)
     check_numbers(ridge, eta)
     check_iterations(iterations)
+    check_vcov(vcov)
     _check_arguments("plan_glm", method, formula, public)
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = target_of(target_se, moments.terms)
-    task = GlmTask(method, model, moments.design, moments, known, None, ridge, eta, iterations)
+    task = GlmTask(
+        method, model, moments.design, moments, known, None, ridge, eta, iterations, vcov
+    )
     options = {"family": family_shown(model), **given, "delta": delta, "method": method}
     options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
-    options |= {"limits": limits}
+    options |= {"limits": limits, "vcov": None if vcov == "hetero" else vcov}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
     prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
@@ -225,7 +241,12 @@ def plan_glm(
     expected = known or _expected_rows(population)
     size, free = (pearson, free) if model.dispersed else (1.0, 1.0)
     least = _without_privacy(expected.information(model, coef), ridge, size)
-    rehearsal = _rehearsal(population, fitting, moments, method, least, free)
+    robust: Floats | float = 1.0
+    if vcov == "hetero" and method == "anchored" and known is not None and not model.binary:
+        scores, curvature, _ = known.working(model, coef)
+        moment = known.information(model, coef)
+        robust = _robust(known, scores, curvature, moment, ridge, model.dispersed)
+    rehearsal = _rehearsal(population, fitting, moments, method, least, free, robust)
     sure = None if known is None else relative_error_of_family(known, model, coef)
     plan = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
     return replace(plan, events=_events(model, known))
@@ -243,6 +264,19 @@ def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:
     inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
     spread = inverse @ matrix @ inverse if ridge else inverse
     return scale * np.diag(spread)
+
+
+def _robust(
+    known: PublicRows,
+    scores: Floats,
+    weight: Floats,
+    matrix: Floats,
+    ridge: float,
+    dispersed: bool = True,
+) -> Floats:
+    """`robust_ratio` at the inverse that a fit with a ridge has."""
+    inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
+    return robust_ratio(known, scores, weight, inverse, dispersed)
 
 
 def _plan(
@@ -285,6 +319,7 @@ def _plan(
         totals=tuple(budgets),
         std_errors=errors,
         silent=tuple(p.silent for p in rehearsed),
+        cautioned=tuple(p.cautioned for p in rehearsed),
         nonprivate=nonprivate,
         relative_error=sure,
         bound_sets=tuple(p.bounds for p in rehearsed),
@@ -301,13 +336,16 @@ def _rehearsal(
     method: str,
     least: Floats,
     free: float = 1.0,
+    robust: Floats | float = 1.0,
 ) -> Rehearsal:
     """``free``: what residuals of their own fit are too small by, in squares."""
     m, d = moments.m, len(moments.terms)
     share = 1.0 if m is None else m / (m + moments.dropped)
     inverse = undone(m, d)
     noise = inverse if method == "pmt" else 1.0
-    return Rehearsal(population, fitting, share, inverse * free, noise, inverse * least)
+    return Rehearsal(
+        population, fitting, share, inverse * free, noise, inverse * robust * least, robust
+    )
 
 
 def _linear_population(

@@ -23,6 +23,8 @@ from dpstats.score_rounds.estimate import moments_least_squares
 
 _SMEAR = 0.2
 """Standard deviation of the multiples; it lengthens distances by 2 %."""
+_UNEQUAL = 0.3
+"""By how much the two variances differ in the median of 20 real tables, as a logarithm."""
 
 
 class Population(Protocol):
@@ -63,6 +65,29 @@ def anchor_error(moment: Floats, scale: float, m: int | None) -> Floats | None:
         return None
     d, back = len(moment), equilibrated_whitening(moment).back
     return np.asarray(scale / math.sqrt(max(m - d - 1, d)) * back)
+
+
+def robust_ratio(
+    known: PublicRows, scores: Floats, weight: Floats, inverse: Floats, dispersed: bool
+) -> Floats:
+    """Sandwich variances of coefficients over those of errors of constant variance, from public rows.
+
+    Row by row, a^2 ``scores``^2 against a^2 ``weight`` times the dispersion, a = x ``inverse``. From few
+    rows the ratio is not well known: its logarithm is moved towards 0 as far as its own variance goes,
+    beside a variance `_UNEQUAL`^2 among tables. Never below 1: few rows rather hide than show that
+    errors are longer where a column is.
+    """
+    squares = (known.x @ inverse) ** 2
+    sandwich = squares * (scores**2)[:, None]
+    constant = squares * weight[:, None]
+    change = sandwich / sandwich.mean(axis=0) - constant / constant.mean(axis=0)
+    ratio = np.log(sandwich.mean(axis=0) / constant.mean(axis=0))
+    if dispersed:
+        pearson = scores**2 / np.maximum(weight, 1e-300)
+        change -= (pearson / pearson.mean())[:, None]
+        ratio -= math.log(pearson.mean())
+    unsure = change.var(axis=0) / len(known.x)
+    return np.asarray(np.exp(np.maximum(ratio, 0.0) * _UNEQUAL**2 / (_UNEQUAL**2 + unsure)))
 
 
 def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> Floats:

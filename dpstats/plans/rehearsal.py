@@ -75,7 +75,8 @@ class Predicted:
 
     ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
-    ``bounds`` are those of one rehearsed fit.
+    ``cautioned``: the share of fits that warn that cutting may have moved coefficients. ``bounds`` are
+    those of one rehearsed fit.
     """
 
     n: int
@@ -83,6 +84,7 @@ class Predicted:
     sampling: Floats
     privacy: Floats
     silent: float
+    cautioned: float
     bounds: tuple[Bound, ...]
 
     @property
@@ -109,6 +111,8 @@ class Rehearsal:
     least : (d,) array
         Variances of one row without privacy. No fit is expected to be surer: rows whose errors are cut
         make its own estimate of them a little too small.
+    robust : (d,) array or float
+        Sandwich variances over those of constant variance, at least 1; in ``least`` already.
     """
 
     population: Population
@@ -117,6 +121,7 @@ class Rehearsal:
     undone: float
     noise_undone: float
     least: Floats
+    robust: Floats | float = 1.0
 
     @property
     def d(self) -> int:
@@ -149,15 +154,16 @@ class Rehearsal:
         return Predicted(
             n,
             total,
-            np.maximum(self.undone * back * sampling, self.nonprivate(n) ** 2),
+            np.maximum(self.undone * back * self.robust * sampling, self.nonprivate(n) ** 2),
             self.noise_undone * privacy,
             silent,
+            sum(bool(m.cautions) for m in models) / len(models),
             _scaled(models[0], total, counting, back)._bounds(),
         )
 
 
 def _sampling(model: Model) -> Floats:
-    """Of errors of constant variance, as the simulated ones have: a sandwich would add its own noise."""
+    """As of errors of constant variance: `Rehearsal.robust` makes it the sandwich, without its noise."""
     classical = model.estimate.classical
     return model.coefficients.sampling if classical is None else classical
 

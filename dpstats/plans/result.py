@@ -31,6 +31,8 @@ from dpstats.report.table import (
 )
 
 _FEW_EVENTS = 10
+_WARNED = 0.4
+"""Share of the rehearsed fits that warn of their cuts, from which a plan says so."""
 _ALIKE = 1.02
 """Ratio up to which curves are drawn as one."""
 _MOST_LINES = 8
@@ -81,6 +83,8 @@ class Plan(Printed):
         NaN where most fits would give none.
     silent : tuple of float
         Share of the rehearsed fits that gave no standard errors, for every budget.
+    cautioned : tuple of float
+        Share of the rehearsed fits that warned that cutting may have moved coefficients.
     nonprivate : (d,) array
         Standard errors without privacy.
     relative_error : (d,) array
@@ -105,6 +109,7 @@ class Plan(Printed):
     totals: tuple[Privacy, ...]
     std_errors: tuple[Floats, ...]
     silent: tuple[float, ...]
+    cautioned: tuple[float, ...]
     nonprivate: Floats
     relative_error: Floats
     bound_sets: tuple[tuple[Bound, ...], ...]
@@ -310,7 +315,8 @@ def _notes(plan: Plan) -> list[str]:
         notes.append(
             f"a prediction from {plan.m} public rows, in so far as private rows are like them; "
             "'known to' is how far off it may be for having so few of them (one standard deviation; "
-            "more where noise is most of an error, since cuts follow tails). "
+            "more where noise is most of an error, since cuts follow tails; those that public rows do "
+            "not show are not in it). "
             "No private row was read, and nothing was spent."
         )
     if plan.share < 1:
@@ -322,6 +328,14 @@ def _notes(plan: Plan) -> list[str]:
         notes.append(
             f"{plan.events} of the {plan.m} public rows have the rarer outcome: from so few, a plan is "
             "little more than a guess."
+        )
+    long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
+    if long:
+        notes.append(
+            f"at {', '.join(long)} rehearsed fits warn that cuts may move coefficients: residuals are "
+            "too long, or the budget is too small to see how long they are. Errors are rough there: "
+            "those of the fit may be several times as large, or as small. A logarithm of the response, "
+            "where it is positive, is worth a plan of its own."
         )
     if any(plan.silent):
         notes.append(

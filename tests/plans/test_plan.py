@@ -350,6 +350,7 @@ def test_plot_shows_the_ratios() -> None:
     assert np.allclose(line.get_xdata(), [0.5, 1])
     assert np.allclose(line.get_ydata(), [e[1] / plan.nonprivate[1] for e in plan.std_errors])
     assert [t.get_text().split("\n")[0] for t in ax.get_xticklabels()] == ["0.5", "1"]
+    plan = plan_lm(LINEAR, fair()[0], 6048, [0.5, 1], vcov="iid")
     together = plan.plot().get_legend_handles_labels()[1]
     assert together == ["all 5 coefficients"]
     pyplot.close("all")
@@ -424,3 +425,35 @@ def test_a_note_names_budgets_at_which_fits_may_give_no_errors() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, [0.01, 1])
     assert plan.silent[0] > 0 == plan.silent[1]
     assert "fits that give no errors" in repr(plan)
+
+
+def test_a_plan_has_the_errors_that_are_asked_for() -> None:
+    """Errors that grow with a column: the sandwich of its coefficient is 1.7 times the other's."""
+    rng = np.random.default_rng(5)
+
+    def table(rows: int) -> pd.DataFrame:
+        x = rng.normal(size=(rows, 2))
+        y = x.sum(axis=1) + np.abs(x[:, 0]) * rng.normal(size=rows)
+        return pd.DataFrame(x, columns=["x1", "x2"]).assign(y=y)
+
+    public, private = table(1000), table(20_000)
+    plans = {v: plan_lm("y ~ x1 + x2", public, 20_000, 4, vcov=v) for v in ("hetero", "iid")}
+    for vcov, plan in plans.items():
+        fit = dp_lm("y ~ x1 + x2", private, public=public, mu=4, vcov=vcov, seed=1)
+        assert np.allclose(plan.std_errors[0], fit.se(), rtol=0.15), vcov
+    ratio = plans["hetero"].std_errors[0] / plans["iid"].std_errors[0]
+    assert ratio[1] > 1.5
+    assert ratio[2] < 1.15
+    assert 'vcov = "iid"' in str(plans["iid"]) or "vcov='iid'" in str(plans["iid"])
+    with pytest.raises(ArgumentError, match="vcov must be"):
+        plan_glm(LOGISTIC, fair()[0], 1000, 1, vcov="HC1")
+
+
+def test_a_plan_says_where_rehearsed_fits_warn_of_their_cuts() -> None:
+    rng = np.random.default_rng(6)
+    public = pd.DataFrame({"x": rng.normal(size=300)}).assign(
+        y=lambda t: t.x + np.exp(2.5 * rng.normal(size=300))
+    )
+    told = "rehearsed fits warn that cuts may move"
+    assert told in " ".join(str(plan_lm("y ~ x", public, 3000, 0.1)).split())
+    assert told not in " ".join(str(plan_lm("log(y + 5) ~ x", public, 30_000, 4)).split())

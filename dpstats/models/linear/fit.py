@@ -365,7 +365,7 @@ def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]
     """What the plan expected; without the number of public rows it expects the worst of them."""
     if moments.m is None:
         return ()
-    note = "over that of least squares without privacy, from public numbers"
+    note = "for normal errors, over least squares without privacy; longer tails cost more"
     return (Diagnostic("planned error", plan.predicted_ratio, None, note),)
 
 

@@ -33,7 +33,7 @@ class LinearPlan:
     fall : float
         Another round is made while the scale of the scores falls below this fraction.
     predicted_ratio : float
-        Predicted root mean square error over that of least squares without privacy.
+        Predicted root mean square error over that of least squares without privacy, for normal errors.
     """
 
     stages: tuple[tuple[float, float], ...]
