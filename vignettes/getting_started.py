@@ -99,7 +99,9 @@ print(fit.summary())
 # **Rows.** `n` is public. Degrees of freedom are "about": how many rows had missing values is
 # private, and is released with noise.
 #
-# **R-squared, residual standard error.** Computed from released numbers, not from residuals.
+# **R-squared, residual standard error.** Computed from released numbers, not from residuals, whose squares
+# are cut where they are very long. The line below them says where both may lie, by the noise of
+# the square and by what was cut; where errors have long tails the upper end is the better guess.
 #
 # **Privacy.** *Total* is the price of the call in three units (next section). *Unit* is who is
 # protected: one row, whatever it is replaced by. *Noise* is the source of randomness. The

@@ -132,6 +132,8 @@ class Estimate:
         What ``sampling`` takes the variance of errors to be: constant, or anything (the sandwich).
     classical : (d, d) array or None
         ``sampling`` if the variance of errors were constant, where that is not it.
+    dispersion_range : (float, float) or None
+        Where a released residual variance lies, by its noise and by what a cut may have taken off.
     """
 
     coef: Floats
@@ -145,6 +147,7 @@ class Estimate:
     ridge: float
     errors: str = "iid"
     classical: Floats | None = None
+    dispersion_range: tuple[float, float] | None = None
 
     @property
     def vcov(self) -> Floats:
@@ -297,9 +300,15 @@ def filled_share(empty_share: float, noise_sd: float) -> float:
     return 1.0 if empty_share < 2 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
-def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
-    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
-    if estimate.dispersion is None:
+def r_squared(
+    estimate: Estimate, intercept: int | None, dispersion: float | None = None
+) -> tuple[float, float] | None:
+    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero.
+
+    At another residual variance than that of the estimate, where a ``dispersion`` is given.
+    """
+    dispersion = estimate.dispersion if dispersion is None else dispersion
+    if dispersion is None:
         return None
     d = len(estimate.coef)
     moments = estimate.moments
@@ -308,7 +317,7 @@ def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] 
         size = moments[intercept, intercept]
         explained -= float(moments[intercept] @ estimate.coef) ** 2 / size
     explained = max(explained, 0.0)
-    rest = estimate.dispersion * max(estimate.n - d, 1) / estimate.n
+    rest = dispersion * max(estimate.n - d, 1) / estimate.n
     plain = explained / (explained + rest) if explained + rest > 0 else 0.0
     lost = 0 if intercept is None else 1
     adjusted = 1 - (1 - plain) * (estimate.n - lost) / max(estimate.n - d, 1)

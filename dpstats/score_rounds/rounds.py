@@ -75,8 +75,8 @@ class RoundPlan:
         Of the scores.
     radius : float or None
         Of information rows.
-    square : float
-        Of residuals.
+    square, square_lost : float
+        Of residuals, and what it may take off their mean square.
     last : bool
     pooled : bool
         Whether its estimate counts beside that of the last round.
@@ -86,6 +86,7 @@ class RoundPlan:
     cut: Cut
     radius: float | None = None
     square: float = 1.0
+    square_lost: float = 0.0
     last: bool = False
     pooled: bool = True
 
@@ -166,6 +167,8 @@ class Solution:
     system : ReleasedSystem
     square : float or None
         Mean squared residual at the estimate, on its degrees of freedom.
+    square_range : (float, float) or None
+        Where it lies by its noise (two standard deviations) and by what its cut may have taken off.
     moved : (d,) array
         By how many standard errors cutting may have moved each coefficient, if all that was cut had its
         direction.
@@ -174,6 +177,7 @@ class Solution:
     estimate: Estimate
     system: ReleasedSystem
     square: float | None
+    square_range: tuple[float, float] | None
     moved: Floats
 
 
@@ -190,6 +194,7 @@ def solution(
     n: int,
     ridge: float,
     square_floor: float,
+    square_lost: float,
 ) -> Solution:
     """Estimate and covariances from a pooled solution and from what the last round has released.
 
@@ -223,7 +228,7 @@ def solution(
         noise = noise + np.outer(rest, rest)
     summary = summary_of(made)
     filled = filled_share(summary.empty_share, summary.share_sd)
-    square = None
+    square, square_range = None, None
     if summary.mean_square is not None:
         square = residual_variance(
             summary.mean_square,
@@ -234,6 +239,8 @@ def solution(
             n,
             floor=square_floor,
         )
+        unsure = 2 * summary.mean_square_sd
+        square_range = max(square - unsure, 0.0), square + unsure + square_lost
     spread = dispersion if dispersion is not None else square
     assert spread is not None
     meat = None
@@ -260,7 +267,7 @@ def solution(
     system = released_system(curvature, penalty, move, pooled.noise_sd, whitening.back, back)
     moved = cut.excess / cut.slope * np.linalg.norm(whitening.back @ inverse @ back, axis=1)
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
-    return Solution(estimate, system, square, moved / error)
+    return Solution(estimate, system, square, square_range, moved / error)
 
 
 def _meat(released: Floats, sd: float, inner: Floats, spread: float) -> Floats:

@@ -37,10 +37,15 @@ def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = F
     privacy = project @ estimate.privacy @ project.T + inner @ spread[np.ix_(keep, keep)] @ inner
     dispersion, sampling = estimate.dispersion, project @ estimate.sampling @ project.T
     classical = None if estimate.classical is None else project @ estimate.classical @ project.T
+    limits = estimate.dispersion_range
     if dispersion is not None and dispersion > 0 and not fixed_dispersion:
-        n = estimate.n
-        grown = dispersion * max(n - d, 1) + n * max(float(moved @ estimate.moments @ moved), 0.0)
-        grown /= max(n - len(keep), 1)
+        n, more = estimate.n, max(float(moved @ estimate.moments @ moved), 0.0)
+
+        def with_move(variance: float) -> float:
+            return (variance * max(n - d, 1) + n * more) / max(n - len(keep), 1)
+
+        grown = with_move(dispersion)
+        limits = None if limits is None else (with_move(limits[0]), with_move(limits[1]))
         sampling = sampling * (grown / dispersion)
         classical = None if classical is None else classical * (grown / dispersion)
         dispersion = grown
@@ -53,6 +58,7 @@ def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = F
         moments=estimate.moments[np.ix_(keep, keep)],
         root=_root_of(estimate.root, keep),
         classical=classical,
+        dispersion_range=limits,
     )
 
 

@@ -94,6 +94,23 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     return Tail(quantile90 * _GRID, np.minimum(share, 0.5))
 
 
+def median_excess(histogram: LogHistogram, quantile90: float, n: int, length: float) -> float:
+    """Mean over all rows of (l^2 - length^2), where positive: the median over the laws of a body.
+
+    Laws with an infinite mean square are among them, so that their mean would be far too large; each
+    goes as far as one of n rows does. Outliers that no count shows are not in it.
+    """
+    laws = _laws(n, 2)
+    weight = _posterior(laws, _beyond(histogram, quantile90), quantile90)[0].sum(axis=1)
+    grid = np.geomspace(length / quantile90, _FARTHEST, 200)
+    longer = laws.longer(grid)[0]
+    density = 2 * grid * np.where(longer >= 1, longer, 0.0) / n
+    excess = ((density[:, 1:] + density[:, :-1]) / 2 * np.diff(grid)).sum(axis=1)
+    order = np.argsort(excess)
+    middle = order[int(np.searchsorted(np.cumsum(weight[order]), 0.5))]
+    return float(excess[middle]) * quantile90**2
+
+
 def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats) -> Floats:
     """The share of longer rows as it is at the edges of bins; between them it falls like the law."""
     at = np.clip(np.searchsorted(edges, _GRID, side="right") - 1, 0, len(edges) - 2)

@@ -251,7 +251,7 @@ def _round_plan(
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
         cut = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
-    return RoundPlan(costs, cut, radius, square, last)
+    return RoundPlan(costs, cut, radius, square, last=last)
 
 
 def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> bool:
@@ -333,6 +333,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         n=n,
         ridge=ridge,
         square_floor=1e-3 * summary.mean_square_sd,
+        square_lost=0.0,
     )
     estimate, pearson = solved.estimate, solved.square
     unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion

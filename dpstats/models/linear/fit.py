@@ -59,7 +59,7 @@ from dpstats.score_rounds.rounds import (
     window_about,
 )
 from dpstats.score_rounds.rows import RoundCuts
-from dpstats.score_rounds.tails import tail_of
+from dpstats.score_rounds.tails import median_excess, tail_of
 
 _CARE, _FAR_CARE = 0.4, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
@@ -247,12 +247,13 @@ class _Rounds(ScoreRounds[_LinearStep]):
         tail = tail_of(histogram, scale, n)
         care = _CARE if near or last else _FAR_CARE
         cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
-        square = 1.0
+        square, lost = 1.0, 0.0
         if last:
             square = cut_of_squares(
                 tail_of(histogram, scale, n, 2), d, n, mu * math.sqrt(shares.squares)
             )
-        return RoundPlan(shares, cut, None, square, last, near or last)
+            lost = median_excess(histogram, scale, n, square * math.sqrt(d)) / d
+        return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is the last: from the plan and released scales only.
@@ -337,8 +338,9 @@ def _fitted(
         n=n,
         ridge=ridge,
         square_floor=0.1 * cut.unit**2,
+        square_lost=rounds.plans[-1].square_lost,
     )
-    estimate = solved.estimate
+    estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     if not curvature.resolved:
         estimate = without_errors(estimate)
     summary = summary_of(made)

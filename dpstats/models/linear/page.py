@@ -24,11 +24,16 @@ EPTR_METHODS = {
 
 @dataclass(frozen=True)
 class LinearPage(ModelPage):
-    """What the pages of a linear model show beyond those of every model."""
+    """What the pages of a linear model show beyond those of every model.
+
+    ``ranges`` are those of sigma and of R-squared, where the noise of a released square and what its cut
+    may have taken off are known.
+    """
 
     sigma: float | None
     sigma_source: str
     r_squared: tuple[float, float] | None
+    ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
     answer: str = ""
 
 
@@ -56,4 +61,9 @@ def _fit_lines(page: LinearPage) -> list[str]:
         lines.append(
             f"Multiple R-squared: {format_c(plain, 4)}, Adjusted R-squared: {format_c(adjusted, 4)}"
         )
+    if page.ranges is not None:
+        (low, high), (least, most) = page.ranges
+        sigma = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"
+        explained = f"{format_c(least, 3)} to {format_c(most, 3)}"
+        lines.append(f"By noise and what was cut: sigma {sigma}, R-squared {explained}")
     return lines

@@ -55,6 +55,7 @@ class LinearModel(Model):
             sigma=None if dispersion is None else math.sqrt(dispersion),
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
+            ranges=self._ranges(),
         )
 
     def summary(self) -> Page:
@@ -68,6 +69,16 @@ class LinearModel(Model):
 
     def _r_squared(self) -> tuple[float, float] | None:
         return r_squared(self.estimate, self.design.constant)
+
+    def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """Of sigma and of R^2, by the noise of the released square and by what its cut may take off."""
+        limits = self.estimate.dispersion_range
+        if limits is None:
+            return None
+        low, high = (r_squared(self.estimate, self.design.constant, v) for v in limits[::-1])
+        assert low is not None
+        assert high is not None
+        return (math.sqrt(limits[0]), math.sqrt(limits[1])), (low[0], high[0])
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
@@ -100,9 +111,11 @@ class LinearModel(Model):
         return linear_bounds(facts, self.system)
 
     def glance(self) -> pd.DataFrame:
-        """One row: R^2, sigma, n, m, privacy in its units, method."""
+        """One row: R^2, sigma and where it lies, n, m, privacy in its units, method."""
         plain, adjusted = self._r_squared() or (math.nan, math.nan)
+        low, high = (math.nan, math.nan) if (found := self._ranges()) is None else found[0]
         first = {"r_squared": [plain], "adj_r_squared": [adjusted], "sigma": [self.sigma]}
+        first |= {"sigma_low": [low], "sigma_high": [high]}
         return pd.DataFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
