@@ -80,6 +80,7 @@ def plain(ax: Any, x: str, y: str) -> None:
 #
 # - *bound*: holds as it stands, with no hidden constant;
 # - *simulated*: a quantile of the known noise, pushed through what was released;
+# - *estimated*: that, and what cuts may have moved by the tail that was released; no proof;
 # - *identity*: two things are the same;
 # - *range*: where a fit starts, and not an error;
 # - *rate*: the theorem holds up to a constant that its paper does not give. The constant is set to 1.

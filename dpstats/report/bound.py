@@ -34,8 +34,8 @@ class Bound:
     source : str
         Theorem, or "exact" for the package's own.
     kind : str
-        "bound" (no hidden constant), "simulated", "identity", "range" (of where a fit starts, not an
-        error), or "rate" (O-constants set to 1).
+        "bound" (no hidden constant), "simulated", "estimated" (no bound), "identity", "range" (of where
+        a fit starts, not an error), or "rate" (O-constants set to 1).
     premises : tuple of Premise
     """
 

@@ -218,7 +218,7 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
 
 def shown_bounds(bounds: Sequence[Bound], rates: bool) -> list[Bound]:
     """Bounds that are numbers about a fit; the rate of the papers' estimator with that one only."""
-    shown = [b for b in bounds if b.kind in ("bound", "simulated")]
+    shown = [b for b in bounds if b.kind in ("bound", "simulated", "estimated")]
     return shown + [b for b in bounds if b.kind == "rate" and rates][:1]
 
 

@@ -1,7 +1,8 @@
 """What the bounds of all private regressions share: the numbers of a call, rates, ranges, premises.
 
-And the distance of what was solved to the noiseless fit of the same rows, which needs no theorem of a
-model: a system of linear equations, and the law of its noise.
+And the distance of what was solved to the fit with the same cuts and without noise, which needs no
+theorem of a model: a system of linear equations, and the law of its noise. What cuts did is not in it,
+and cannot be bounded: nothing released says how long the longest score is. It is estimated.
 """
 
 from __future__ import annotations
@@ -112,6 +113,9 @@ class ReleasedSystem:
         S^(-1/2): whitened coefficients to the user's.
     turn : (d, d) array, optional
         g is this times noise that is alike in all directions.
+    moved : float or None
+        How far cuts may have moved the solution, by the tail that was released, and what steps left of
+        the way; in the user's coordinates. None where nothing was released that tells.
     """
 
     released: Floats
@@ -123,6 +127,7 @@ class ReleasedSystem:
     noise_sd: float
     back: Floats
     turn: Floats | None = None
+    moved: float | None = None
 
 
 def released_system(
@@ -132,6 +137,7 @@ def released_system(
     noise_sd: float,
     back: Floats,
     turn: Floats | None = None,
+    moved: float | None = None,
 ) -> ReleasedSystem:
     """The noisy system of full Newton steps on a released matrix with svec noise."""
     return ReleasedSystem(
@@ -144,10 +150,12 @@ def released_system(
         noise_sd,
         back,
         turn,
+        moved,
     )
 
 
-NOISELESS_FIT = "distance to the noiseless fit of the same truncated rows"
+NOISELESS_FIT = "distance to the fit with the same cuts, without noise"
+UNCUT_FIT = "distance to the fit without noise and without cuts"
 
 
 def distance_to_noiseless_fit(
@@ -218,4 +226,26 @@ def simulated_distance(
         1 - eta,
         "noise law through the released moments",
         "simulated",
+    )
+
+
+def estimated_distance(system: ReleasedSystem, noise: Bound) -> tuple[Bound, ...]:
+    """Distance to the fit without privacy: a bound of the noise, and what cuts may have moved.
+
+    The first part is that of ``noise``, a quantile. The second is the mean length of what was cut off
+    the scores, as the released histogram lets expect it, carried to the coefficients as if all of it
+    had the worst direction. It is no bound: rows fewer than the noise of a count are not seen.
+    """
+    if system.moved is None:
+        return ()
+    return (
+        Bound(
+            UNCUT_FIT,
+            noise.norm,
+            noise.value + system.moved,
+            None,
+            "noise, and the released tail of scores",
+            "estimated",
+            (Premise("the tail of the scores is as the histogram lets expect", None),),
+        ),
     )

@@ -264,8 +264,20 @@ def solution(
         filled,
         meat=meat,
     )
-    system = released_system(curvature, penalty, move, pooled.noise_sd, whitening.back, back)
-    moved = cut.excess / cut.slope * np.linalg.norm(whitening.back @ inverse @ back, axis=1)
+    out = whitening.back @ inverse @ back
+    moved = cut.excess / cut.slope * np.linalg.norm(out, axis=1)
+    left = pooled.left_sd * float(np.linalg.norm(out))
+    if pooled.left is not None:
+        left = math.hypot(left, float(np.linalg.norm(out @ pooled.left)))
+    system = released_system(
+        curvature,
+        penalty,
+        move,
+        pooled.noise_sd,
+        whitening.back,
+        back,
+        moved=cut.excess / cut.slope * float(np.linalg.norm(out, 2)) + left,
+    )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     return Solution(estimate, system, square, square_range, moved / error)
 

@@ -1,6 +1,7 @@
 """The exact bound on the distance to the noiseless fit holds over the noise."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import stats
 from dpstats.score_rounds.bounds import (
     ReleasedSystem,
     distance_to_noiseless_fit,
+    estimated_distance,
     simulated_distance,
 )
 from tests.score_rounds.systems import noisy_system
@@ -38,3 +40,19 @@ def test_the_simulated_quantile_is_sharper_and_repeats() -> None:
     system, _ = noisy_system(np.random.default_rng(0), 6, True)
     assert simulated_distance(system, 0.05).value < distance_to_noiseless_fit(system, 0.05).value
     assert simulated_distance(system, 0.05) == simulated_distance(system, 0.05)
+
+
+def test_the_distance_to_the_fit_without_cuts_is_called_an_estimate_and_counts_them() -> None:
+    rng, missed = np.random.default_rng(7), 0
+    for _ in range(100):
+        system, distance = noisy_system(rng, 4, True)
+        noise = simulated_distance(system, 0.05, draws=400)
+        assert estimated_distance(system, noise) == ()  # no tail was released
+        shift = 3.0 * noise.value
+        (bound,) = estimated_distance(replace(system, moved=shift), noise)
+        assert (bound.kind, bound.probability) == ("estimated", None)
+        assert bound.value == noise.value + shift
+        missed += distance + shift > bound.value
+    assert missed <= 30  # 5 expected; binomial, below 1e-6
+    assert bound.statement != noise.statement
+    assert "without cuts" in bound.statement

@@ -24,6 +24,7 @@ from dpstats.score_rounds.bounds import (
     ReleasedSystem,
     distance_to_noiseless_fit,
     enough_public,
+    estimated_distance,
     noise_below_half,
     simulated_distance,
     spectral,
@@ -340,6 +341,12 @@ def last_step_simulated(system: ReleasedSystem, eta: float) -> Bound:
     return simulated_distance(system, eta, statement=LAST_STEP)
 
 
+def noise_bounds(system: ReleasedSystem, eta: float) -> tuple[Bound, ...]:
+    """What noise did in the last step, and what cuts may have done as well."""
+    simulated = last_step_simulated(system, eta)
+    return last_step_distance(system, eta), simulated, *estimated_distance(system, simulated)
+
+
 def _rates(facts: GlmFacts) -> tuple[Bound, ...]:
     """The papers' rates that speak of this family; none without bounds of scores and weights."""
     general = (convergence_family(facts),) if facts.bounded else ()
@@ -354,8 +361,7 @@ def glm_bounds(facts: GlmFacts, system: ReleasedSystem) -> tuple[Bound, ...]:
     """Everything that can be said about a private generalised linear fit, the sharpest first."""
     lipschitz = () if facts.c2 is None else (hessian_lipschitz(facts),)
     return (
-        last_step_distance(system, facts.eta),
-        last_step_simulated(system, facts.eta),
+        *noise_bounds(system, facts.eta),
         *_rates(facts),
         equivalence(facts),
         *strong_convexity(facts),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpstats.arguments import one_of, shown
 from dpstats.errors import ArgumentError
-from dpstats.models.glm.bounds import GlmFacts, glm_bounds, last_step_distance, last_step_simulated
+from dpstats.models.glm.bounds import GlmFacts, glm_bounds, noise_bounds
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
@@ -116,10 +116,7 @@ class GlmModel(Model):
         if self.system is None:
             return ()
         if self.public is None:
-            return (
-                last_step_distance(self.system, self.eta),
-                last_step_simulated(self.system, self.eta),
-            )
+            return noise_bounds(self.system, self.eta)
         back = symmetric_whitening(self.public).back
         c1, c2 = self.limits or (None, None)
         facts = GlmFacts(

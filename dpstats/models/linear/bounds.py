@@ -22,6 +22,7 @@ from dpstats.score_rounds.bounds import (
     ReleasedSystem,
     distance_to_noiseless_fit,
     enough_public,
+    estimated_distance,
     noise_below_half,
     simulated_distance,
     spectral,
@@ -238,9 +239,11 @@ def estimator_error_private_only(facts: LinearFacts) -> Bound:
 
 def linear_bounds(facts: LinearFacts, system: ReleasedSystem) -> tuple[Bound, ...]:
     """Everything that can be said about a private linear fit, the sharpest statements first."""
+    simulated = simulated_distance(system, facts.eta)
     return (
         distance_to_noiseless_fit(system, facts.eta),
-        simulated_distance(system, facts.eta),
+        simulated,
+        *estimated_distance(system, simulated),
         estimator_error(facts),
         estimator_error_zcdp(facts),
         estimator_error_private_only(facts),
