@@ -44,13 +44,14 @@ class Block(Opaque):
 
     ``x`` (rows, d) is float64 in Fortran order, all finite; ``y`` (rows,) is 0 when the formula is
     one-sided; ``offset`` and ``weight`` (rows,), the latter in [0, weight_bound], are None where there
-    are none.
+    are none; ``above`` (rows,) is 1 where a weight was larger than that, else 0.
     """
 
     x: Array
     y: Array
     offset: Array | None
     weight: Array | None
+    above: Array | None = None
 
 
 BlockReader = Callable[[], Block]
@@ -180,12 +181,12 @@ class _PendingBlock:
             return self._empty_row()
         middle = (start + stop) // 2
         rows = self._block(start, middle), self._block(middle, stop)
-        parts = [[row.x, row.y, row.offset, row.weight] for row in rows]
-        x, y, offset, weight = (
+        parts = [[row.x, row.y, row.offset, row.weight, row.above] for row in rows]
+        x, y, *others = (
             None if column[0] is None else np.concatenate(column)
             for column in zip(*parts, strict=True)
         )
-        return Block(np.asfortranarray(x), np.asarray(y), offset, weight)
+        return Block(np.asfortranarray(x), np.asarray(y), *others)
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it cannot be read, whatever it raises."""
@@ -195,7 +196,7 @@ class _PendingBlock:
         nothing = np.zeros(1)
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
-        return Block(np.zeros((1, len(self.design.terms))), nothing, offset, weight)
+        return Block(np.zeros((1, len(self.design.terms))), nothing, offset, weight, weight)
 
 
 def open_rows(
@@ -295,16 +296,17 @@ def encode(
             for factor in design.offset_factors:
                 offset = offset + evaluate(factor, numbers, design.states)
             offset = _finite(offset, dead)
-        weight = None
+        weight, above = None, None
         if "weight" in roles and design.weights is not None:
             weight = np.clip(numbers[design.weights], 0.0, design.weight_bound)
+            above = (numbers[design.weights] > weight).astype(np.float64)
 
     if dead.any():
         x[dead] = 0.0
-        for values in (y, offset, weight):
+        for values in (y, offset, weight, above):
             if values is not None:
                 values[dead] = 0.0
-    return Block(x, y, offset, weight), ~dead
+    return Block(x, y, offset, weight, above), ~dead
 
 
 def _fill(

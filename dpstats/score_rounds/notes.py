@@ -12,6 +12,8 @@ from dpstats.mechanism.session import RowSummary
 _NAMED = 3
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
+_OVERWEIGHT = 0.03
+"""Share of rows cut without a known reason, from which their weights are suspected."""
 
 
 def average_condition(matrix: Floats) -> float | None:
@@ -75,6 +77,23 @@ def unseen_note(noise_sd: float, n: int) -> tuple[str, ...]:
         "The budget is too small to see how long the residuals are: if they are skewed, as those of "
         "prices and costs are, coefficients may be moved by more than their errors say. Take a "
         "logarithm of such a response, or give a larger budget.",
+    )
+
+
+def weight_note(bound: float | None, rest: RowSummary, expected: float) -> tuple[str, ...]:
+    """Where more rows count as cut than their scores explain, as those with too large weights do.
+
+    ``bound`` is that of the weights, None where there are none; ``expected`` the share of rows that
+    cuts at released lengths let expect.
+    """
+    unexplained = rest.cut_share - expected
+    if bound is None or unexplained - 3 * rest.share_sd < _OVERWEIGHT:
+        return ()
+    share = 100 * min(unexplained, 0.99)
+    return (
+        f"About {share:.2g}% of the private rows seem to have weights above the public bound "
+        f"{bound:.4g}, which they are given instead: the fit is weighted otherwise than asked for. Give "
+        "the bound, limits={'(weights)': (0, largest)}.",
     )
 
 

@@ -53,13 +53,17 @@ class Family(Protocol):
 
 @dataclass
 class _Slab:
-    """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty."""
+    """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
+
+    ``above`` is 1 where the weight was above its public bound, and is that bound.
+    """
 
     z: Floats
     norm: Floats
     eta: Floats
     y: Floats
     weight: Floats | None
+    above: Floats | None
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -128,7 +132,10 @@ class ScoreRows(WhitenedRows[_Slab]):
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
         offset = np.zeros(len(block.y)) if block.offset is None else block.offset
         columns = (block.y, offset)
-        return block.x, columns if block.weight is None else (*columns, block.weight)
+        if block.weight is None:
+            return block.x, columns
+        above = np.zeros(len(block.y)) if block.above is None else block.above
+        return block.x, (*columns, block.weight, above)
 
     def _slab(
         self,
@@ -139,7 +146,7 @@ class ScoreRows(WhitenedRows[_Slab]):
         columns: tuple[Floats, ...],
     ) -> _Slab:
         y, offset = columns[:2]
-        weight = columns[2] if len(columns) > 2 else None
+        weight, above = columns[2:] if len(columns) > 2 else (None, None)
         long = np.flatnonzero(exponent)
         if long.size:
             z[:, long] = np.ldexp(z[:, long], exponent[long])
@@ -158,7 +165,7 @@ class ScoreRows(WhitenedRows[_Slab]):
             z[:, dead] = 0.0
             norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
             weight = None if weight is None else np.where(alive, weight, 0.0)
-        return _Slab(z, norm, eta, y, weight)
+        return _Slab(z, norm, eta, y, weight, above)
 
     def _working(self, slab: _Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """r, h and e of step 2, all finite, h >= 0; eta is added up in one fixed order."""
@@ -212,8 +219,8 @@ class ScoreRows(WhitenedRows[_Slab]):
         """Totals of q q', of s, of s s', of squared residuals, of cut and of empty rows.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
-        square^2/steps^2. A row counts as cut when its score or its information row was, as empty
-        when z = 0.
+        square^2/steps^2. A row counts as cut when its score or its information row was, or its weight
+        was above the public bound; as empty, and not as cut, when z = 0.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
@@ -238,6 +245,8 @@ class ScoreRows(WhitenedRows[_Slab]):
                 if cuts.outer:
                     s, _ = self._rounded(slab, r, cuts.clip, steps)
                     parts.append(s @ s.T)
+            if slab.above is not None:
+                cut |= slab.above > 0
             share = np.minimum(np.abs(e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
             return (

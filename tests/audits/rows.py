@@ -26,6 +26,7 @@ class _Block:
     y: Floats
     offset: Floats | None
     weight: Floats | None
+    above: Floats | None
 
 
 class Table:
@@ -41,7 +42,7 @@ class Table:
             return None if parts[0] is None else np.concatenate(parts)
 
         x = np.asfortranarray(joined("x"))
-        self.block = _Block(x, joined("y"), joined("offset"), joined("weight"))
+        self.block = _Block(x, joined("y"), joined("offset"), joined("weight"), joined("above"))
         self.bases: dict[Any, tuple[Any, PrivateRows[Any], _Totals]] = {}
 
     def pieces(self, size: int) -> Iterator[Callable[[], _Block]]:

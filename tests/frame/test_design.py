@@ -98,6 +98,17 @@ def test_public_rows_that_cannot_be_used(clean):
         learn_design("y ~ 0", clean)
 
 
+def test_rows_with_weights_above_the_bound_are_marked(clean):
+    heavy = clean.assign(w=np.where(np.arange(len(clean)) % 3 == 0, 10.0, 1.0))
+    heavy.loc[[3, 4], "x"] = np.nan
+    design = learn_design("y ~ x", clean, weights="w", limits={"(weights)": (0, 5)})
+    (block,) = (piece() for piece in open_rows(design, heavy).pieces(10**6))
+    assert block.weight.max() == 5
+    marked = (heavy.w > 5) & heavy.x.notna() & heavy.y.notna()
+    assert block.above[marked.to_numpy()].all()
+    assert block.above.sum() == marked.sum()
+
+
 def test_weight_bound(clean):
     assert learn_design("y ~ x", clean, weights="w").weight_bound == clean.w.max()
     limits = {"(weights)": (0, 9)}

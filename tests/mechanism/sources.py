@@ -24,10 +24,14 @@ class Slab:
     y: Floats
     offset: Floats | None = None
     weight: Floats | None = None
+    above: Floats | None = None
 
 
 class Arrays:
-    """Rows held in arrays, handed out in blocks of ``size`` whatever is asked for."""
+    """Rows held in arrays, handed out in blocks of ``size`` whatever is asked for.
+
+    Weights above 2 are said to have been above their bound.
+    """
 
     def __init__(
         self, x: Floats, y: Floats, size: int | None = None, weight: Floats | None = None
@@ -43,7 +47,7 @@ class Arrays:
 
     def _slab(self, part: slice) -> Slab:
         w = None if self.weight is None else self.weight[part]
-        return Slab(self.x[part], self.y[part], None, w)
+        return Slab(self.x[part], self.y[part], None, w, None if w is None else np.float64(w > 2))
 
     def map_parts(self, task: Callable[[RowSource], T]) -> Iterator[T] | None:
         return None

@@ -234,6 +234,16 @@ def test_sums_are_the_same_bits_for_any_order_block_and_cache(n: int) -> None:
         assert _all_sums(x, y, size) == whole
 
 
+def test_a_weight_above_its_bound_makes_a_row_count_as_cut_and_changes_nothing_else() -> None:
+    weights = np.ones(_N)
+    weights[:3] = 3.0  # above the bound, by `Arrays`
+    y = np.where(np.arange(_N) == 0, -1.0, _Y)  # a row that is empty counts once
+    rows = ScoreRows(Arrays(_X, y, weight=weights), _FAMILIES["poisson"], _WHITENING, _SHIFT)
+    sums = rows.sums(_ANCHOR, RoundCuts(1e6, 1e6, 1e6))
+    assert (int(sums.cut[0]), int(sums.empty[0])) == (2, 1)
+    rows.close()
+
+
 class _Broken:
     """A family that returns nonsense."""
 

@@ -54,6 +54,7 @@ from dpstats.score_rounds.notes import (
     ridge_note,
     tail_note,
     unused_note,
+    weight_note,
 )
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
@@ -107,7 +108,10 @@ class GlmFit:
 
 @dataclass(kw_only=True)
 class _Rounds(ScoreRounds[GlmStep]):
-    """Rounds of a generalised linear fit: the curvature is released in each of them."""
+    """Rounds of a generalised linear fit: the curvature is released in each of them.
+
+    ``longer`` is the share of information rows that the last histogram has beyond their cut.
+    """
 
     family: Family
     start: StartingPoint
@@ -119,6 +123,7 @@ class _Rounds(ScoreRounds[GlmStep]):
     seen: list[ReleasedInformation] = field(default_factory=list)
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
+    longer: float = 0.0
 
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
@@ -140,9 +145,12 @@ class _Rounds(ScoreRounds[GlmStep]):
         seen = self.seen
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
         coef = self.coordinates.back @ self.anchor
-        return _round_plan(
+        plan = _round_plan(
             self.family, self.start, histograms, lengths, coef, level, costs, mu, n, last
         )
+        assert plan.radius is not None
+        self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
+        return plan
 
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None
@@ -176,6 +184,7 @@ def anchored(
     iterations: int | None,
     terms: Sequence[str],
     errors: str,
+    weight_bound: float | None,
 ) -> GlmFit:
     """Private Newton steps from a public anchor.
 
@@ -209,7 +218,7 @@ def anchored(
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
     )
     made = rounds.run()
-    return _finished(rounds, made, ridge, terms)
+    return _finished(rounds, made, ridge, terms, weight_bound)
 
 
 def _round_plan(
@@ -308,7 +317,9 @@ def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares
     )
 
 
-def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) -> GlmFit:
+def _finished(
+    rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str], weight_bound: float | None
+) -> GlmFit:
     """Coefficients, covariances and diagnostics from what was released.
 
     The last round is averaged, by inverse variance, with those of the others that had arrived.
@@ -353,7 +364,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
-            "share whose score or information was cut in the last round",
+            "share whose score or information was cut in the last round"
+            + ("" if weight_bound is None else ", or whose weight was above the public bound"),
             "share that is missing, or has an unknown level or an impossible response",
         ),
         condition_line(curvature.released),
@@ -374,6 +386,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str]) 
         _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
         + unused_note(summary)
+        + weight_note(weight_bound, summary, 1 - cut.slope + rounds.longer)
         + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,

@@ -97,18 +97,17 @@ class GlmTaskForN:
         """Spend a total on a fit of these rows; the session tells what was released for it."""
         task, zero = self.task, np.zeros(rows.d)
         family, ridge, steps = task.family, task.ridge, task.iterations
-        terms = task.design.terms
+        terms, bound = task.design.terms, task.design.weight_bound
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
             with ScoreSession(rows, family, scale, zero, total, noise) as session:
                 begin = declared_start(session, family, task.columns)
-                return anchored(
-                    session, family, begin, ridge, steps, task.design.terms, task.errors
-                ), session
+                fit = anchored(session, family, begin, ridge, steps, terms, task.errors, bound)
+                return fit, session
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
             with ScoreSession(rows, family, back, coef, total, noise) as session:
-                fit = anchored(session, family, self.start, ridge, steps, terms, task.errors)
+                fit = anchored(session, family, self.start, ridge, steps, terms, task.errors, bound)
                 return fit, session
         assert task.moments is not None
         assert self.limits is not None

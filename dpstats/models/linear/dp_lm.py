@@ -105,7 +105,8 @@ def dp_lm(
         Failure probability of the bounds.
     weights, offset : str, optional
         Names of columns. Weights need a public bound: the largest public weight, or
-        ``limits={"(weights)": (0, bound)}``. An offset may also stand in the formula.
+        ``limits={"(weights)": (0, bound)}``. Private weights above it are cut to it; such rows count as
+        truncated, and a note says where they are many. An offset may also stand in the formula.
     limits : mapping, optional
         For "ssp": ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, one entry per column; and
         optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a

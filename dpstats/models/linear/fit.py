@@ -47,7 +47,7 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
 )
 from dpstats.score_rounds.estimate import Step, newton_step, pool_steps, without_errors
-from dpstats.score_rounds.notes import tail_note, unseen_note, unused_note
+from dpstats.score_rounds.notes import tail_note, unseen_note, unused_note, weight_note
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
     Coordinates,
@@ -343,12 +343,13 @@ def _fitted(
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     if not curvature.resolved:
         estimate = without_errors(estimate)
-    summary = summary_of(made)
+    summary, bound = summary_of(made), moments.design.weight_bound
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
-            "share whose score was cut in the last round",
+            "share whose score was cut in the last round"
+            + ("" if bound is None else ", or whose weight was above the public bound"),
         ),
         *condition_lines(moments.gram, curvature.released),
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
@@ -356,6 +357,7 @@ def _fitted(
     )
     notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
     notes += unused_note(summary)
+    notes += weight_note(bound, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         cautions = unseen_note(rounds.noise_sd, n)

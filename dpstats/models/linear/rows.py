@@ -61,6 +61,7 @@ class _Joined:
     y: Floats
     offset: None = None
     weight: None = None
+    above: None = None
 
 
 class WithResponse:

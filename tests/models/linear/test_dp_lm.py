@@ -13,7 +13,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
-from dpstats import PublicMoments, anova, dp_lm, public_moments
+from dpstats import PublicMoments, anova, dp_glm, dp_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
@@ -543,3 +543,25 @@ def test_the_range_of_sigma_holds_least_squares_where_errors_are_skewed(mu: floa
         smaller = fit.update("~ 1")
         assert smaller.glance().sigma_low[0] > row.sigma_low
     assert inside >= 13
+
+
+@pytest.mark.parametrize("family", [None, "poisson"])
+def test_weights_above_the_public_bound_are_noted(family: str | None) -> None:
+    """One row in ten; and none, where the note would be a false alarm."""
+
+    def table(rows: int, heavy: float, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        x, w = rng.normal(size=rows), rng.uniform(0.2, 2, size=rows)
+        w[rng.random(rows) < heavy] *= 10
+        return pd.DataFrame({"x": x, "y": rng.poisson(np.exp(0.3 * x)), "w": w})
+
+    public = table(200, 0, 1)
+    for heavy in (0.0, 0.1):
+        call: dict[str, Any] = {"public": public, "mu": 1, "weights": "w", "seed": 1}
+        private = table(5000, heavy, 2)
+        if family is None:
+            fit: Any = dp_lm("y ~ x", private, **call)
+        else:
+            fit = dp_glm("y ~ x", private, family=family, **call)
+        noted = [note for note in fit.notes if "limits={'(weights)'" in note]
+        assert len(noted) == (heavy > 0)
