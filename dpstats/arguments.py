@@ -148,6 +148,6 @@ def check_vcov(vcov: Any) -> None:
     """Raise unless ``vcov`` names standard errors that a fit can print."""
     if not one_of(vcov, ("hetero", "iid")):
         raise ArgumentError(
-            "vcov must be 'hetero' (the sandwich) or 'iid' (errors of constant variance), not "
-            f"{shown(vcov)}."
+            "vcov must be 'hetero' (the sandwich, HC1) or 'iid' (of constant variance, or the "
+            f"family's), not {shown(vcov)}."
         )

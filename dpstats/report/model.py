@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.report.bound import Bound
@@ -34,7 +35,7 @@ from dpstats.report.table import (
 
 ERRORS = {
     "hetero": "sandwich (vcov = hetero), with the noise for privacy",
-    "iid": "of constant variance, or the family's (vcov = iid), with the noise for privacy",
+    "iid": "of {} (vcov = iid), with the noise for privacy",
 }
 """What printed standard errors assume of the errors of the model, and what they hold."""
 ERROR_NAMES = {"hetero": "sandwich", "iid": "iid"}
@@ -57,6 +58,8 @@ class ModelPage:
     dropped: int
     errors: str
     notes: tuple[str, ...]
+    variance: ClassVar[str] = "constant variance"
+    """What errors that are no sandwich take for granted."""
 
 
 def print_page(page: ModelPage, as_table: bool = False) -> Page:
@@ -151,7 +154,7 @@ def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Seque
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),
-        KeyValues((*head, ("Errors", ERRORS[page.errors]))),
+        KeyValues((*head, ("Errors", ERRORS[page.errors].format(page.variance)))),
         Heading("Coefficients"),
         coefficient_table(page.coefficients),
         *fit,

@@ -98,6 +98,15 @@ def test_public_rows_that_cannot_be_used(clean):
         learn_design("y ~ 0", clean)
 
 
+def test_an_expression_in_the_place_of_a_column_is_told_what_to_type(clean):
+    with pytest.raises(SchemaError, match=r"write 'y ~ x \+ offset\(log\(t\)\)' instead"):
+        learn_design("y ~ x", clean, offset="np.log(t)")
+    with pytest.raises(SchemaError, match="make one that holds 1/w, in both tables"):
+        learn_design("y ~ x", clean, weights="1/w")
+    odd = clean.rename(columns={"t": "log(t)"})  # a column may have such a name
+    assert learn_design("y ~ x", odd, offset="log(t)").offsets == ("`log(t)`",)
+
+
 def test_rows_with_weights_above_the_bound_are_marked(clean):
     heavy = clean.assign(w=np.where(np.arange(len(clean)) % 3 == 0, 10.0, 1.0))
     heavy.loc[[3, 4], "x"] = np.nan

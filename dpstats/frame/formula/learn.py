@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from dpstats.frame.table import ADVICE, WORDS, Array, Levels, Table, check_level
 Mask = npt.NDArray[np.bool_]
 
 WEIGHTS = "(weights)"
+_CALCULATED = frozenset("()*/+^")  # in what is no column, signs of an expression
 # a prime, so that i -> i * k mod 101 visits every grid point: no two columns move together
 _GRID = 101
 
@@ -192,9 +194,19 @@ def _parse(
     for role, name in (("weights", weights), ("offset", offset)):
         if name is not None and not isinstance(name, str):
             raise SchemaError(f"{role}= takes the name of a column, not {type(name).__name__}.")
+        if name is not None and name not in names and not _CALCULATED.isdisjoint(name):
+            raise SchemaError(_calculated(formula, role, name))
     parsed = parse(formula, names, hidden)
     given = () if offset is None else (f"`{offset}`",)
     return parsed, (*parsed.offsets, *given)
+
+
+def _calculated(formula: str, role: str, text: str) -> str:
+    """What to type where an argument is an expression, and not the name of a column."""
+    if role == "offset":
+        term = re.sub(r"\b(np|numpy)\.", "", text)
+        return f"offset= takes the name of a column; write '{formula} + offset({term})' instead."
+    return f"weights= takes the name of a column: make one that holds {text}, in both tables."
 
 
 def _factors(parsed: Parsed) -> list[Expr]:

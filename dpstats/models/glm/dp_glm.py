@@ -93,9 +93,11 @@ def dp_glm(
     iterations : int, optional
         Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
     vcov : {"hetero", "iid"}
-        Which standard errors are printed. "hetero": the sandwich, which holds where the variance is
-        another function of the mean than the family's, as in quasi-likelihood. "iid": the family's
-        own, as in R's summary. Only "anchored" has the sandwich.
+        Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
+        ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, which holds where the variance is
+        another function of the mean than the family's. "iid": of the family's variance, times the
+        dispersion where it has one: those of R's ``summary(glm)`` and of statsmodels'
+        ``cov_type="nonrobust"``. Only "anchored" has the sandwich.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean negative log-likelihood.
     eta : float

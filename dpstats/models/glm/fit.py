@@ -438,5 +438,5 @@ def _overdispersed(family: Family, pearson: float | None, sd: float | None) -> t
     )
     return (
         f"The Pearson dispersion is about {pearson:.2g}, but standard errors take it to be 1 and are "
-        f"too small: use {other}.",
+        f"too small: use {other}, or vcov='hetero'.",
     )

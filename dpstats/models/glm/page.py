@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scipy import stats
 
@@ -56,6 +57,7 @@ class GlmPage(ModelPage):
     wald: tuple[float, int] | None
     iterations: int
     response: str | None = None
+    variance: ClassVar[str] = "the family's variance"
 
 
 def summary_page(page: GlmPage) -> Page:

@@ -95,10 +95,12 @@ def dp_lm(
         Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter. "ssp" (default
         without public data): noisy sufficient statistics within declared ``limits``.
     vcov : {"hetero", "iid"}
-        Which standard errors are printed. "hetero": the sandwich, whatever the variance of the errors
-        (and for whatever the formula leaves out: the projection is what is estimated); its matrix is
-        released with the last round. "iid": errors of constant variance, as in R's summary, at no cost.
-        Only "anchored" has the sandwich; other methods print "iid", and the summary says so.
+        Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
+        ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, fixest's ``vcov="hetero"``: whatever
+        the variance of the errors, and whatever the formula leaves out (the projection is estimated).
+        Its matrix is released with the last round. "iid": of constant variance, those of R's
+        ``summary(lm)`` and of statsmodels' ``cov_type="nonrobust"``, at no cost. Only "anchored" has
+        the sandwich; other methods print "iid", and the summary says so.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean squared loss (1/2n)|y - Xb|^2.
     eta : float

@@ -509,3 +509,16 @@ def test_a_logit_that_separates_its_responses_gives_no_errors_and_says_why() -> 
 def test_errors_that_are_not_there_are_refused(vcov: Any) -> None:
     with pytest.raises(ArgumentError, match="vcov must be 'hetero'"):
         fit(vcov=vcov)
+
+
+def test_the_summary_says_whose_variance_errors_take() -> None:
+    fits = [
+        dp_glm(
+            "count ~ x1", make(3000), public=make(200, 1), mu=2, family="poisson", vcov=v, seed=1
+        )
+        for v in ("hetero", "iid")
+    ]
+    assert "Errors: sandwich (vcov = hetero)" in str(fits[0].summary())
+    assert "Errors: of the family's variance (vcov = iid)" in str(fits[1].summary())
+    again = fits[0].update(vcov="iid")
+    assert np.allclose(again.se(), fits[1].se(), rtol=0.1)
