@@ -4,7 +4,9 @@ Private rows are drawn from a table with replacement, public ones without; the t
 whole table. For every table: the error of the coefficients over that of the fit without privacy (root
 mean squares in its standard errors, medians over fits), coverage of 95 % intervals of slopes and of the
 constant, and without privacy, the share of fits with a coefficient beyond 3.29 printed errors and no
-note ("silent"), and of the other fits with a note ("noisy").
+note ("silent"), and of the other fits with a note ("noisy"). Below: quantiles of printed over planned
+errors, of plans that warn of cuts and of others; how often the simulated and the estimated distance
+to the fit without privacy hold; and sigma over that without privacy.
 
     python -m tests.benchmarks.real_tables --data FOLDER [--part lm] [--repeats 6] [--mu 1,3]
 
@@ -26,7 +28,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 
-from dpstats import dp_glm, dp_lm, public_moments
+from dpstats import dp_glm, dp_lm, plan_glm, plan_lm, public_moments
 from dpstats.errors import DPStatsError
 
 _LARGEST = 25_000
@@ -39,7 +41,7 @@ _FAMILIES = {
 
 
 def nonprivate(design: Any, formula: str, table: pd.DataFrame, family: str | None) -> Any:
-    """Coefficients and sandwich errors of a fit without privacy."""
+    """Coefficients, sandwich errors and sigma of a fit without privacy."""
     x, _ = design.matrix(table)
     left = formula.partition("~")[0].strip()
     y = formulaic.model_matrix(f"0 + I({left})", table, na_action="ignore").to_numpy()[:, 0]
@@ -48,7 +50,7 @@ def nonprivate(design: Any, formula: str, table: pd.DataFrame, family: str | Non
         fit = sm.OLS(y[used], x[used]).fit(cov_type="HC1")
     else:
         fit = sm.GLM(y[used], x[used], _FAMILIES[family]).fit(cov_type="HC0")
-    return np.asarray(fit.params), np.asarray(fit.bse)
+    return np.asarray(fit.params), np.asarray(fit.bse), float(np.sqrt(fit.scale))
 
 
 def fits_of(
@@ -68,16 +70,20 @@ def fits_of(
             for mu in mus:
                 given = {"public": public, "mu": mu, "seed": seed}
                 try:
-                    fit = (
-                        dp_lm(formula, private, **given)
-                        if family is None
-                        else dp_glm(formula, private, family=family, **given)
-                    )
+                    if family is None:
+                        plan = plan_lm(formula, public, n, mu)
+                        fit: Any = dp_lm(formula, private, **given)
+                    else:
+                        plan = plan_glm(formula, public, n, mu, family=family)
+                        fit = dp_glm(formula, private, family=family, **given)
                 except DPStatsError:
                     continue
-                (here, error), (truth, _) = (
+                (here, error, sigma), (truth, _, _) = (
                     nonprivate(fit.design, formula, rows, family) for rows in (private, table)
                 )
+                bounds = fit.bounds().set_index("kind").value
+                away = float(np.linalg.norm(fit.coef().to_numpy() - here))
+                row = fit.glance().iloc[0]
                 lines.append(
                     pd.DataFrame(
                         {
@@ -87,6 +93,13 @@ def fits_of(
                             "z": (fit.coef().to_numpy() - truth) / fit.se().to_numpy(),
                             "off_plain": (here - truth) / error,
                             "noted": any("seed" not in note for note in fit.notes),
+                            "over_plan": fit.se().to_numpy() / plan.std_errors[0],
+                            "warned": "warn that cuts" in " ".join(str(plan).split()),
+                            "simulated": bounds.get("simulated", np.nan) / away,
+                            "estimated": bounds.get("estimated", np.nan) / away,
+                            "sigma": row.get("sigma", np.nan) / sigma,
+                            "sigma_low": row.get("sigma_low", np.nan) / sigma,
+                            "sigma_high": row.get("sigma_high", np.nan) / sigma,
                         }
                     )
                 )
@@ -112,6 +125,27 @@ def measured(lines: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def print_others(lines: pd.DataFrame) -> None:
+    """Plans, bounds and sigma, over all tables."""
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    for warned, some in lines[lines.over_plan.notna()].groupby("warned"):
+        ratio = some.over_plan
+        far = ((ratio > 2) | (ratio < 0.5)).mean()
+        print(
+            f"printed over planned, plans that {'warn' if warned else 'do not warn'} ({len(some)}): "
+            f"quantiles {ratio.quantile(levels).round(2).tolist()}, off by 2 or more {far:.2f}"
+        )
+    fits = lines.drop_duplicates(["table", "fit"])
+    for kind in ("simulated", "estimated"):
+        print(f"{kind} distance holds in {(fits[kind].dropna() >= 1).mean():.2f}")
+    if fits.sigma.notna().any():
+        inside = ((fits.sigma_low <= 1) & (fits.sigma_high >= 1)).mean()
+        quantiles = fits.sigma.quantile(levels).round(2).tolist()
+        print(
+            f"sigma over that without privacy: quantiles {quantiles}, range holds it in {inside:.2f}"
+        )
+
+
 def main() -> None:
     """Print a line for every table, and the summary."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -123,7 +157,7 @@ def main() -> None:
     manifest = json.loads((given.data / "manifest.json").read_text())
     names = [name for name in manifest if name.startswith(f"{given.part}_")]
     mus = [float(mu) for mu in given.mu.split(",")]
-    rows = {}
+    rows, everything = {}, []
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         jobs = {
             name: pool.submit(fits_of, given.data, name, manifest[name], given.repeats, mus)
@@ -132,6 +166,7 @@ def main() -> None:
         for name, job in jobs.items():
             if not job.result().empty:
                 rows[name] = measured(job.result())
+                everything.append(job.result().assign(table=name))
     found = pd.DataFrame(rows).T
     print(found.round(3).to_string())
     fair = found[found["slopes plain"] >= 0.92]
@@ -141,6 +176,7 @@ def main() -> None:
         f"{fair.constant.mean():.3f}, worst {fair.constant.min():.3f}, of {len(fair)} whose fit without "
         f"privacy covers; silent {found.silent.mean():.3f}, noisy {found.noisy.mean():.3f}"
     )
+    print_others(pd.concat(everything))
 
 
 if __name__ == "__main__":
