@@ -87,6 +87,7 @@ def _room(parts: list[str]) -> str:
     return ".".join(parts[:2] if parts[:1] == ["models"] else parts[:1])
 
 
+@cache
 def _imported(tree: ast.Module) -> list[str]:
     names: list[str] = []
     for node in ast.walk(tree):
@@ -102,6 +103,7 @@ def _name(path: Path) -> str:
     return path.relative_to(_ROOT).as_posix()
 
 
+@cache
 def _file(name: str) -> str:
     """The file that an imported name stands in, such as "frame/design.py"."""
     parts = name.split(".")[1:]

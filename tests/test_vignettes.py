@@ -83,6 +83,7 @@ def test_the_table_of_audits_has_every_case_at_full_size() -> None:
     assert not table.refuted.any()
 
 
+@pytest.mark.slow
 def test_getting_started(page: Page) -> None:
     text = page("getting_started.py")
     assert "318 public rows, 6048 private rows" in text

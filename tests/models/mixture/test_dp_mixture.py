@@ -271,10 +271,10 @@ def test_tiny_and_huge_budgets(regime: str, rho: float) -> None:
 
 
 def test_pooling_brings_the_means_nearer_where_the_budget_is_small() -> None:
-    # medians of 15 seeds, whose errors differ by a factor of more than two
+    # medians of 9 seeds, whose errors differ by a factor of more than two
     errors = {}
     for pool in (False, True):
-        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool) for s in range(15)]
+        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool) for s in range(9)]
         away = [
             np.abs((r.means.to_numpy() - SHIFT) / SCALE - CENTRES[truth(r)]).max() for r in runs
         ]
@@ -408,7 +408,8 @@ def test_epsilon_and_delta_are_the_mu_of_the_same_total() -> None:
 
 
 def test_the_private_table_as_public_sample_is_said() -> None:
-    assert "is the private table itself" in str(fit(public=DATA).summary()).replace("\n", " ")
+    few = DATA.head(400)
+    assert "is the private table itself" in str(fit(few, public=few).summary()).replace("\n", " ")
 
 
 # -- the result -------------------------------------------------------------------------------------
