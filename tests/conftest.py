@@ -31,6 +31,8 @@ _ARGUMENTS = {
 }
 """Fewer rows, trials and figures than a reader would see."""
 
+_LONGEST = "tests/audit/test_claims_audit.py"
+
 
 def _printed(path: Path) -> str:
     done = subprocess.run(
@@ -55,6 +57,20 @@ def page() -> Callable[[str], str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before tests are chosen by their marks."""
     mark_seldom(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files to workers, as asked for; of the longest one, whose tests share nothing, test by test."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if nodeid.startswith(_LONGEST) else str(super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture
