@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,37 +13,12 @@ from dpstats.models.gaussian.planning import (
     plan_gaussian,
 )
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rows import Codes
-from dpstats.models.mixture.clustering import Partition, number_of_cells
+from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.public_mixture import public_mixture
-from dpstats.models.mixture.tree import LEVELS, private_tree
+from dpstats.models.mixture.tree import private_tree
 
 _TREE_SHARE = 0.3
 """Of the total, at most, for finding the components in the regime "private"."""
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The map from rows to cells, and how it was made; public or released.
-
-    Attributes
-    ----------
-    partition : Partition
-    labels : (m,) array
-        Cells of the public points.
-    how : str
-        How it was made, in words.
-    levels : int
-        Private levels of the tree that were paid for.
-    projection_noise : float or None
-        See `mixture_tree.Tree`.
-    """
-
-    partition: Partition
-    labels: Codes
-    how: str
-    levels: int
-    projection_noise: float | None
 
 
 def find_cells(
@@ -59,30 +34,16 @@ def find_cells(
         None: as many as valleys tell apart, ``most`` at most.
     """
     if k == 1:
-        return Cells((), np.zeros(len(points), dtype=np.intp), "one was asked for", 0, None)
+        return Cells((), np.zeros(len(points), dtype=np.intp), "one was asked for")
     if regime == "public":
-        mixture = public_mixture(points, k, w_min, most=most)
-        return _without_empty(mixture.partition, mixture.labels, mixture.how, 0, None)
-    tree = private_tree(session, points, session.n, k or most, w_min, _TREE_SHARE, k)
-    valleys = tree.leaves - tree.superclusters
-    steps = [f"{tree.superclusters} group(s) apart among public rows"]
-    if tree.levels:
-        steps.append(
-            f"{valleys} split(s) at private valleys, {tree.levels} of {LEVELS} levels tried"
-        )
-    return _without_empty(
-        tree.partition, tree.labels, "; ".join(steps), tree.levels, tree.projection_noise
-    )
-
-
-def _without_empty(
-    partition: Partition, labels: Codes, how: str, levels: int, noise: float | None
-) -> Cells:
-    """The cells, of which every one has a public row: else rows have nothing to start from."""
-    counts = np.bincount(labels, minlength=number_of_cells(partition))
-    if (counts > 0).all():
-        return Cells(partition, labels, how, levels, noise)
-    return Cells((), np.zeros_like(labels), f"{how}; public rows left a cell empty", levels, noise)
+        found = public_mixture(points, k, w_min, most)
+    else:
+        found = private_tree(session, points, session.n, k or most, w_min, _TREE_SHARE, k)
+    if found.fewest:
+        return found
+    # a cell without a public row has nothing to start from
+    how = f"{found.how}; public rows left a cell empty"
+    return replace(found, partition=(), labels=np.zeros_like(found.labels), how=how)
 
 
 def few_rows_warning(

@@ -109,6 +109,35 @@ def number_of_cells(partition: Partition) -> int:
     return 1 + max((label for split in partition for label in split.labels), default=0)
 
 
+@dataclass(frozen=True)
+class Cells:
+    """The map from rows to cells, and how it was made; public or released.
+
+    Attributes
+    ----------
+    partition : Partition
+    labels : (m,) array
+        Cells of the public points.
+    how : str
+        How it was made, in words.
+    levels : int
+        Levels of a private tree for which the budget paid.
+    projection_noise : float or None
+        Noise of a leaf's released covariance (spectral norm, at most), the largest over leaves.
+    """
+
+    partition: Partition
+    labels: Labels
+    how: str
+    levels: int = 0
+    projection_noise: float | None = None
+
+    @property
+    def fewest(self) -> int:
+        """Public points of the cell with the fewest."""
+        return int(np.bincount(self.labels, minlength=number_of_cells(self.partition)).min())
+
+
 def size_about(points: Floats, origin: Floats) -> Floats:
     """Root mean square of points - origin per coordinate; 1 where they all agree with it."""
     size = np.sqrt(((points - origin) ** 2).mean(axis=0))

@@ -15,7 +15,7 @@ from dpstats.models.gaussian.planning import (
 )
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
-from dpstats.models.mixture.cells import Cells
+from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.report.diagnostics import row_diagnostics

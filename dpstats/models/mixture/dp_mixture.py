@@ -2,7 +2,7 @@
 
 The way of a call: public rows decide the regime. With many of them the components are found on public
 rows alone; with few, a tree of splits is grown with private principal axes and private valley tests
-(`mixture_tree`). Either way there is now a map from rows to cells, and `mixture_fit` estimates all
+(`tree`). Either way there is now a map from rows to cells, and `fit` estimates all
 cells together by one mechanism per round. The privacy is proved in `dpstats.models.gaussian.releases`.
 """
 

@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import (
+    Cells,
     Labels,
-    Partition,
     Scores,
     Split,
     assign,
@@ -30,39 +30,12 @@ _FITTED_ON = 20000
 _FISHER_ROUNDS = 2
 
 
-@dataclass(frozen=True)
-class PublicMixture:
-    """Cells for the components of a mixture, found in public points.
-
-    Attributes
-    ----------
-    partition : Partition
-    labels : (m,) array
-        Cells of the points.
-    components : int
-    complete : bool
-        Whether there are as many components as asked for, each with at least two points.
-    smallest : int
-        Points in the smallest cell.
-    how : str
-        What found them.
-    """
-
-    partition: Partition
-    labels: Labels
-    components: int
-    complete: bool
-    smallest: int
-    how: str
-
-
 def public_mixture(
     points: Floats,
     k: int | None,
     w_min: float | None = None,
-    levels: int = 3,
     most: int = MOST_LEAVES,
-) -> PublicMixture:
+) -> Cells:
     """Cells of k components: the tree's, else those of EM on principal axes; then sharpened.
 
     With 3 d points beyond k, the axes are taken anew twice so as to separate the components best, and
@@ -77,10 +50,10 @@ def public_mixture(
     >>> rng = np.random.default_rng(0)
     >>> points = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [9, 0], [0, 9]], 20, axis=0)
     >>> found = public_mixture(points, 3)
-    >>> found.components, found.smallest, found.how
-    (3, 20, 'gaps between public rows, then discriminant axes')
+    >>> found.fewest, found.how
+    (20, 'gaps between public rows, then discriminant axes')
     """
-    tree = public_tree(points, k, w_min, levels, most)
+    tree = public_tree(points, k, w_min, most=most)
     components = tree.leaves if k is None else k
     weight = 0.5 / components if w_min is None else w_min
     inner, labels = points[tree.core], tree.labels[tree.core]
@@ -89,7 +62,7 @@ def public_mixture(
     if not tree.complete:
         split = _principal_split(inner, components, least)
         if split is None:
-            return _result(points, partition, tree.leaves, False, how)
+            return Cells(partition, assign(partition, points), how)
         partition, how = (split,), "EM on principal axes"
         labels = assign(partition, inner)
     if components > 1 and len(inner) - components >= 3 * points.shape[1]:
@@ -100,15 +73,7 @@ def public_mixture(
             partition, labels = (split,), assign((split,), inner)
         else:
             how += ", then discriminant axes"
-    return _result(points, partition, components, True, how)
-
-
-def _result(
-    points: Floats, partition: Partition, components: int, complete: bool, how: str
-) -> PublicMixture:
-    labels = assign(partition, points)
-    smallest = int(np.bincount(labels, minlength=components).min())
-    return PublicMixture(partition, labels, components, complete and smallest > 1, smallest, how)
+    return Cells(partition, assign(partition, points), how)
 
 
 @dataclass(frozen=True)

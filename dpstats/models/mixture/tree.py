@@ -23,6 +23,7 @@ from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
 from dpstats.models.gaussian.rounds import COARSE_LIFT
 from dpstats.models.gaussian.rows import CellCoordinates, Codes, Zones
 from dpstats.models.mixture.clustering import (
+    Cells,
     Partition,
     Scores,
     Split,
@@ -38,35 +39,9 @@ from dpstats.models.mixture.clustering import (
 )
 from dpstats.numerics.k_means import column_units
 
-LEVELS = 3
+_LEVELS = 3
 _MOMENTS = 0.8  # of a level's share; the rest pays for the valley test
 _REACH = 1.2  # rows are cut at this multiple of the farthest public point of a leaf
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Cells found, in the units of the points.
-
-    Attributes
-    ----------
-    partition : Partition
-    labels : (m,) array
-        Cells of the public points.
-    leaves : int
-    levels : int
-        Levels for which the budget paid.
-    superclusters : int
-        Groups that public points showed by themselves.
-    projection_noise : float or None
-        Noise of a leaf's released covariance (spectral norm, at most), the largest over leaves.
-    """
-
-    partition: Partition
-    labels: Codes
-    leaves: int
-    levels: int
-    superclusters: int
-    projection_noise: float | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +61,7 @@ def private_tree(
     w_min: float,
     share: float,
     goal: int | None,
-) -> Tree:
+) -> Cells:
     """Split the points, and private rows along with them, until ``goal`` leaves or no valley is left.
 
     Parameters
@@ -105,10 +80,10 @@ def private_tree(
     labels, leaves, noise = groups.labels, groups.number, None
     metrics = [np.ones(points.shape[1]), column_units(points, w_min)]
     level = 0
-    while metrics and leaves < most and leaves != goal and level < LEVELS:
+    while metrics and leaves < most and leaves != goal and level < _LEVELS:
         inner = [groups.core & (labels == leaf) for leaf in range(leaves)]
         frames, radii = _balls(points, inner, metrics[0])
-        each = share / LEVELS
+        each = share / _LEVELS
         lifted, _ = session.lifted(each * _MOMENTS, partition, frames, radii, COARSE_LIFT)
         noise = max(noise or 0.0, _spectral_noise(lifted))
         proposals = []
@@ -141,7 +116,11 @@ def private_tree(
             del metrics[0]
             continue
         labels = assign(partition, points)
-    return Tree(partition, labels, leaves, level, groups.number, noise)
+    how = f"{groups.number} group(s) apart among public rows"
+    if level:
+        valleys = leaves - groups.number
+        how += f"; {valleys} split(s) at private valleys, {level} of {_LEVELS} levels tried"
+    return Cells(partition, labels, how, level, noise)
 
 
 def _balls(
