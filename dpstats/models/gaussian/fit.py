@@ -20,7 +20,6 @@ from dpstats.models.gaussian.planning import (
 )
 from dpstats.models.gaussian.public import PublicPoints, whiten
 from dpstats.models.gaussian.public_range import (
-    PublicRange,
     papers_range,
     public_range,
 )
@@ -124,19 +123,16 @@ class GaussianCall:
     plan : GaussianPlan
     sides : tuple
         Shares for lengths, for tails and for the share of truncated rows.
-    planned : tuple
-        Noise of covariance and mean, seldom exceeded.
+    facts : GaussianFacts
+        Behind the bounds, without what will be released.
     expected : float
         Error of the covariance that is expected.
     """
 
     plan: GaussianPlan
     sides: tuple[float, float, float]
-    planned: tuple[float, float]
     noise: NoiseLevel
-    range: PublicRange
-    gamma: float
-    eta: float
+    facts: GaussianFacts
     expected: float
     warnings: tuple[str, ...]
 
@@ -176,7 +172,10 @@ def plan_call(
     if gamma == 0 and d < m and method != "paper":
         simulated = simulated_noise(plan, m, noise, 1 - eta / 2)
         planned = min(planned[0], simulated[0]), min(planned[1], simulated[1])
-    return GaussianCall(plan, sides, planned, noise, limits, gamma, eta, expected, messages)
+    facts = GaussianFacts(
+        n, d, m, eta, noise.rho, noise.epsilon, gamma, limits, *planned, planned_bias=plan.bias
+    )
+    return GaussianCall(plan, sides, noise, facts, expected, messages)
 
 
 def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
@@ -263,7 +262,8 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
     first = PublicPoints(points.design, points.x[: d + 1], 0)
     whitening = whiten(first)
     # the paper's unit: Y = Shat^-1/2 (X - muhat) / sqrt(L), in which I <= Sigma_Y <= (U/L) I
-    root = math.sqrt(call.range.lower)
+    limits = call.facts.range
+    root = math.sqrt(limits.lower)
     scale = first.units / points.units
     back = whitening.back / root / scale[:, None]
     start = cell_at(
@@ -271,7 +271,7 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
         Whitening(back, whitening.root * root * scale),
         float(session.n),
     )
-    rounds = papers_rounds(session, start, call.range.condition, call.range.mean_range, call.eta)
+    rounds = papers_rounds(session, start, limits.condition, limits.mean_range, call.facts.eta)
     (moments,) = rounds.moments
     unused = points.m - d - 1
     notes = (f"{unused} of the public rows were not used.",) if unused else ()
@@ -341,25 +341,7 @@ def _fit(
         source="released",
         noise=noise,
         relative_error=moments.relative_error,
-        bounds=gaussian_bounds(_facts(call, points.m, moments)),
+        bounds=gaussian_bounds(replace(call.facts, released=moments.for_bounds)),
         diagnostics=diagnostics,
         notes=notes,
-    )
-
-
-def _facts(call: GaussianCall, m: int, moments: Moments) -> GaussianFacts:
-    plan = call.plan
-    return GaussianFacts(
-        n=plan.n,
-        d=plan.d,
-        m=m,
-        eta=call.eta,
-        rho=call.noise.rho,
-        epsilon=call.noise.epsilon,
-        gamma=call.gamma,
-        range=call.range,
-        planned_noise=call.planned[0],
-        planned_mean_noise=call.planned[1],
-        planned_bias=plan.bias,
-        released=moments.for_bounds,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,6 @@ from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
     papers_mean_cut,
     plan_mean,
-)
-from dpstats.models.gaussian.planning import (
-    NoiseLevel,
 )
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
@@ -159,9 +156,7 @@ class MeanCall:
 
     plan: MeanPlan
     papers_cut: float
-    noise: NoiseLevel
-    gamma: float
-    eta: float
+    facts: MeanFacts
     warnings: tuple[str, ...]
 
 
@@ -191,7 +186,8 @@ def plan_call_of_mean(
             f"expected to move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask "
             "for a larger budget, or fewer columns.",
         )
-    return MeanCall(plan, papers_mean_cut(n, d, eta), noise, gamma, eta, messages)
+    facts = MeanFacts(n, d, points.m, eta, noise.rho, noise.epsilon, gamma, plan.sd)
+    return MeanCall(plan, papers_mean_cut(n, d, eta), facts, messages)
 
 
 @dataclass(frozen=True)
@@ -256,7 +252,7 @@ def _fit_by_lengths(
     """Radii from private histograms of lengths; two rounds where rows are longer than expected."""
     n, d = session.n, start.d
     tail = min(0.01, 0.3 / math.sqrt(n))
-    search = _PURE_SEARCH if call.noise.rho is None else _SEARCH
+    search = _PURE_SEARCH if call.facts.pure else _SEARCH
     (lengths,) = cell_lengths(session, search, (), [start])
     radius = first_radius(lengths, n, d, tail)
     cell, rounds = start, 1
@@ -309,18 +305,7 @@ def _result(
             )
     bounds: tuple[Bound, ...] = ()
     if known.stated:
-        bounds = mean_bounds(
-            MeanFacts(
-                n=session.n,
-                d=len(units),
-                m=points.m,
-                eta=call.eta,
-                rho=call.noise.rho,
-                epsilon=call.noise.epsilon,
-                gamma=call.gamma,
-                sd=released.sd,
-            )
-        )
+        bounds = mean_bounds(replace(call.facts, sd=released.sd))
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
         *row_diagnostics(

@@ -119,11 +119,6 @@ class FinalCut:
         """b^2/g^2."""
         return self.lift2 / self.size2
 
-    @property
-    def total(self) -> float:
-        """g^2 + b^2, bound for the squared length of a lifted row."""
-        return self.size2 + self.lift2
-
 
 @dataclass(frozen=True)
 class GaussianPlan:
@@ -182,22 +177,18 @@ class CellsPlan:
         T, re-whitening rounds before the last one.
     share, final : float
         Of each of them and of the last one, relative to what all of them may spend together.
-    ratio : float
-        b^2/g^2, the same in all cells since one mechanism releases them.
     cuts : tuple of FinalCut
-        Of the last round, cell by cell.
-    noise, bias, mean_noise : tuple of float
+        Of the last round, cell by cell, with one b^2/g^2 since one mechanism releases all.
+    noise, bias : tuple of float
         As in `GaussianPlan`.
     """
 
     rounds: int
     share: float
     final: float
-    ratio: float
     cuts: tuple[FinalCut, ...]
     noise: tuple[float, ...]
     bias: tuple[float, ...]
-    mean_noise: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -402,14 +393,6 @@ def whitening_update(released: Floats, s: float) -> Update:
 # ---- plans for mean and covariance --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Predictions by number of rounds T (rows) and share f (columns)."""
-
-    noise2: Floats
-    mean_noise: Floats
-
-
 def _allowed(budget: float) -> NDArray[np.bool_]:
     """Which (T, f) leave enough of ``budget`` for the last round; one column serves T = 0."""
     rounds = np.arange(_MOST_ROUNDS + 1)[:, None]
@@ -421,8 +404,11 @@ def _allowed(budget: float) -> NDArray[np.bool_]:
 def _predict(
     start: Floats, n: float, d: int, cut: FinalCut, noise: NoiseLevel, budget: float, scale: float,
     cells: int,
-) -> _Table:  # fmt: skip
-    """Run the rounds on expected eigenvalues; shares are f times ``scale``, of ``budget`` in all."""
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Run the rounds on expected eigenvalues; shares are f times ``scale``, of ``budget`` in all.
+
+    The covariance's squared noise and the mean's, by number of rounds T (rows) and share f (columns).
+    """
     unit, power = noise.second(1.0, 1.0, n, d, cells), noise.power
 
     def sd(size2: Floats, share: Floats) -> Floats:
@@ -448,7 +434,7 @@ def _predict(
         s = s / (s + coarse * (_RIDGE * math.sqrt(2 * d) + math.sqrt(d / 2)))
         s = np.maximum(s, _SMALLEST)
         tau = np.maximum(s.sum(1), 1.0) + _TRACE_SD
-    return _Table(np.array(noise2), np.array(mean_noise))
+    return np.array(noise2), np.array(mean_noise)
 
 
 def _searched(s: Floats, one_in: float) -> Floats:
@@ -458,6 +444,7 @@ def _searched(s: Floats, one_in: float) -> Floats:
     return np.asarray(1.25 * (s.sum(1) + spread + 2 * log_term * s.max(1)))
 
 
+@lru_cache(maxsize=256)
 def plan_gaussian(
     n: int,
     d: int,
@@ -489,28 +476,14 @@ def plan_gaussian(
     >>> 1 <= plan.rounds <= 4, round(plan.error, 3)
     (True, 0.112)
     """
-    return _plan_gaussian(n, d, m, noise, gamma, cond, eta, reserved)
-
-
-@lru_cache(maxsize=256)
-def _plan_gaussian(
-    n: int,
-    d: int,
-    m: int,
-    noise: NoiseLevel,
-    gamma: float,
-    cond: float | None,
-    eta: float,
-    reserved: float,
-) -> GaussianPlan:
     start = spectrum(d, m, eta, gamma, cond)
     cut = choose_final_cut(n, d, noise, 0.8)
-    table = _predict(start, n, d, cut, noise, 1 - reserved, 1.0, 1)
+    noise2, mean_noise = _predict(start, n, d, cut, noise, 1 - reserved, 1.0, 1)
     # noise alone would never re-whiten large tables, in which 1 % of cut rows is what hurts
     sizes = np.full(_MOST_ROUNDS + 1, cut.size2)
     sizes[0] = stats.chi2.isf(0.01, d)
     bias = math.sqrt(d) * clipping_loss(sizes, d)
-    error2 = np.where(_allowed(1 - reserved), table.noise2 + bias[:, None] ** 2, math.inf)
+    error2 = np.where(_allowed(1 - reserved), noise2 + bias[:, None] ** 2, math.inf)
     t, f = (int(i) for i in np.unravel_index(int(np.argmin(error2)), error2.shape))
     share = float(_SHARES[f]) if t else 0.0
     return GaussianPlan(
@@ -522,9 +495,9 @@ def _plan_gaussian(
         counts=reserved / 7,
         final=1 - reserved - t * share,
         cut=cut,
-        noise=math.sqrt(float(table.noise2[t, f])),
+        noise=math.sqrt(float(noise2[t, f])),
         bias=float(bias[t]),
-        mean_noise=float(table.mean_noise[t, f]),
+        mean_noise=float(mean_noise[t, f]),
     )
 
 
@@ -561,12 +534,12 @@ def plan_cells(
     """
     cells = len(ns)
     rows = [max(float(n), 2.0) for n in ns]
-    ratio, cuts = _common_cuts(rows, d, noise, 0.8 * available)
-    tables = [
-        _predict(spectrum(d, m, eta, gamma, cond), n, d, cut, noise, 1.0, available, cells)
+    cuts = _common_cuts(rows, d, noise, 0.8 * available)
+    noises2 = [
+        _predict(spectrum(d, m, eta, gamma, cond), n, d, cut, noise, 1.0, available, cells)[0]
         for n, m, cut in zip(rows, ms, cuts, strict=True)
     ]
-    mean_log = np.mean([np.log(table.noise2) for table in tables], axis=0)
+    mean_log = np.mean([np.log(noise2) for noise2 in noises2], axis=0)
     mean_log[~_allowed(1.0)] = math.inf
     t, f = (int(i) for i in np.unravel_index(int(np.argmin(mean_log)), mean_log.shape))
     if mean_log[0, 0] - mean_log[t, f] <= _WORTH:
@@ -577,23 +550,21 @@ def plan_cells(
         rounds=t,
         share=share,
         final=1 - t * share,
-        ratio=ratio,
         cuts=cuts,
-        noise=tuple(math.sqrt(float(table.noise2[t, f])) for table in tables),
+        noise=tuple(math.sqrt(float(noise2[t, f])) for noise2 in noises2),
         bias=tuple(float(v) for v in math.sqrt(d) * clipping_loss(sizes, d)),
-        mean_noise=tuple(float(table.mean_noise[t, f]) for table in tables),
     )
 
 
 def _common_cuts(
     rows: Sequence[float], d: int, noise: NoiseLevel, share: float
-) -> tuple[float, tuple[FinalCut, ...]]:
-    """The lift ratio with the least product of objectives, and each cell's best cut at it."""
+) -> tuple[FinalCut, ...]:
+    """Each cell's best cut at the lift ratio with the least product of objectives."""
     objectives = [_final_objective(n, d, noise, share, len(rows)) for n in rows]
     j = int(np.argmin(np.sum([np.log(total.min(axis=0)) for _, total in objectives], axis=0)))
     ratio = float(_RATIOS[j])
     sizes = [float(size2[int(np.argmin(total[:, j]))]) for size2, total in objectives]
-    return ratio, tuple(FinalCut(size2, ratio * size2) for size2 in sizes)
+    return tuple(FinalCut(size2, ratio * size2) for size2 in sizes)
 
 
 # ---- what the rounds will do, simulated ---------------------------------------------------------
