@@ -13,13 +13,13 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
 from dpstats.models.eptr_nw.estimate import (
-    PolynomialCentre,
     Prediction,
     Smoothing,
     from_sums,
     interpolated,
 )
 from dpstats.models.eptr_nw.page import curve_table, plot_curve
+from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.models.eptr_nw.releases import Features
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.propose_test.outcome import TestedResult
@@ -143,15 +143,8 @@ class KernelModel(TestedResult):
     method: str
     formula: str
     design: Design
-    smoothing: Smoothing
-    chosen: bool
-    centre: PolynomialCentre
-    low: Floats
-    high: Floats
-    nodes: Floats
-    shown: Floats
+    setting: CurveSetting
     values: SumsCurve | NodesCurve
-    public_points: Floats | None
     privacy: PrivacyStatement
     n: int
     m: int | None
@@ -170,16 +163,19 @@ class KernelModel(TestedResult):
     def bandwidth(self) -> pd.Series:
         """Standard deviation of the kernel, in each covariate's unit."""
         names = list(self.covariates)
-        return pd.Series(self.smoothing.bandwidth, index=names, name="bandwidth")
+        return pd.Series(self.setting.smoothing.bandwidth, index=names, name="bandwidth")
 
     @property
     def curve(self) -> pd.DataFrame:
         """The points of ``at=`` (or of the default grid) with fit, std_error and a 95 % interval."""
-        points = self.shown * self.smoothing.bandwidth
-        prediction = self._at(self.shown)
+        return self._band(self.setting.shown, 0.95)
+
+    def _band(self, z: Floats, level: float) -> pd.DataFrame:
+        """Points in scaled units as a table in the covariates', with the curve and its errors."""
+        prediction = self._at(z)
         sd = np.hypot(prediction.noise_sd, prediction.sampling_sd)
-        half = quantile(0.95) * sd
-        frame = pd.DataFrame(points, columns=list(self.covariates))
+        half = quantile(level) * sd
+        frame = pd.DataFrame(z * self.setting.smoothing.bandwidth, columns=list(self.covariates))
         return frame.assign(
             fit=prediction.value,
             std_error=sd,
@@ -188,11 +184,12 @@ class KernelModel(TestedResult):
         )
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
-        inside = np.clip(z, self.low, self.high)
+        of = self.setting
+        inside = np.clip(z, of.low, of.high)
         columns = np.ascontiguousarray(inside.T)
-        spread = self.centre.spread(columns) if errors else np.zeros(len(inside))
-        public = self.centre(columns), spread
-        return self.values.at(inside, self.nodes, public, self.smoothing, errors)
+        spread = of.centre.spread(columns) if errors else np.zeros(len(inside))
+        public = of.centre(columns), spread
+        return self.values.at(inside, of.nodes, public, of.smoothing, errors)
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
@@ -220,7 +217,7 @@ class KernelModel(TestedResult):
         with naming("newdata"):
             x, _ = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
-        z = x[:, 1:] / self.smoothing.bandwidth
+        z = x[:, 1:] / self.setting.smoothing.bandwidth
         alive = np.isfinite(z).all(axis=1)
         fit, sd = np.full(len(z), np.nan), np.full(len(z), np.nan)
         plain = interval in (None, "none")
@@ -241,7 +238,7 @@ class KernelModel(TestedResult):
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""
         sizes = {f"bandwidth_{name}": [h] for name, h in self.bandwidth.items()}
-        own = {"nodes": [len(self.nodes)], "released": [self.released]}
+        own = {"nodes": [len(self.setting.nodes)], "released": [self.released]}
         return pd.DataFrame(sizes | own | self._glance_items())
 
     def _curve_table(self, main: bool = False) -> Table:
@@ -252,7 +249,7 @@ class KernelModel(TestedResult):
     @property
     def _bandwidths(self) -> str:
         sizes = ", ".join(f"{name} {format_scalar(h, 3)}" for name, h in self.bandwidth.items())
-        return sizes + (" (chosen on public rows)" if self.chosen else "")
+        return sizes + (" (chosen on public rows)" if self.setting.chosen else "")
 
     def _printed(self) -> Page:
         bandwidth = KeyValues((("Bandwidth", self._bandwidths),))
@@ -261,7 +258,10 @@ class KernelModel(TestedResult):
 
     def summary(self) -> Page:
         """The curve with the privacy spent, the error's parts and diagnostics."""
-        terms, degree = len(self.centre.powers), max(sum(p) for p in self.centre.powers)
+        terms, degree = (
+            len(self.setting.centre.powers),
+            max(sum(p) for p in self.setting.centre.powers),
+        )
         polynomial = f"a public polynomial of degree {degree} ({terms} terms)"
         facts = (
             ("Method", KERNEL_METHODS[self.method]),
@@ -281,30 +281,20 @@ class KernelModel(TestedResult):
             Of the band.
         ax : matplotlib Axes, optional
         """
-        names = list(self.covariates)
+        names, of = list(self.covariates), self.setting
         response = self.design.response or "fit"
         public = None
-        if self.public_points is not None:
-            public = pd.DataFrame(self.public_points, columns=[*names, response])
-        h = self.smoothing.bandwidth
+        if of.public is not None:
+            public = pd.DataFrame(of.public, columns=[*names, response])
+        curve, surface = self.curve, None
         if len(names) == 1:
-            axis = np.linspace(self.low[0], self.high[0], 4 * _SURFACE)
-            prediction = self._at(axis[:, None])
-            half = quantile(level) * np.hypot(prediction.noise_sd, prediction.sampling_sd)
-            curve = pd.DataFrame(
-                {
-                    names[0]: axis * h[0],
-                    "fit": prediction.value,
-                    "lwr": prediction.value - half,
-                    "upr": prediction.value + half,
-                }
-            )
-            return plot_curve(names, response, curve, public, None, level, self.released, ax)
-        surface = None
+            axis = np.linspace(of.low[0], of.high[0], 4 * _SURFACE)
+            curve = self._band(axis[:, None], level)
         if len(names) == 2:
-            axes = [np.linspace(a, b, _SURFACE) for a, b in zip(self.low, self.high, strict=True)]
+            axes = [np.linspace(a, b, _SURFACE) for a, b in zip(of.low, of.high, strict=True)]
             first, second = np.meshgrid(*axes, indexing="ij")
             points = np.column_stack([first.ravel(), second.ravel()])
             values = self._at(points, errors=False).value
+            h = of.smoothing.bandwidth
             surface = axes[0] * h[0], axes[1] * h[1], values.reshape(first.shape).T
-        return plot_curve(names, response, self.curve, public, surface, level, self.released, ax)
+        return plot_curve(names, response, curve, public, surface, level, self.released, ax)

@@ -299,8 +299,8 @@ def test_no_reply_shows_the_public_fit_and_says_so(method: str) -> None:
     for page in (repr(found), str(found.summary()), found._repr_html_()):
         assert "NO REPLY" in page
     assert "There was an answer" not in str(found.summary())
-    points = np.ascontiguousarray(found.shown.T)
-    assert found.curve.fit.to_numpy() == pytest.approx(found.centre(points))
+    points = np.ascontiguousarray(found.setting.shown.T)
+    assert found.curve.fit.to_numpy() == pytest.approx(found.setting.centre(points))
     assert (found.curve.std_error > 0).all()
     alone = fit(method=method, degree=1e5, **NOBODY)
     assert not alone.released
