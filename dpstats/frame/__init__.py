@@ -10,10 +10,9 @@ from dpstats.frame.executors import Reading
 from dpstats.frame.formula.extent import design_extent
 from dpstats.frame.formula.layouts import (
     check_columns,
+    class_design,
     curve_formula,
-    declare_classes,
     features_design,
-    learn_classes,
     points_formula,
 )
 from dpstats.frame.formula.learn import declare_design, learn_design
@@ -31,14 +30,13 @@ __all__ = [
     "Rows",
     "SpentOn",
     "check_columns",
+    "class_design",
     "columns_of",
     "curve_formula",
-    "declare_classes",
     "declare_design",
     "design_extent",
     "design_matrix",
     "features_design",
-    "learn_classes",
     "learn_design",
     "open_public_rows",
     "open_rows",

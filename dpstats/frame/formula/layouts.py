@@ -20,18 +20,19 @@ from dpstats.frame.formula.parse import formula_text, parse
 from dpstats.frame.source import public_table
 
 
-def learn_classes(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[Design, str]:
-    """The design of a classification and the name of its class column, from public rows."""
-    text, name = _classes_formula(formula, public_table(public).names)
-    with _as_written(formula, text, name):
-        return replace(learn_design(text, public, limits=limits), formula=formula), name
+def class_design(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[Design, str]:
+    """The design of a classification and the name of its class column.
 
-
-def declare_classes(formula: str, limits: Mapping[str, Any]) -> tuple[Design, str]:
-    """The same from declared limits."""
-    text, name = _classes_formula(formula, tuple(limits))
+    From public rows; where ``public`` is None from declared limits.
+    """
+    names = tuple(limits) if public is None else public_table(public).names
+    text, name = _classes_formula(formula, names)
     with _as_written(formula, text, name):
-        return replace(declare_design(text, limits), formula=formula), name
+        if public is None:
+            design = declare_design(text, limits)
+        else:
+            design = learn_design(text, public, limits=limits)
+        return replace(design, formula=formula), name
 
 
 @contextmanager

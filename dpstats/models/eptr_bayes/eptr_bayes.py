@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
@@ -16,7 +17,7 @@ from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import PublicMoments, declare_classes, learn_classes
+from dpstats.frame import PublicMoments, class_design
 from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
@@ -132,14 +133,11 @@ def eptr_bayes(
         progress=progress,
         seed=seed,
     )
-    if public is None:
-        schema = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
-        design, column = declare_classes(formula, schema)
-    elif isinstance(public, PublicMoments):
+    if isinstance(public, PublicMoments):
         raise PublicDataError("eptr_bayes takes its bounds from public rows, not from moments.")
-    else:
-        with naming("the public data"):
-            design, column = learn_classes(formula, public, limits or {})
+    known = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
+    with naming("the public data") if public is not None else nullcontext():
+        design, column = class_design(formula, public, known if public is None else limits or {})
     levels = design.columns[column].levels or ()
     if len(levels) < 2:
         raise PublicDataError(

@@ -122,9 +122,9 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
             "The smallest eigenvalue of the design could not be distinguished from zero: the noise "
             "covers the ball of all coefficients. Ask for a larger budget, more rows or fewer columns.",
         )
-    solved = _Solution(solution.value, solution.noise_sd, likely)
-    error = _error(geometry, d, n, solved.sd / geometry.slope, likely, None, eta)
-    estimate, more = _estimate(geometry, n, solved)
+    sd = solution.noise_sd
+    error = _error(geometry, d, n, sd / geometry.slope, likely, None, eta)
+    estimate, more = _estimate(geometry, n, solution.value, sd, likely)
     return EptrFit(estimate, Outcome(True, error, diagnostics, notes + more))
 
 
@@ -135,10 +135,10 @@ def tested(
     tested = session.tested_solution(test)
     # a passed test does not show how far above its target the data are: public rows do
     likely = test.target if cuts is None else n * cuts.smallest
-    solved = _Solution(tested.release.value, test.plan.noise_sd, likely)
-    d = len(solved.value)
+    value, sd = tested.release.value, test.plan.noise_sd
+    d = len(value)
     if tested.passed:
-        estimate, notes = _estimate(geometry, n, solved)
+        estimate, notes = _estimate(geometry, n, value, sd, likely)
     else:
         estimate, notes = _public_answer(geometry, n), ()
     outcome = Outcome.of_test(
@@ -147,22 +147,13 @@ def tested(
         "The public fit stands in."
         if geometry.answer is not None
         else "Zeros stand in for the coefficients.",
-        _error(geometry, d, n, solved.sd / geometry.slope, likely, NO_REPLY, eta),
+        _error(geometry, d, n, sd / geometry.slope, likely, NO_REPLY, eta),
         target_diagnostics(
             test.target / n, "smallest eigenvalue per row that was planned for", tested.passed
         ),
         notes,
     )
     return EptrFit(estimate, outcome)
-
-
-@dataclass(frozen=True)
-class _Solution:
-    """A released correction, the sd of its noise, and a bound on lambda_min for the reports."""
-
-    value: Floats
-    sd: float
-    likely: float
 
 
 def _public_answer(geometry: Geometry, n: int) -> Estimate:
@@ -174,9 +165,13 @@ def _public_answer(geometry: Geometry, n: int) -> Estimate:
     return replace(geometry.answer or without_errors(zeros), n=n)
 
 
-def _estimate(geometry: Geometry, n: int, solved: _Solution) -> tuple[Estimate, tuple[str, ...]]:
-    """The coefficients that a correction makes of the public ones, and notes on them."""
-    value, sd, likely = solved.value, solved.sd, solved.likely
+def _estimate(
+    geometry: Geometry, n: int, value: Floats, sd: float, likely: float
+) -> tuple[Estimate, tuple[str, ...]]:
+    """The coefficients that a correction makes of the public ones, and notes on them.
+
+    ``sd``: of the correction's noise; ``likely``: a bound on lambda_min for the reports.
+    """
     d, slope, sigma, cuts = len(value), geometry.slope, geometry.sigma, geometry.cuts
     back, root = geometry.whitening.back, geometry.whitening.root
     notes: tuple[str, ...] = ()

@@ -228,12 +228,8 @@ def _answered(
     )
 
 
-@dataclass(frozen=True)
-class PapersPoints:
-    """Algorithm 5 at every point of ``at=``: what each may spend, and its test."""
-
-    each: ApproximatePrivacy
-    tests: tuple[SafetyTest, ...]
+PapersPoints = tuple[ApproximatePrivacy, tuple[SafetyTest, ...]]
+"""Algorithm 5 at every point of ``at=``: what each may spend, and its test."""
 
 
 def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoints:
@@ -254,25 +250,26 @@ def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoi
     tests = tuple(
         plan_safety(papers_degree(float(t)), part, "degree of the point", float(t)) for t in targets
     )
-    return PapersPoints(each, tests)
+    return each, tests
 
 
 def papers(rows: Any, setting: CurveSetting, points: PapersPoints, noise: Any) -> KernelFit:
     """Algorithm 5 at every point."""
+    each, tests = points
     values, releases, passed = [], [], []
-    for node, test in zip(setting.nodes, points.tests, strict=True):
+    for node, test in zip(setting.nodes, tests, strict=True):
         one = replace(setting.plan, nodes=node[None, :])
-        with KernelSession(rows, one, points.each, noise) as session:
+        with KernelSession(rows, one, each, noise) as session:
             tested, at_node = session.tested_values(test)
         values.append(float(at_node.value[0]))
         releases += session.releases
         passed.append(tested.passed)
-    sds = np.array([test.plan.noise_sd for test in points.tests])
-    targets = np.array([test.target for test in points.tests])
+    sds = np.array([test.plan.noise_sd for test in tests])
+    targets = np.array([test.target for test in tests])
     silent = len(passed) - sum(passed)
     notes = (f"{silent} of {len(passed)} points got no reply.",) if silent and any(passed) else ()
     nodes = NodeValues(np.array(values), sds, targets, 0.0)
-    return _answered(setting, nodes, points.tests, any(passed), tuple(releases), notes)
+    return _answered(setting, nodes, tests, any(passed), tuple(releases), notes)
 
 
 def _longest(setting: CurveSetting) -> float:

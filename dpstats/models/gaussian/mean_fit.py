@@ -155,7 +155,6 @@ class MeanCall:
     """The plan of a call of dp_mean, from public numbers."""
 
     plan: MeanPlan
-    papers_cut: float
     facts: MeanFacts
     warnings: tuple[str, ...]
 
@@ -187,7 +186,7 @@ def plan_call_of_mean(
             "for a larger budget, or fewer columns.",
         )
     facts = MeanFacts(n, d, points.m, eta, noise.rho, noise.epsilon, gamma, plan.sd)
-    return MeanCall(plan, papers_mean_cut(n, d, eta), facts, messages)
+    return MeanCall(plan, facts, messages)
 
 
 @dataclass(frozen=True)
@@ -242,8 +241,9 @@ def papers_mean(
     session: CellSession, points: PublicPoints, known: FixedCovariance, call: MeanCall
 ) -> GaussianFit:
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
-    released = _last_release(session, known.start(session.n), call.papers_cut)
-    return _result(session, points, known, call, released, call.papers_cut, 1, 1.0)
+    radius = papers_mean_cut(call.facts.n, call.facts.d, call.facts.eta)
+    released = _last_release(session, known.start(session.n), radius)
+    return _result(session, points, known, call, released, radius, 1, 1.0)
 
 
 def _fit_by_lengths(

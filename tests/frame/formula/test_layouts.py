@@ -6,11 +6,10 @@ import pytest
 
 from dpstats.errors import FormulaError, SchemaError
 from dpstats.frame import (
+    class_design,
     curve_formula,
-    declare_classes,
     design_matrix,
     features_design,
-    learn_classes,
     learn_design,
     open_rows,
     points_formula,
@@ -30,7 +29,7 @@ TABLE = pd.DataFrame(
 
 
 def _terms(formula: str, table: pd.DataFrame = TABLE) -> tuple[str, ...]:
-    return learn_classes(formula, table, {})[0].terms
+    return class_design(formula, table, {})[0].terms
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def _terms(formula: str, table: pd.DataFrame = TABLE) -> tuple[str, ...]:
 def test_classes_come_first_and_features_follow(
     formula: str, name: str, terms: tuple[str, ...]
 ) -> None:
-    design, found = learn_classes(formula, TABLE, {})
+    design, found = class_design(formula, TABLE, {})
     assert found == name
     levels = design.columns[name].levels
     assert levels is not None
@@ -76,7 +75,7 @@ def test_a_dot_is_every_other_column() -> None:
 
 
 def test_rows_are_an_indicator_and_features_and_odd_ones_are_empty() -> None:
-    design, _ = learn_classes("g ~ x + z", TABLE, {})
+    design, _ = class_design("g ~ x + z", TABLE, {})
     data = pd.DataFrame(
         {"g": ["a", "c", "zz", None, "b"], "x": [1.0, 2.0, 3.0, 4.0, np.nan], "z": 1.0}
     )
@@ -92,7 +91,7 @@ def test_rows_are_an_indicator_and_features_and_odd_ones_are_empty() -> None:
 
 def test_features_can_be_made_without_the_class() -> None:
     for formula, classes in (("g ~ x + z", 3), ("flag ~ x * g", 2), ("`my class` ~ `my col`", 2)):
-        design, name = learn_classes(formula, TABLE, {})
+        design, name = class_design(formula, TABLE, {})
         features = features_design(design, classes)
         assert features.terms == design.terms[classes:]
         x, _ = design_matrix(features, TABLE.drop(columns=name))
@@ -103,14 +102,16 @@ def test_features_can_be_made_without_the_class() -> None:
 
 
 def test_a_declared_design_is_the_learnt_one() -> None:
-    declared, name = declare_classes("g ~ x + z", {"g": ["a", "b", "c"], "x": (0, 4), "z": (0, 2)})
-    learnt, _ = learn_classes("g ~ x + z", TABLE, {})
+    declared, name = class_design(
+        "g ~ x + z", None, {"g": ["a", "b", "c"], "x": (0, 4), "z": (0, 2)}
+    )
+    learnt, _ = class_design("g ~ x + z", TABLE, {})
     assert name == "g"
     assert declared.terms == learnt.terms
     np.testing.assert_array_equal(
         design_matrix(declared, TABLE)[0], design_matrix(learnt, TABLE)[0]
     )
-    fewer, _ = learn_classes("g ~ x", TABLE, {"g": ["a", "b"]})
+    fewer, _ = class_design("g ~ x", TABLE, {"g": ["a", "b"]})
     assert fewer.columns["g"].levels == ("a", "b")
 
 
@@ -134,7 +135,7 @@ def test_a_declared_design_is_the_learnt_one() -> None:
 )
 def test_what_is_no_classification_is_refused(formula: str, said: str) -> None:
     with pytest.raises(FormulaError, match=said):
-        learn_classes(formula, TABLE, {})
+        class_design(formula, TABLE, {})
 
 
 @pytest.mark.parametrize(
