@@ -54,7 +54,7 @@ def test_a_hostile_call_ends_in_a_result_or_in_an_error_of_the_package(function:
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_hostile_calls(function: str) -> None:
-    _check(function, 16 * _FEW.get(function, _USUAL))
+    _check(function, 12 * _FEW.get(function, _USUAL))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
