@@ -171,8 +171,8 @@ def _pure_length(d: int, eta: float, pure: bool) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Law:
-    """Squared errors as weighted sums of chi-squares: of a covariance, and of a mean.
+class ErrorLaw:
+    """Squared errors as weighted sums of chi-squares, and bounds that fail with probability ``eta``.
 
     Attributes
     ----------
@@ -182,78 +182,73 @@ class _Law:
         Squared Frobenius norm of the covariance's bias.
     inflation : float
         As in `weighted_quantile`.
+    eta : float
+        Without the share for noise whose length is random.
     """
 
     covariance: Floats
     mean: Floats
     offset2: float
     inflation: float
+    eta: float
 
-    def covariance_radius(self, eta: float) -> float:
+    @property
+    def covariance_radius(self) -> float:
+        """Bound for eF."""
+        return self._covariance_radius(self.eta)
+
+    @property
+    def mean_radius(self) -> float:
+        """Bound for eM."""
+        return math.sqrt(weighted_quantile(self.mean, self.eta))
+
+    @property
+    def distance(self) -> float:
+        """Bound for the total variation distance; 1 is vacuous.
+
+        eF^2/2 and eM^2 enter the divergence as one sum of chi-squares, so neither needs its own share
+        of eta; a tenth of it is for how far eigenvalues are off.
+        """
+        tenth = self.eta / 10
+        r = min(self._covariance_radius(tenth), self._spectral_radius(tenth))
+        if not r < 1:
+            return 1.0
+        half = _curvature(r) / 2
+        weights = np.concatenate([half * self.covariance, self.mean])
+        square = weighted_quantile(weights, 0.9 * self.eta, half * self.offset2, self.inflation)
+        return _from_divergence(square / 2)
+
+    def _covariance_radius(self, eta: float) -> float:
         square = weighted_quantile(self.covariance, eta, self.offset2, self.inflation)
         return math.sqrt(max(square, 0.0))
 
-    def mean_radius(self, eta: float) -> float:
-        return math.sqrt(weighted_quantile(self.mean, eta))
-
-    def spectral_radius(self, eta: float) -> float:
+    def _spectral_radius(self, eta: float) -> float:
         """Bound for the spectral norm of a covariance's error (Gordon, and Gaussian concentration)."""
         size = math.sqrt(float(np.max(self.covariance)))
         norm = math.sqrt(2 * self.mean.size) + math.sqrt(2 * math.log(2 / eta))
         return size * norm + math.sqrt(self.offset2)
 
-    def distance(self, eta: float) -> float:
-        """Bound for the total variation distance: a tenth of eta for how far eigenvalues are off."""
-        r = min(self.covariance_radius(eta / 10), self.spectral_radius(eta / 10))
-        if not r < 1:
-            return 1.0
-        half = _curvature(r) / 2
-        weights = np.concatenate([half * self.covariance, self.mean])
-        offset2 = half * self.offset2
-        return _from_divergence(weighted_quantile(weights, 0.9 * eta, offset2, self.inflation) / 2)
 
+def error_law(released: ReleasedMoments, eta: float, pure: bool = False) -> ErrorLaw:
+    """The errors behind a release.
 
-def _law(released: ReleasedMoments, eta: float, pure: bool) -> tuple[_Law, float]:
-    """The errors behind a release, and the probability left after that of the length of noise."""
+    Examples
+    --------
+    >>> law = error_law(ReleasedMoments(10_000, (1.0,) * 10, 1e-9, 1e-9), 0.05)
+    >>> round(law.covariance_radius, 3)
+    0.121
+    """
     factor, left = _pure_length(released.d, eta, pure)
     inverse = 1 / _settled(released)
     mean_noise2 = (factor * released.mean_sd) ** 2 * inverse
-    law = _Law(
+    return ErrorLaw(
         2 / released.n + (factor * released.second_sd) ** 2 * _pairs(inverse),
         1 / released.n + mean_noise2,
         # the product of the mean's noise with itself is also subtracted
         released.bias**2 + float(mean_noise2.sum()) ** 2,
         _wishart_inflation(released.n, released.d),
+        left,
     )
-    return law, left
-
-
-def covariance_radius(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
-    """Bound for eF from what was released, failing with probability ``eta``.
-
-    Examples
-    --------
-    >>> round(covariance_radius(ReleasedMoments(10_000, (1.0,) * 10, 1e-9, 1e-9), 0.05), 3)
-    0.121
-    """
-    law, left = _law(released, eta, pure)
-    return law.covariance_radius(left)
-
-
-def mean_radius(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
-    """Bound for eM from what was released, failing with probability ``eta``."""
-    law, left = _law(released, eta, pure)
-    return law.mean_radius(left)
-
-
-def distance_bound(released: ReleasedMoments, eta: float, pure: bool = False) -> float:
-    """Bound for the total variation distance from what was released; 1 is vacuous.
-
-    eF^2/2 and eM^2 enter the divergence as one sum of chi-squares, so neither needs its own share of
-    ``eta``.
-    """
-    law, left = _law(released, eta, pure)
-    return law.distance(left)
 
 
 def _curvature(r: float) -> float:
@@ -310,11 +305,8 @@ def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
     if released is None:
         return ()
     eta, pure = facts.eta, facts.pure
-    values = (
-        covariance_radius(released, eta / 2, pure),
-        mean_radius(released, eta / 2, pure),
-        distance_bound(released, eta, pure),
-    )
+    half, full = error_law(released, eta / 2, pure), error_law(released, eta, pure)
+    values = half.covariance_radius, half.mean_radius, full.distance
     return _errors(values, eta, (ROWS_GAUSSIAN, resolved(released)))
 
 
@@ -323,14 +315,15 @@ def planned_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
     n, d, eta = facts.n, facts.d, facts.eta
     factor, left = _pure_length(d, eta / 2, facts.pure)
     coordinates = d * (d + 1) // 2
-    law = _Law(
+    law = ErrorLaw(
         np.full(coordinates, 2 / n + (factor * facts.planned_noise) ** 2 / coordinates),
         np.full(d, 1 / n + (factor * facts.planned_mean_noise) ** 2),
         facts.planned_bias**2,
         _wishart_inflation(n, d),
+        left,
     )
     planned = Premise("private covariance, after public whitening, as planned for", None)
-    values = law.covariance_radius(left), law.mean_radius(left), law.distance(left)
+    values = law.covariance_radius, law.mean_radius, law.distance
     return _errors(values, eta, (ROWS_GAUSSIAN, planned), " (planned)")
 
 

@@ -13,7 +13,7 @@ from dpstats.models.gaussian.bounds import (
     DISTANCE_SOURCE,
     ROWS_GAUSSIAN,
     ReleasedMoments,
-    distance_bound,
+    error_law,
     one_law,
     resolved,
 )
@@ -120,7 +120,7 @@ def component_errors(facts: MixtureFacts) -> tuple[Bound, ...]:
     each = eta / (2 * facts.k)
     bounds, largest = [], 0.0
     for j, moments in enumerate(facts.components):
-        value = distance_bound(moments, each)
+        value = error_law(moments, each).distance
         largest = max(largest, value)
         premises = (ROWS_GAUSSIAN, clean, resolved(moments))
         text = f"{DISTANCE} of component {j + 1}"

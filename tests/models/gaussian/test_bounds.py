@@ -10,10 +10,8 @@ from scipy import stats
 from dpstats.models.gaussian.bounds import (
     GaussianFacts,
     ReleasedMoments,
-    covariance_radius,
-    distance_bound,
+    error_law,
     gaussian_bounds,
-    mean_radius,
     papers_ranges,
     papers_rates,
     planned_errors,
@@ -135,17 +133,19 @@ def test_released_errors_are_covered_and_not_far_off(
 
 def test_without_noise_the_bounds_are_those_of_the_sample() -> None:
     found = ReleasedMoments(10_000, (1.0,) * 6, 1e-12, 1e-12)
-    assert mean_radius(found, 0.05) == pytest.approx(math.sqrt(stats.chi2.isf(0.05, 6) / 1e4))
+    law = error_law(found, 0.05)
+    assert law.mean_radius == pytest.approx(math.sqrt(stats.chi2.isf(0.05, 6) / 1e4))
     plain = math.sqrt(2 / 1e4 * stats.chi2.isf(0.05, 21))
-    assert covariance_radius(found, 0.05) == pytest.approx(plain, rel=1e-3)
+    assert law.covariance_radius == pytest.approx(plain, rel=1e-3)
 
 
 def test_pure_noise_and_bias_widen_the_bounds() -> None:
     found = ReleasedMoments(5000, (0.9, 1.0, 1.1), 0.02, 0.01)
-    assert covariance_radius(found, 0.05, pure=True) > covariance_radius(found, 0.05)
-    assert mean_radius(found, 0.05, pure=True) > mean_radius(found, 0.05)
-    biased = replace(found, bias=0.05)
-    assert 0 < covariance_radius(biased, 0.05) - covariance_radius(found, 0.05) < 0.05
+    law, pure = (error_law(found, 0.05, pure=pure) for pure in (False, True))
+    assert pure.covariance_radius > law.covariance_radius
+    assert pure.mean_radius > law.mean_radius
+    biased = error_law(replace(found, bias=0.05), 0.05)
+    assert 0 < biased.covariance_radius - law.covariance_radius < 0.05
 
 
 def test_pure_noise_is_covered() -> None:
@@ -162,15 +162,16 @@ def test_pure_noise_is_covered() -> None:
         released = _wishart(rng, n - 1, d) / n + lifted[1:, 1:]
         values = np.linalg.eigvalsh(released)
         found = ReleasedMoments(n, tuple(np.maximum(values, s / 2)), s, s / (math.sqrt(2) * b))
-        missed += np.linalg.norm(released - np.eye(d)) > covariance_radius(found, 0.05, pure=True)
+        radius = error_law(found, 0.05, pure=True).covariance_radius
+        missed += np.linalg.norm(released - np.eye(d)) > radius
     assert missed <= stats.binom.isf(1e-7, runs, 0.05)
 
 
 def test_total_variation_where_only_the_spectral_norm_is_small() -> None:
     found = ReleasedMoments(20_000, (1.0,) * 100, 1e-3, 1e-4)
-    assert covariance_radius(found, 0.05) > 0.7
-    assert distance_bound(found, 0.05) < 0.4
-    assert distance_bound(replace(found, n=200.0), 0.05) == 1.0
+    assert error_law(found, 0.05).covariance_radius > 0.7
+    assert error_law(found, 0.05).distance < 0.4
+    assert error_law(replace(found, n=200.0), 0.05).distance == 1.0
 
 
 def test_hidden_directions_are_named() -> None:

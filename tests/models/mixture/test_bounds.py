@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpstats.models.gaussian.bounds import ReleasedMoments, distance_bound
+from dpstats.models.gaussian.bounds import ReleasedMoments, error_law
 from dpstats.models.mixture.bounds import (
     MixtureFacts,
     clean_separation,
@@ -42,7 +42,7 @@ def _mixture(**changes: object) -> MixtureFacts:
 
 def test_alpha_is_the_largest_of_distances_and_scaled_weights() -> None:
     first, second, weight, alpha = component_errors(_mixture())
-    assert first.value == distance_bound(_mixture().components[0], 0.05 / 4)
+    assert first.value == error_law(_mixture().components[0], 0.05 / 4).distance
     assert alpha.value == max(first.value, second.value, 2 * weight.value)
     assert alpha.probability == pytest.approx(0.95)
     assert weight.probability == pytest.approx(0.975)
