@@ -25,6 +25,9 @@ def thinned(*axes: Collection[Any], of: int) -> list[Any]:
 
 
 SELDOM: dict[str, dict[str, int]] = {
+    "tests/accounting/test_composition.py": {
+        "test_gaussian_costs_add_up_without_loss": 2,
+    },
     "tests/models/eptr_bayes/test_eptr_bayes.py": {
         "test_any_number_of_classes": 2,
         "test_the_statement_is_the_one_that_was_asked_for": 2,
@@ -118,6 +121,8 @@ SELDOM: dict[str, dict[str, int]] = {
         "test_very_small_shifts_neither_break_nor_lower_the_curve": 3,
     },
     "tests/report/test_plot.py": {
+        "test_a_path_is_drawn": 3,
+        "test_a_total_in_its_other_units": 2,
         "test_every_result_shows_its_privacy": 3,
     },
     "tests/test_forgetting.py": {
