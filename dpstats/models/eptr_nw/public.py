@@ -83,8 +83,8 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
         design = declare_design(curve_formula(formula, tuple(limits or {})), limits or {})
     else:
         with naming("the public data"):
-            names = _names(public)
-            design = learn_design(curve_formula(formula, names), public, limits=limits)
+            text = curve_formula(formula, public_table(public).names)
+            design = learn_design(text, public, limits=limits)
     if design.response_kind == "category":
         raise ArgumentError(
             f"the response `{design.response}` is a category; eptr_nw averages numbers. For classes use "
@@ -97,10 +97,6 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
                 "numbers. Fit a curve per level, or use dp_lm."
             )
     return design
-
-
-def _names(public: Any) -> tuple[str, ...]:
-    return tuple(public_table(public).names)
 
 
 def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from scipy import stats
 
-from dpstats.models.gaussian.planning import NoiseLevel
+from dpstats.models.gaussian.planning import NoiseLevel, longest
 from dpstats.models.gaussian.public_range import mean_shift
 
 _FIRST_SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -118,8 +118,4 @@ def papers_mean_cut(n: int, d: int, eta: float) -> float:
     >>> round(papers_mean_cut(1000, 50, 0.05), 2)
     20.02
     """
-
-    def radius(log_term: float) -> float:
-        return math.sqrt(d + 2 * math.sqrt(d * log_term) + 2 * log_term)
-
-    return radius(math.log(2 / eta)) + radius(math.log(2 * n / eta))
+    return longest(d, math.log(2 / eta)) + longest(d, math.log(2 * n / eta))

@@ -262,6 +262,11 @@ def choose_final_cut(n: float, d: int, noise: NoiseLevel, share: float) -> Final
     return FinalCut(float(size2[i]), float(size2[i] * _RATIOS[j]))
 
 
+def longest(d: int, log_term: float) -> float:
+    """Length that N(0, I) exceeds with probability exp(-log_term) at most (Laurent and Massart)."""
+    return math.sqrt(d + 2 * math.sqrt(d * log_term) + 2 * log_term)
+
+
 def _length2(trace: Floats | float, d: int, log_term: float, most: float) -> Floats:
     """Bound for the squared length of rows whose covariance, at most I, has the given trace."""
     tau = np.asarray(trace, dtype=float)

@@ -25,6 +25,7 @@ from dpstats.models.gaussian.planning import (
     Tail,
     coarse_cut,
     final_cut,
+    longest,
     whitening_update,
     widened_cut,
 )
@@ -355,7 +356,7 @@ def papers_rounds(
     log_term = math.log(4 * (_PAPERS_ROUNDS + 1) / eta)
     made, resolved = 0, False
     while made < _PAPERS_ROUNDS and not resolved:
-        radius = reach + math.sqrt(largest) * _longest(d, log_rows)
+        radius = reach + math.sqrt(largest) * longest(d, log_rows)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         moments = _moments(cell, lifted, 0, True)
         update = whitening_update(moments.spread, moments.spread_sd)
@@ -364,17 +365,12 @@ def papers_rounds(
             break
         cell = cell.moved(moments.mean, update.left, update.right)
         away = moments.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
-        reach, largest = away * _longest(d, log_term), 1.0
-    radius = reach + _longest(d, log_rows)
+        reach, largest = away * longest(d, log_term), 1.0
+    radius = reach + longest(d, log_rows)
     part = session.left * (1 - _PAPERS_CUT_SHARE)
     lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
     assert cut is not None
     return Rounds((_moments(cell, lifted, 0, True),), made, (radius,), cut)
-
-
-def _longest(d: int, log_term: float) -> float:
-    """Length that N(0, I) exceeds with probability exp(-log_term) at most (Laurent and Massart)."""
-    return math.sqrt(d + 2 * math.sqrt(d * log_term) + 2 * log_term)
 
 
 def cell_lengths(
