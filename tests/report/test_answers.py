@@ -10,6 +10,7 @@ import pytest
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.models.eptr_bayes.result import BayesModel
 from dpstats.models.eptr_nw.estimate import Smoothing, constant_centre
+from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.models.eptr_nw.result import KernelModel
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.propose_test.bounds import clipping_bias, decomposition, noise_radius
@@ -92,20 +93,19 @@ BAYES = _Bayes(
     errors=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
 )
 _X = np.linspace(17.5, 42, 30)
+_UNSEEN = ("low", "high", "nodes", "axes", "shown", "sigma", "doubt", "public", "m", "expected")
 KERNEL = _Kernel(
     call='eptr_nw("y ~ x_1", epsilon = 1, delta = 1e-05, method = "gp")',
     method="gp",
     formula="",
     design=_NONE,
-    smoothing=Smoothing(np.array([8.241]), 1.0, 1.0, 2.0, 0.0, 0.0),
-    chosen=True,
-    centre=constant_centre(0.0, 1),
-    low=_NONE,
-    high=_NONE,
-    nodes=_NONE,
-    shown=_NONE,
+    setting=CurveSetting(
+        smoothing=Smoothing(np.array([8.241]), 1.0, 1.0, 2.0, 0.0, 0.0),
+        chosen=True,
+        centre=constant_centre(0.0, 1),
+        **dict.fromkeys(_UNSEEN),
+    ),
     values=_NONE,
-    public_points=None,
     curve=pd.DataFrame(
         {
             "x_1": _X,
