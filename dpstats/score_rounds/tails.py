@@ -35,6 +35,8 @@ _MISFIT = 0.05
 """Relative error of a count that the law may have."""
 _WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
+_TENTH = 0.1
+"""Share of the rows beyond the 90 % quantile."""
 SHORTEST = 0.6
 _GRID = np.geomspace(SHORTEST, 2.0**12, 600)
 """Lengths at which the tail is known, in units of the quantile."""
@@ -90,7 +92,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
         law = np.interp(edges, _GRID, share)
         farther = law[-1] if beyond.noise_sd[known - 1] >= _WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
-        share = _rescaled(share, law, actual, edges)
+        share = _rescaled(share, law, actual, edges, float(beyond.noise_sd[:known].max()) < _WHOLE)
     return Tail(quantile90 * _GRID, np.minimum(share, 0.5))
 
 
@@ -111,14 +113,33 @@ def median_excess(histogram: LogHistogram, quantile90: float, n: int, length: fl
     return float(excess[middle]) * quantile90**2
 
 
-def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats) -> Floats:
-    """The share of longer rows as it is at the edges of bins; between them it falls like the law."""
+def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats, whole: bool) -> Floats:
+    """The share of longer rows as it is at the edges of bins; between them it falls like the law.
+
+    Where counts are ``whole``, all rows of the last bin that holds some may stand at its upper edge.
+    """
     at = np.clip(np.searchsorted(edges, _GRID, side="right") - 1, 0, len(edges) - 2)
     fall = np.maximum(law[at] - law[at + 1], 1e-300)
-    inside = actual[at + 1] + (actual[at] - actual[at + 1]) * (share - law[at + 1]) / fall
-    below = share * actual[0] / max(law[0], 1e-300)
+    inside: Floats = actual[at + 1] + (actual[at] - actual[at + 1]) * (share - law[at + 1]) / fall
+    if whole:
+        inside = np.where(actual[at + 1] > 0, inside, actual[at])
+    below = _below(share, float(law[0]), float(actual[0]), whole)
     above = share * actual[-1] / max(law[-1], 1e-300)
     return np.where(edges[0] > _GRID, below, np.where(edges[-1] > _GRID, inside, above))
+
+
+def _below(share: Floats, law: float, actual: float, whole: bool) -> Floats:
+    """The share of longer rows up to the first edge: a tenth at the quantile, ``actual`` at the edge.
+
+    Rows of the bin that holds the quantile, of which a tenth of all are longer, may be all there are.
+    """
+    start = float(np.interp(1.0, _GRID, share))
+    past = _GRID >= 1.0
+    fallen = np.clip((start - share) / max(start - law, 1e-300), 0.0, 1.0)
+    inside = _TENTH - fallen * max(_TENTH - actual, 0.0)
+    if whole and actual <= 0:
+        inside = np.full_like(share, _TENTH)
+    return np.where(past, inside, share * _TENTH / max(start, 1e-300))
 
 
 @dataclass(frozen=True)

@@ -98,3 +98,13 @@ def test_a_note_names_what_may_have_moved() -> None:
     many = tail_note([f"x{k}" for k in range(6)], np.full(6, 3.0), 0.0, 1.75)[0]
     assert "and 3 more" in many
     assert "a few of the scores" in many
+
+
+def test_rows_beyond_the_quantile_may_lie_in_its_own_bin() -> None:
+    """As where columns are dummies: a few lengths, the longest of which many rows have."""
+    lengths = np.resize([1.8, 2.05, 2.2, 2.4], _N)
+    tail, quantile = _tail(lengths, 1e-6, 1)
+    assert tail.share_beyond(quantile) == pytest.approx(0.1, abs=0.01)
+    cut = cut_for_intervals(tail, quantile, _N, 5, 1e6, 0.4)
+    assert cut.length >= 2.4
+    assert cut.excess == 0

@@ -565,3 +565,15 @@ def test_weights_above_the_public_bound_are_noted(family: str | None) -> None:
             fit = dp_glm("y ~ x", private, family=family, **call)
         noted = [note for note in fit.notes if "limits={'(weights)'" in note]
         assert len(noted) == (heavy > 0)
+
+
+def test_a_large_budget_gives_least_squares_where_columns_are_dummies() -> None:
+    """Rows of a few lengths: none is cut, in the moments neither, and errors are the sandwich."""
+    rng = np.random.default_rng(1)
+    after, high = rng.random((2, 3000)) < [[0.5], [0.4]]
+    y = 1 + 0.3 * high + 0.2 * (after & high) + rng.normal(size=3000)
+    table = pd.DataFrame({"y": y, "after": after.astype(float), "high": high.astype(float)})
+    fit = dp_lm("y ~ after * high", table[300:], table[:300], rho=1e12, seed=1)
+    plain = smf.ols("y ~ after * high", table[300:]).fit(cov_type="HC1")
+    assert fit.coef().to_numpy() == pytest.approx(plain.params.to_numpy(), rel=1e-5, abs=1e-8)
+    assert fit.se().to_numpy() == pytest.approx(plain.bse.to_numpy(), rel=1e-5)
