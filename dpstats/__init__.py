@@ -10,6 +10,7 @@ from dpstats.models.eptr_linear.eptr_lm import eptr_lm
 from dpstats.models.eptr_nw.eptr_nw import eptr_nw
 from dpstats.models.eptr_own.eptr import eptr
 from dpstats.models.eptr_own.safety_check import check_safety
+from dpstats.models.feols.dp_feols import dp_feols
 from dpstats.models.gaussian.dp_mvnorm import dp_mean, dp_mvnorm
 from dpstats.models.glm.dp_glm import dp_glm
 from dpstats.models.linear.dp_lm import dp_lm
@@ -26,6 +27,7 @@ __all__ = [
     "audit",
     "check_safety",
     "datasets",
+    "dp_feols",
     "dp_glm",
     "dp_lm",
     "dp_mean",

@@ -46,12 +46,14 @@ from dpstats.errors import ArgumentError, PublicDataError, without_trace
 from dpstats.frame import (
     Design,
     FirstRows,
+    PersonsTable,
     PublicMoments,
     Reading,
     Rows,
     SpentOn,
     declare_design,
     design_extent,
+    open_persons,
     open_public_rows,
     open_rows,
     public_moments,
@@ -105,6 +107,17 @@ budget : Budget, optional
     "rows_per_person": """\
 rows_per_person : int
     The total protects a person with up to so many rows, by noise for as many replaced rows.""",
+    "persons": """\
+person : str, optional
+    A column of ``data`` that names the person of a row (text or whole numbers). What all rows of a
+    person add up to is then one term of every sum: the noise does not grow with their number, errors
+    are clustered by person, and neighbours differ in one person, with any rows. The number of persons
+    is public, that of rows is not. Rows may lie anywhere; those without a name do not count. The table
+    is encoded once and held in memory. Other methods than "anchored" count the first ``rows_per_person``
+    rows of each person, one by default.
+rows_per_person : int, optional
+    With ``person``: only the first so many rows of each person count, and n is public as well. Without:
+    nobody has more rows, which is taken on trust, and the noise is that for as many replaced rows.""",
     "person": """\
 person : str, optional
     A column of ``data`` that names the person of a row (text or whole numbers). The first
@@ -175,11 +188,21 @@ class Call(Generic[_Spent]):
 
     @classmethod
     def gaussian(
-        cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
+        cls,
+        function: str,
+        given: Given,
+        *,
+        rows_per_person: int | None,
+        person: str | None,
+        jointly: bool = False,
+        **how: Any,
     ) -> Call[Privacy]:
-        """A call whose releases are Gaussian; ``how``: budget, executor, progress and seed."""
-        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
-        return Call(function, given, unit, total, total.per_row(unit.rows), **how)
+        """A call whose releases are Gaussian; ``how``: budget, executor, progress and seed.
+
+        ``jointly``: where a column names the person, its rows are summed up to one term.
+        """
+        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person, jointly)
+        return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
     def gaussian_or_pure(
@@ -187,7 +210,7 @@ class Call(Generic[_Spent]):
     ) -> Call[Cost]:
         """A call whose releases are Gaussian, or pure where epsilon alone was given."""
         total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
-        return Call(function, given, unit, total, total.per_row(unit.rows), **how)
+        return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
     def for_unit(
@@ -208,8 +231,8 @@ class Call(Generic[_Spent]):
         stated = self.given.get("epsilon"), self.given.get("delta")
         label = label_of(data, reads_paths)
         charge = charged(self.budget, self.total, self.unit, text, label, stated)
-        person = self.unit.person
-        first = None if person is None else FirstRows(person, self.unit.rows)
+        unit = self.unit
+        first = None if unit.person is None else FirstRows(unit.person, unit.rows)
         return Charged(self, text, data, charge, first)
 
     def noise(self) -> Noise:
@@ -240,11 +263,17 @@ class Charged:
     def __repr__(self) -> str:
         return f"<call: {self.text}>"
 
-    def rows(self, design: Design) -> Rows:
-        """The private table's columns checked, its rows counted and still unread; see `frame.source`."""
+    def rows(self, design: Design) -> Rows | PersonsTable:
+        """The private table's columns checked, its rows counted and still unread; see `frame.source`.
+
+        Where the rows of a person are summed up, its persons are counted.
+        """
         reading = Reading(self.call.function, self.call.executor, self.call.progress)
         try:
             with naming("the private data"):
+                if self.call.unit.jointly:
+                    assert self.first is not None
+                    return open_persons(design, self.data, reading, self.first)
                 return open_rows(design, self.data, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
@@ -306,6 +335,12 @@ def check_numbers(ridge: float, eta: float) -> None:
 def check_seed(seed: int | None) -> None:
     if seed is not None and as_int(seed, 0) is None:
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
+
+
+def sums_persons(method: Any, public: Any, limits: Any) -> bool:
+    """Whether a score-round fit is asked for, in which the rows of a person are one term."""
+    declared = public is None and isinstance(limits, Mapping) and bool(limits)
+    return one_of(method, ("anchored",)) or (method is None and not declared)
 
 
 def choose_method(
@@ -395,7 +430,7 @@ def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
         return math.hypot(spent.mu, mu)
     if spent.person is not None or unit.person is not None:
         return None
-    times = unit.rows if spent.rows == 1 else 1 if unit.rows <= spent.rows else None
+    times = unit.times if spent.rows == 1 else 1 if unit.times <= spent.rows else None
     return None if times is None else math.hypot(times * spent.mu, mu)
 
 
@@ -441,10 +476,10 @@ def check_limits(
             )
 
 
-def check_size(n: int, d: int) -> None:
+def check_size(n: int, d: int, of: str = "rows") -> None:
     if n < d + 1:
         raise ArgumentError(
-            f"{n} private rows cannot carry {d} columns: give at least {d + 1} rows "
+            f"{n} private {of} cannot carry {d} columns: give at least {d + 1} "
             "(for privacy to leave anything, a few hundred per column), or drop terms."
         )
 
@@ -466,7 +501,7 @@ def declared(
 
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
     """The call as R would print it; options that are None, or empty, are left out."""
-    rows = unit.rows if unit.rows > 1 else None
+    rows = unit.rows if unit.jointly or unit.rows != 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}
     given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
     arguments = [f"{name} = {_written(value)}" for name, value in given.items()]

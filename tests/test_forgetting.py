@@ -19,6 +19,7 @@ import pytest
 
 from dpstats import eptr
 from dpstats.errors import ArgumentError, DPStatsError, PassError
+from dpstats.frame.by_person import PersonsBlock
 from dpstats.frame.rows import Block
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.lattice import ExactSum
@@ -30,13 +31,15 @@ from dpstats.models.eptr_own import releases as own_estimate
 from dpstats.models.gaussian import rows as cell_rows
 from dpstats.models.gaussian.rows import LiftedSums
 from dpstats.models.linear import rows as linear_rows
-from dpstats.score_rounds import rows as score_rows
-from dpstats.score_rounds.rows import ScoreTotals
+from dpstats.score_rounds.rows import ScoreTotals, Slab, Vectors
 from tests.contracts.calls import CALLS, FUNCTIONS, TABLES
 
-_MODULES = (linear_rows, score_rows, class_rows, cell_rows, kernel_rows)
+_MODULES = (linear_rows, class_rows, cell_rows, kernel_rows)
 _PRIVATE = (
     *(module._Slab for module in _MODULES),
+    Slab,
+    Vectors,
+    PersonsBlock,
     linear_rows._Joined,
     Block,
     ScoreTotals,

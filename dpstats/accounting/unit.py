@@ -17,7 +17,8 @@ hands between two persons who both have some counts for two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpstats.accounting.privacy import Total
@@ -33,11 +34,14 @@ class PrivacyUnit:
 
     Attributes
     ----------
-    rows : int
+    rows : int or None
+        None: any number, which is private.
     person : str or None
         None: that nobody has more rows is taken on trust.
     together : int
         How many of them at once; see `for_group`.
+    jointly : bool
+        Whether the mechanisms protect the person as they protect a row.
 
     Examples
     --------
@@ -45,14 +49,36 @@ class PrivacyUnit:
     'one row replaced by another (n is public)'
     """
 
-    rows: int = 1
+    rows: int | None = 1
     person: str | None = None
     together: int = 1
+    jointly: bool = False
 
     @classmethod
-    def of(cls, rows_per_person: int, person: str | None) -> PrivacyUnit:
-        """The unit of a call."""
-        return cls(check_count("rows_per_person", rows_per_person), _column(person))
+    def of(
+        cls, rows_per_person: int | None, person: str | None, jointly: bool = False
+    ) -> PrivacyUnit:
+        """The unit of a call; ``jointly``: of one that sums up the rows of a person it knows."""
+        jointly = jointly and person is not None
+        if rows_per_person is None:
+            return cls(None if jointly else 1, _column(person), jointly=jointly)
+        rows = check_count("rows_per_person", rows_per_person)
+        return cls(rows, _column(person), jointly=jointly)
+
+    @property
+    def most(self) -> float:
+        """The largest number of rows."""
+        return math.inf if self.rows is None else self.rows
+
+    @property
+    def counted(self) -> str:
+        """What n counts."""
+        return "persons" if self.jointly else "rows"
+
+    @property
+    def times(self) -> int:
+        """How many rows the mechanisms protect at once, to protect one unit."""
+        return 1 if self.jointly or self.rows is None else self.rows
 
     @property
     def text(self) -> str:
@@ -62,6 +88,10 @@ class PrivacyUnit:
                 return f"{self.together} rows replaced by others (n is public)"
             return "one row replaced by another (n is public)"
         who = "one person" if self.together == 1 else f"{self.together} persons"
+        if self.rows is None:
+            other = "another" if self.together == 1 else "others"
+            number = f"the number of persons, by `{self.person}`, is public; that of rows is not"
+            return f"{who} replaced by {other}, with any rows ({number})"
         counted = "row" if self.rows == 1 else f"{self.rows} rows"
         if self.person is not None:
             how = f"n is public; the first {counted} of each `{self.person}` count"
@@ -75,11 +105,11 @@ class PrivacyUnit:
 
     def whole(self, per_row: Total) -> Total:
         """The statement for the unit when the mechanisms have spent this on a row."""
-        return per_row.for_group(self.rows)
+        return per_row.for_group(self.times)
 
     def group(self, k: int) -> PrivacyUnit:
         """So many of them at once."""
-        return PrivacyUnit(self.rows, self.person, self.together * check_count("k", k))
+        return replace(self, together=self.together * check_count("k", k))
 
 
 def check_count(name: str, value: Any) -> int:

@@ -15,7 +15,7 @@ from dpstats.models.linear import releases as linear
 from dpstats.score_rounds import releases as score_rounds
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "dp_lm": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
+    "dp_lm, dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
     "dp_glm": (*score_rounds.CLAIMS, *session.CLAIMS),
     "dp_mean, dp_mvnorm, dp_mixture": gaussian.CLAIMS,
     "eptr_lm": eptr_linear.CLAIMS,

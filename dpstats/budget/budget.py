@@ -285,18 +285,23 @@ class Budget(Printed):
         """
         own = self._terms.unit
         if unit.person == own.person:
-            needed, how = own.rows, ""
+            needed, how = own.most, ""
+        elif own.person is None and unit.jointly:
+            raise BudgetError(
+                f"this budget protects {own.text}, which may change two persons; the call protects one "
+                f"person. Open the budget with person='{unit.person}'."
+            )
         elif own.person is None:
-            needed, how = 2 * own.rows, f" (or open the budget with person='{unit.person}')"
+            needed, how = 2 * own.most, f" (or open the budget with person='{unit.person}')"
         else:
             raise BudgetError(
                 f"this budget protects persons named by `{own.person}`; the call protects "
                 f"{unit.text}. Add person='{own.person}', rows_per_person={own.rows} to the call."
             )
-        if unit.rows < needed:
+        if unit.most < needed:
             raise BudgetError(
                 f"this budget protects {own.text}; the call protects {unit.text}. Add "
-                f"rows_per_person={needed} to the call{how}."
+                f"rows_per_person={needed:g} to the call{how}."
             )
 
     def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:
@@ -435,7 +440,7 @@ def _terms(
         if share is not None and delta is None:
             raise ArgumentError("a budget of epsilon alone has no slack.")
         allowance = BudgetTotal("epsilon", float(epsilon), float(delta or 0.0), share)
-    return BudgetTerms(allowance, unit.rows, unit.person)
+    return BudgetTerms(allowance, unit.rows or 1, unit.person)
 
 
 def open_budget() -> Budget | None:

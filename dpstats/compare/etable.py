@@ -17,7 +17,7 @@ from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import resolve_family
 from dpstats.report.format import format_c, format_scalar
-from dpstats.report.model import ERROR_NAMES
+from dpstats.report.model import ERROR_NAMES, errors_name
 from dpstats.report.options import check_digits, check_stars, options
 from dpstats.report.privacy import SEEDED
 from dpstats.report.result import Coefficients
@@ -163,10 +163,12 @@ def _entry(name: str, fit: Any) -> Entry:
     if not isinstance(fit, Model):
         return _open_entry(name, fit)
     p = fit.privacy
-    facts: dict[str, Any] = {"Rows": fit.n}
+    facts: dict[str, Any] = {"Rows": fit.nobs}
+    if p.protected.jointly:
+        facts["Persons"] = fit.n
     if fit.m is not None and fit.public_spent is None:
         facts["Public rows"] = fit.m
-    facts |= fit.table_facts() | {"Errors": ERROR_NAMES[fit.estimate.errors]}
+    facts |= fit.table_facts() | {"Errors": errors_name(fit.estimate.errors, p)}
     if not math.isnan(p.mu):
         upto = f" up to {format_scalar(p.slack, 3)}" if p.slack else ""
         facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu

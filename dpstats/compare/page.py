@@ -15,12 +15,16 @@ from dpstats.report.table import Column, KeyValues, Page, Table
 
 _DIGITS = 3
 FACTS = (
+    "Persons",
     "Rows",
     "Public rows",
+    "Fixed effects",
+    "First-stage F",
     "Family",
     "Dispersion",
     "Residual std. error",
     "R-squared",
+    "Within R-squared",
     "Errors",
     "mu (GDP)",
     "epsilon (delta)",

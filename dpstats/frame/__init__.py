@@ -5,6 +5,7 @@ of columns, public rows and declared limits may raise. A row that is missing, no
 unknown level becomes zero and changes no other row.
 """
 
+from dpstats.frame.by_person import PersonsTable, open_persons
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.formula.extent import design_extent
@@ -16,7 +17,9 @@ from dpstats.frame.formula.layouts import (
     points_formula,
 )
 from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
+from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
@@ -25,6 +28,9 @@ __all__ = [
     "Block",
     "Design",
     "FirstRows",
+    "PanelColumns",
+    "PanelFormula",
+    "PersonsTable",
     "PublicMoments",
     "Reading",
     "Rows",
@@ -38,8 +44,12 @@ __all__ = [
     "design_matrix",
     "features_design",
     "learn_design",
+    "level_name",
+    "open_persons",
     "open_public_rows",
     "open_rows",
+    "panel_formula",
+    "panel_moments",
     "points_formula",
     "public_moments",
     "require_formula",

@@ -116,6 +116,10 @@ class Reading:
         """A bar for one pass over the rows."""
         return self._bar(f"pass {number}", total)
 
+    def bar_without_size(self, what: str) -> Bar:
+        """A bar that does not tell how many rows there are."""
+        return self._bar(what)
+
     def _bar(self, what: str, total: int | None = None) -> Bar:
         visible = _interactive() if self.progress is None else self.progress
         return Bar(f"{self.function}: {what}", total, 0 if self.progress else _PATIENCE, visible)

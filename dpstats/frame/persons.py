@@ -36,10 +36,10 @@ _NAMES = ("number", "category", "object", "missing")
 
 @dataclass(frozen=True)
 class FirstRows:
-    """How many rows of a person count, and the column that names the person."""
+    """How many rows of a person count (None: all), and the column that names the person."""
 
     column: str
-    rows: int
+    rows: int | None
     kinds: set[Kind] = field(default_factory=set, compare=False)
     """Of the column, in the blocks that were looked at."""
 
@@ -59,11 +59,11 @@ class FirstRows:
         return source
 
 
-class _Walk:
+class Walk:
     """One walk through the rows: how often each person was met, and what kind the column is of."""
 
     def __init__(self, first: FirstRows) -> None:
-        self._column, self._most = first.column, first.rows
+        self._column, self._most = first.column, first.rows or 0
         self._met: Counter[bytes] = Counter()
         self._kinds = first.kinds
 
@@ -95,10 +95,15 @@ class _Walk:
                 "give it one type in all, text in one spelling or whole numbers."
             )
 
-    def among(self, table: Table) -> Mask:
-        """Rows of the next table that are among the first of their person."""
+    def names(self, table: Table) -> tuple[Codes, npt.NDArray[Any]]:
+        """Names of persons in the next table, and for each row which it has; -1 for none."""
         self.check(table)
         codes, names = pd.factorize(_names(table, self._column, 0, table.n))
+        return codes, names
+
+    def among(self, table: Table) -> Mask:
+        """Rows of the next table that are among the first of their person."""
+        codes, names = self.names(table)
         named = codes >= 0
         before = np.array([self._met[name] for name in names], dtype=np.int64)
         # rank within the person: position among rows sorted stably by person
@@ -137,7 +142,7 @@ class OfPersons(Opaque):
     first: FirstRows
 
     def size(self, check: Check, advance: Callable[[int], None]) -> int:
-        walk = _Walk(self.first)
+        walk = Walk(self.first)
 
         def both(table: Table) -> None:
             check(table)
@@ -146,12 +151,12 @@ class OfPersons(Opaque):
         return self.source.size(both, advance)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        walk = _Walk(self.first)
+        walk = Walk(self.first)
         for table in self.source.tables(self._with_names(columns)):
             yield Kept(table, walk.among(table))
 
     def parts(self, columns: Sequence[str]) -> Iterator[SomeRows]:
-        walk = _Walk(self.first)
+        walk = Walk(self.first)
         for part in self.source.parts(self._with_names(columns)):
             keep = [walk.among(table) for table in part.tables([self.first.column])]
             yield SomeRows(part, np.concatenate([np.zeros(0, dtype=np.bool_), *keep]))

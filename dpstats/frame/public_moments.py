@@ -275,9 +275,9 @@ def public_moments(
     d = len(design.terms)
     m, gram, cross, yy = 0, np.zeros((d, d)), np.zeros(d), 0.0
     for start, stop in slices(table.n, BLOCK_ROWS):
-        block, alive = encode(design, table, start, stop, roles)
+        block = encode(design, table, start, stop, roles)
         y = block.y if block.offset is None else block.y - block.offset
-        m += int(alive.sum())
+        m += stop - start if block.usable is None else int(block.usable.sum())
         with np.errstate(all="ignore"):
             wx = block.x if block.weight is None else block.x * block.weight[:, None]
             wy = y if block.weight is None else y * block.weight
@@ -351,7 +351,7 @@ def _require_encoding(design: Design) -> None:
     table = PandasTable(pd.DataFrame(example))
     roles = [role for role, used in (("y", design.response), ("weight", design.weights)) if used]
     check_table(design, table, roles)
-    block, _ = encode(design, table, 0, 1, [*roles, "offset"])
+    block = encode(design, table, 0, 1, [*roles, "offset"])
     if block.x.shape != (1, len(design.terms)):
         raise ValueError
 

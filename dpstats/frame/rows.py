@@ -44,7 +44,8 @@ class Block(Opaque):
 
     ``x`` (rows, d) is float64 in Fortran order, all finite; ``y`` (rows,) is 0 when the formula is
     one-sided; ``offset`` and ``weight`` (rows,), the latter in [0, weight_bound], are None where there
-    are none; ``above`` (rows,) is 1 where a weight was larger than that, else 0.
+    are none; ``above`` (rows,) is 1 where a weight was larger than that, else 0. ``usable`` (rows,)
+    tells which rows of a table could be encoded.
     """
 
     x: Array
@@ -52,6 +53,7 @@ class Block(Opaque):
     offset: Array | None
     weight: Array | None
     above: Array | None = None
+    usable: Mask | None = None
 
 
 BlockReader = Callable[[], Block]
@@ -111,7 +113,7 @@ class Rows:
             for table in self._source.tables(self._columns):
                 check_table(self.design, table)
                 for start, stop in slices(table.n, size):
-                    yield _PendingBlock(self.design, table, start, stop)
+                    yield PendingBlock(self.design, table, start, stop)
                     bar.advance(stop - start)
                 read += table.n
         if read != self.n:
@@ -160,7 +162,7 @@ class _OnPart(Generic[T]):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class _PendingBlock:
+class PendingBlock:
     """Rows start:stop of a table, encoded when called; never fails because of a cell."""
 
     design: Design
@@ -181,7 +183,7 @@ class _PendingBlock:
             return self._empty_row()
         middle = (start + stop) // 2
         rows = self._block(start, middle), self._block(middle, stop)
-        parts = [[row.x, row.y, row.offset, row.weight, row.above] for row in rows]
+        parts = [[row.x, row.y, row.offset, row.weight, row.above, row.usable] for row in rows]
         x, y, *others = (
             None if column[0] is None else np.concatenate(column)
             for column in zip(*parts, strict=True)
@@ -190,13 +192,15 @@ class _PendingBlock:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it cannot be read, whatever it raises."""
-        return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])
+        return suppress_private_errors(lambda: encode(self.design, self.table, start, stop))
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
-        return Block(np.zeros((1, len(self.design.terms))), nothing, offset, weight, weight)
+        unusable = np.zeros(1, dtype=np.bool_)
+        x = np.zeros((1, len(self.design.terms)))
+        return Block(x, nothing, offset, weight, weight, unusable)
 
 
 def open_rows(
@@ -234,12 +238,13 @@ def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
     x = np.empty((table.n, len(design.terms)), order="F")
     offset = np.zeros(table.n)
     for start, stop in slices(table.n, BLOCK_ROWS):
-        block, alive = encode(design, table, start, stop, ("offset",))
+        block = encode(design, table, start, stop, ("offset",))
         x[start:stop] = block.x
         if block.offset is not None:
             offset[start:stop] = block.offset
-        x[start:stop][~alive] = np.nan
-        offset[start:stop][~alive] = np.nan
+        assert block.usable is not None
+        x[start:stop][~block.usable] = np.nan
+        offset[start:stop][~block.usable] = np.nan
     return x, offset
 
 
@@ -252,11 +257,10 @@ def encode(
     start: int,
     stop: int,
     roles: Collection[str] = ROLES,
-) -> tuple[Block, Mask]:
+) -> Block:
     """Encode rows start:stop, with ``roles`` besides the design: "y", "offset", "weight".
 
-    Returns the block, and which rows could be encoded. That is private as the rows are: it never
-    leaves a released result.
+    Which rows could be encoded is as private as they are: it never leaves a released result.
     """
     rows = stop - start
     d = len(design.terms)
@@ -306,7 +310,7 @@ def encode(
         for values in (y, offset, weight, above):
             if values is not None:
                 values[dead] = 0.0
-    return Block(x, y, offset, weight, above), ~dead
+    return Block(x, y, offset, weight, above, ~dead)
 
 
 def _fill(

@@ -209,6 +209,9 @@ class PandasTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         part = self._column(name).iloc[start:stop]
         dtype = part.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind in "iu":  # each number is named once
+            codes, numbers = pd.factorize(part.to_numpy())
+            return np.asarray(_keys(numbers, typed=True)[codes])
         named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
         return _keys(_pandas_cells(part), typed=not pd.api.types.is_object_dtype(named))
 

@@ -108,6 +108,16 @@ class LogHistogram:
         edges = self.edges()
         return float(edges[k] + inside * (edges[k + 1] - edges[k]))
 
+    def largest(self) -> int:
+        """The largest whole number that may be in the last bin that seems to hold some; at least 1.
+
+        A bin does if it is `_seen` and 2.5 noise standard deviations above zero; where none does, the
+        fullest is taken.
+        """
+        held = np.flatnonzero(self._seen() & (self.counts > _NEAR * self.noise_sd))
+        last = float(self.edges()[held[-1] + 1]) if len(held) else self.peak()
+        return max(math.ceil(last) - 1, 1)
+
     def mean(self, n: int) -> float | None:
         """Mean over n values of those that are `_seen`, each at the middle of its bin."""
         seen = self._seen()

@@ -137,7 +137,7 @@ def plan_lm(
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
         noise = make_noise(seed)
-        fit, session = fit_rows(task, expected, total.per_row(unit.rows), noise)
+        fit, session = fit_rows(task, expected, total.per_row(unit.times), noise)
         return linear_model(call, task, fit, session, (), unit, delta)
 
     population = _linear_population(moments, public, coef, size, residual is not None)
@@ -225,7 +225,7 @@ def plan_glm(
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
         ready = prepared(expected.n)
         noise = make_noise(seed)
-        fit, session = ready.fit_rows(expected, total.per_row(unit.rows), noise)
+        fit, session = ready.fit_rows(expected, total.per_row(unit.times), noise)
         return glm_model(call, ready, fit, session, (), unit, delta)
 
     coef = _expected_coef(model, moments, known)

@@ -80,7 +80,7 @@ def resolve_spend(
             f"one), not {shown(calibration)}."
         )
     if kind == "gaussian":
-        return Spend(resolve_privacy(**given).per_row(unit.rows))
+        return Spend(resolve_privacy(**given).per_row(unit.times))
     epsilon, delta = _epsilon_delta(function, method, given)
     if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
         raise PrivacyError(
@@ -98,7 +98,7 @@ def _spend_per_row(
     kind: Kind, calibration: str, epsilon: float, delta: float, unit: PrivacyUnit
 ) -> Spend:
     """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
-    k = unit.rows
+    k = unit.times
     one = math.nextafter(epsilon / k, 0.0)  # k of them are not more than epsilon
 
     def fits(log_delta: float) -> bool:

@@ -100,6 +100,30 @@ def plot_coefficients(
     return ax
 
 
+def plot_event_study(
+    levels: Sequence[str],
+    estimate: Sequence[float],
+    alone: Sequence[float],
+    together: Sequence[float],
+    label: str,
+    ax: Any,
+) -> Any:
+    """Effects against levels: thick bars for each by itself, thin ones that hold all at once."""
+    ax = axes(ax, 3.2)
+    at, coef = np.arange(len(levels)), np.asarray(estimate)
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    for half, width, colour, name in (
+        (np.asarray(together), 1.3, COLOURS[0], "all levels at once"),
+        (np.asarray(alone), 5, COLOURS[5], "a level by itself"),
+    ):
+        ax.vlines(at, coef - half, coef + half, colors=colour, linewidth=width, label=name)
+    ax.plot(at, coef, "o-", color="black", markersize=3.5, linewidth=0.6)
+    ax.set_xticks(at, list(levels), parse_math=False)
+    above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2}
+    finish(ax, "", label, **above, borderaxespad=0.2, frameon=False)
+    return ax
+
+
 def folded(name: str, width: int = _LINE) -> str:
     """A long name in several lines, broken where it has parts.
 

@@ -28,7 +28,7 @@ def row_diagnostics(
 
 def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[Diagnostic, ...]:
     """Where only the first rows of a person count, later ones are empty as well."""
-    if unit.person is None:
+    if unit.person is None or unit.rows is None:
         return lines
     later = f"; and rows after the first {unit.rows} of each `{unit.person}`"
     return tuple(

@@ -38,6 +38,7 @@ ERRORS = {
     "iid": "of {} (vcov = iid), with the noise for privacy",
 }
 """What printed standard errors assume of the errors of the model, and what they hold."""
+CLUSTERED = "clustered by `{}`, with the noise for privacy"
 ERROR_NAMES = {"hetero": "sandwich", "iid": "iid"}
 """The same in a word, for tables of fits."""
 
@@ -154,7 +155,7 @@ def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Seque
     parts: list[Part] = [
         Heading("Call"),
         Preformatted(page.call),
-        KeyValues((*head, ("Errors", ERRORS[page.errors].format(page.variance)))),
+        KeyValues((*head, ("Errors", errors_line(page)))),
         Heading("Coefficients"),
         coefficient_table(page.coefficients),
         *fit,
@@ -162,6 +163,21 @@ def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Seque
         *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "pmt"),
     ]
     return Page(tuple(parts))
+
+
+def errors_line(page: ModelPage) -> str:
+    """What the printed standard errors are."""
+    protected = page.privacy.protected
+    if protected.jointly and page.errors == "hetero":
+        return CLUSTERED.format(protected.person)
+    return ERRORS[page.errors].format(page.variance)
+
+
+def errors_name(errors: str, privacy: PrivacyStatement) -> str:
+    """What the printed standard errors are, in a word."""
+    if privacy.protected.jointly and errors == "hetero":
+        return f"by {privacy.protected.person}"
+    return ERROR_NAMES[errors]
 
 
 def closing_blocks(
@@ -184,11 +200,20 @@ def row_lines(
     d = len(page.coefficients.coef)
     left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
     public = "" if page.m is None else f", {page.m} public{left_out}"
+    protected = page.privacy.protected
+    if protected.jointly:
+        counted = (
+            f"Persons: {page.n} private, by `{protected.person}`, with about {page.filled} rows"
+        )
+        if protected.rows is not None:
+            counted += f" (the first {protected.rows} of each)"
+        public = "" if page.m is None else f"; public rows: {page.m}{left_out}"
+        return [f"{counted}{public}; columns: {d}"]
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
     if page.filled < page.n:
         share = 100 * (1 - page.filled / page.n)
-        if page.privacy.protected.person is not None:
-            why += ", and rows of a person after the first " + str(page.privacy.protected.rows)
+        if protected.person is not None:
+            why += ", and rows of a person after the first " + str(protected.rows)
         lines.append(f"About {share:.2g}% of the private rows are not used: {why}")
     return lines
 

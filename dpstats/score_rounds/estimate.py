@@ -282,17 +282,18 @@ def residual_variance(
     move_covariance: Floats,
     n: int,
     floor: float,
+    absorbed: float = 0.0,
 ) -> float:
     """Residual variance of the fit from the mean squared residual at the last anchor.
 
     The mean square at an anchor exceeds that of the fit by move' A move; the move carries noise of
-    known covariance, which is taken off again. Divided by the degrees of freedom, never below
-    ``floor``.
+    known covariance, which is taken off again. Divided by the degrees of freedom, less the
+    ``absorbed`` effects, never below ``floor``.
     """
     d = len(move)
     excess = float(move @ curvature @ move) - float(np.trace(curvature @ move_covariance))
     at_fit = mean_square - max(excess, 0.0)
-    return max(at_fit * n / max(filled * n - d, 1.0), floor)
+    return max(at_fit * n / max(filled * n - absorbed - d, 1.0), floor)
 
 
 def filled_share(empty_share: float, noise_sd: float) -> float:

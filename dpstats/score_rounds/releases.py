@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
+from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource, coarse_map
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
 from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
 
 Window = tuple[int, int]
@@ -43,6 +45,23 @@ class Round:
     summary: RowSummary | None
 
 
+@dataclass(frozen=True)
+class PersonCounts:
+    """How many rows persons have.
+
+    Attributes
+    ----------
+    rows, rows_sd : float
+        All rows, and the noise.
+    most : int
+        Of nobody more were counted.
+    """
+
+    rows: float
+    rows_sd: float
+    most: int
+
+
 def _safe(bound: float | None) -> float | None:
     return None if bound is None else clamp_to_safe_range(bound)
 
@@ -69,6 +88,9 @@ class ScoreSession(Session[ScoreRows]):
         Whitening and shift as `passes.coarse_map` has rounded them.
     linear : bool
         The family is that of a linear model: its information rows are rows of the design, at any anchor.
+    persons : {"all", "within"} or None
+        The source yields rows of whole persons: a sum has one term for each person (`PersonRows`), of
+        all rows or of what is left within persons.
     """
 
     def __init__(
@@ -83,11 +105,34 @@ class ScoreSession(Session[ScoreRows]):
         prepared: ExactMatrix | None = None,
         *,
         linear: bool = False,
+        persons: str | None = None,
     ) -> None:
-        rows = ScoreRows(source, family, whitening, shift, truncation, prepared)
-        super().__init__(rows, total, noise)
+        self._persons = persons
         self._source, self._family, self._truncation = source, family, truncation
+        super().__init__(self._seen(whitening, shift, prepared), total, noise)
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        forget = getattr(self._source, "forget", None)
+        if forget is not None:
+            forget()
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a sum has one term for each person."""
+        return self._persons is not None
+
+    @property
+    def within(self) -> bool:
+        """Whether effects of persons are taken out."""
+        return self._persons == "within"
+
+    def _seen(self, whitening: Floats, shift: Floats, prepared: ExactMatrix | None) -> ScoreRows:
+        how = self._source, self._family, whitening, shift, self._truncation, prepared
+        if self._persons is None:
+            return ScoreRows(*how)
+        return PersonRows(*how, within=self._persons == "within")
 
     def require(self, share: float) -> None:
         """Refuse, before a row is read, a total of which so small a share could not be released.
@@ -111,10 +156,27 @@ class ScoreSession(Session[ScoreRows]):
         prepared = coarse_map(self._source, whitening, shift, residual) if residual else None
         if prepared is not None:
             whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
-        self._rows = ScoreRows(
-            self._source, self._family, whitening, shift, self._truncation, prepared
-        )
+        self._rows = self._seen(whitening, shift, prepared)
         return whitening, shift
+
+    def rows_of_persons(self, share: float) -> PersonCounts:
+        """How many rows persons have: a histogram, then all rows, of nobody more than it shows.
+
+        A person is in one count at most, sqrt(2); and adds a whole number between 0 and ``most``, which
+        another takes the place of: ``most``.
+        """
+        assert isinstance(self._rows, PersonRows)
+        costs = self._spend(share / 2), self._spend(share / 2)
+        found = self._counts("histogram of rows per person", self._rows.row_histogram(), costs[0])
+        histogram = LogHistogram.of(found, 0, MOST_OCTAVES)
+        most = histogram.largest()
+        fine = 2**36 // most  # on as fine a lattice as scores
+        total = self._rows.row_count(most) * fine
+        release = release_vector(
+            "rows of persons", total, float(most * fine), 1 / fine, costs[1], self._noise
+        )
+        self._record(release)
+        return PersonCounts(float(release.value[0]), release.noise_sd, most)
 
     def information_lengths(
         self, share: float, anchor: Floats, windows: Windows, fine: int | None = None
@@ -226,6 +288,8 @@ class ScoreSession(Session[ScoreRows]):
 
 
 CLAIMS = (
+    Claim("histogram of rows per person", COUNTS, "sqrt(2)", "ScoreSession.rows_of_persons"),
+    Claim("rows of persons", SQUARE, "k", "ScoreSession.rows_of_persons"),
     Claim("histogram of information lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("histogram of score lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("histogram of responses", COUNTS, "sqrt(2)", "ScoreRows.response_counts"),

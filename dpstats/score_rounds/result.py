@@ -183,9 +183,16 @@ class Model(Result):
         """The formula that was fitted."""
         return self.design.formula
 
+    @property
+    def nobs(self) -> Any:
+        """Private rows: all of them, or about how many `n` persons have, as was released."""
+        return self.estimate.n if self.privacy.protected.jointly else self.n
+
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
-        df = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
+        df: dict[str, list[Any]] = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
+        if self.privacy.protected.jointly:
+            df["persons"] = [self.n]
         return df | super()._glance_items() | {"vcov": [self.estimate.errors]}
 
     def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:

@@ -18,6 +18,7 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import RowSummary
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
+from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import Cut
 from dpstats.score_rounds.estimate import (
@@ -29,8 +30,11 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     residual_variance,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Window
+from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Window
 from dpstats.score_rounds.rows import RoundCuts
+
+PERSONS = 0.02
+"""Share of the total that tells how many rows persons have, where scores are summed up over these."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,8 @@ def solution(
     ridge: float,
     square_floor: float,
     square_lost: float,
+    rows: float | None = None,
+    within: bool = False,
 ) -> Solution:
     """Estimate and covariances from a pooled solution and from what the last round has released.
 
@@ -211,12 +217,21 @@ def solution(
         Where the family fixes it.
     widening : float
         Share of the mean excess of scores beyond the cut that is counted as an error.
+    rows : float, optional
+        How many rows ``n`` persons have, where these are what is summed over; else ``n`` are rows.
+    within : bool
+        Effects of the persons were taken out, and count as coefficients.
     """
     turn = at.turn
     back = np.linalg.inv(turn).T  # from scores of T z to those of z
     d = len(turn)
     whitening = at.whitening
+    summary = summary_of(made)
+    full = filled_share(summary.empty_share, summary.share_sd)
+    filled = full if rows is None else rows / n  # rows that count for each term of a sum
     penalty = ridge * whitening.back.T @ whitening.back
+    if rows is not None:
+        penalty = filled * penalty
     hessian = curvature.used + penalty
     inverse = np.linalg.inv(hessian)
     bias = widening * cut.excess / cut.slope
@@ -226,8 +241,6 @@ def solution(
     if pooled.left is not None:
         rest = back @ pooled.left
         noise = noise + np.outer(rest, rest)
-    summary = summary_of(made)
-    filled = filled_share(summary.empty_share, summary.share_sd)
     square, square_range = None, None
     if summary.mean_square is not None:
         square = residual_variance(
@@ -237,19 +250,20 @@ def solution(
             turn @ (pooled.coef - step.anchor),
             inverse @ (noise - bias**2 * back @ back.T) @ inverse,
             n,
-            floor=square_floor,
+            floor=square_floor / max(filled, 1.0),
+            absorbed=full * n if within else 0.0,
         )
-        unsure = 2 * summary.mean_square_sd
-        square_range = max(square - unsure, 0.0), square + unsure + square_lost
+        each = 1.0 if rows is None else filled  # rows behind a term of the sum of squares
+        unsure = 2 * summary.mean_square_sd / each
+        square_range = max(square - unsure, 0.0), square + unsure + square_lost / each
     spread = dispersion if dispersion is not None else square
     assert spread is not None
     meat = None
     if made.outer is not None:
         inner = turn.T @ curvature.used @ turn
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
-        counted = filled * n
-        meat = back @ _meat(outer, sd, inner, square or spread) @ back.T
-        meat = meat * (counted / max(counted - d, 1.0))  # R's HC1
+        meat = back @ shrunk_meat(outer, sd, inner, square or spread) @ back.T
+        meat = meat * degrees_of_freedom(filled * n, d + within, None if rows is None else full * n)
     estimate = in_user_units(
         turn @ pooled.coef,
         hessian,
@@ -260,7 +274,7 @@ def solution(
         whitening,
         curvature.used_sd,
         n,
-        ridge,
+        ridge if rows is None else filled * ridge,
         filled,
         meat=meat,
     )
@@ -282,7 +296,14 @@ def solution(
     return Solution(estimate, system, square, square_range, moved / error)
 
 
-def _meat(released: Floats, sd: float, inner: Floats, spread: float) -> Floats:
+def degrees_of_freedom(rows: float, d: int, persons: float | None) -> float:
+    """The factor of R's HC1; for sums over persons that of Stata and fixest."""
+    if persons is None:
+        return rows / max(rows - d, 1.0)
+    return persons / max(persons - 1, 1.0) * (rows - 1) / max(rows - d, 1.0)
+
+
+def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float) -> Floats:
     """The outer products of the scores, moved towards spread * inner as far as their noise goes.
 
     Constant variance of errors would make them a multiple of the curvature ``inner``; in coordinates
@@ -301,3 +322,16 @@ def summary_of(made: Round) -> RowSummary:
     """What the last round says of the rows."""
     assert made.summary is not None
     return made.summary
+
+
+def rows_of_each(persons: PersonCounts | None, n: int) -> float:
+    """Rows behind each of the n terms of a sum: 1, or how many a person has on average."""
+    return 1.0 if persons is None else max(persons.rows / n, 1e-3)
+
+
+def rows_line(persons: PersonCounts | None) -> tuple[Diagnostic, ...]:
+    """How many rows all persons have, where that was released."""
+    if persons is None:
+        return ()
+    note = f"of all persons; of nobody more than {persons.most} were counted"
+    return (Diagnostic("rows", persons.rows, persons.rows_sd, note),)

@@ -52,7 +52,7 @@ class Family(Protocol):
 
 
 @dataclass
-class _Slab:
+class Slab:
     """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
 
     ``above`` is 1 where the weight was above its public bound, and is that bound.
@@ -67,6 +67,22 @@ class _Slab:
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Columns of ``z`` times ``factor``; ``norm`` are the lengths of the columns."""
+
+    z: Floats
+    norm: Floats
+    factor: Floats
+
+    def __repr__(self) -> str:
+        return "<private vectors>"
+
+    def lengths(self) -> Floats:
+        """How long each is."""
+        return np.asarray(self.norm * np.abs(self.factor))
 
 
 @dataclass(frozen=True)
@@ -106,7 +122,7 @@ class ScoreTotals:
         return "<private totals>"
 
 
-class ScoreRows(WhitenedRows[_Slab]):
+class ScoreRows(WhitenedRows[Slab]):
     """Rows of a generalised linear model; see the module's docstring and `WhitenedRows`.
 
     Parameters
@@ -144,7 +160,7 @@ class ScoreRows(WhitenedRows[_Slab]):
         norm: Floats,
         fitted: Floats,
         columns: tuple[Floats, ...],
-    ) -> _Slab:
+    ) -> Slab:
         y, offset = columns[:2]
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
         long = np.flatnonzero(exponent)
@@ -165,9 +181,9 @@ class ScoreRows(WhitenedRows[_Slab]):
             z[:, dead] = 0.0
             norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
             weight = None if weight is None else np.where(alive, weight, 0.0)
-        return _Slab(z, norm, eta, y, weight, above)
+        return Slab(z, norm, eta, y, weight, above)
 
-    def _working(self, slab: _Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
+    def _working(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """r, h and e of step 2, all finite, h >= 0; eta is added up in one fixed order."""
         eta = slab.eta.copy()
         for coordinate, t in zip(slab.z, anchor, strict=True):
@@ -191,9 +207,9 @@ class ScoreRows(WhitenedRows[_Slab]):
             For `octave_bins`, of |q| and of |s|.
         """
 
-        def lengths(slab: _Slab) -> tuple[Floats, Floats]:
+        def lengths(slab: Slab) -> tuple[Floats, Floats]:
             r, h, _ = self._working(slab, anchor)
-            return slab.norm * np.sqrt(h), slab.norm * np.abs(r)
+            return self._stacked_lengths(slab, np.sqrt(h)), self._scores(slab, r).lengths()
 
         first, second = self._histograms(lengths, *windows)
         return first, second
@@ -208,8 +224,8 @@ class ScoreRows(WhitenedRows[_Slab]):
     def moments(self, radius: float) -> Integers:
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
-        def work(slab: _Slab) -> tuple[Floats]:
-            whole, _ = self._rounded(slab, np.ones(len(slab.y)), radius, self.grid.steps)
+        def work(slab: Slab) -> tuple[Floats]:
+            whole, _ = self._stack(slab, np.ones(len(slab.y)), radius, self.grid.steps)
             return (whole @ whole.T,)
 
         return self._sums(work, (self.d, self.d))[0]
@@ -229,25 +245,26 @@ class ScoreRows(WhitenedRows[_Slab]):
         """
         steps, d = self.grid.steps, self.d
 
-        def work(slab: _Slab) -> tuple[Floats, ...]:
+        def work(slab: Slab) -> tuple[Floats, ...]:
             r, h, e = self._working(slab, anchor)
-            empty = slab.norm == 0
-            cut = np.zeros(len(r), dtype=np.bool_)
+            empty = self._empty(slab)
+            cut = np.zeros(len(empty), dtype=np.bool_)
             parts = []
             if cuts.radius is not None:
-                q, long = self._rounded(slab, np.sqrt(h), cuts.radius, steps)
+                q, long = self._stack(slab, np.sqrt(h), cuts.radius, steps)
                 parts.append(q @ q.T)
                 cut |= long
             if cuts.clip is not None:
-                s, long = self._rounded(slab, r, cuts.clip, self.grid.fine)
+                scores = self._scores(slab, r)
+                s, long = rounded(scores, cuts.clip, self.grid.fine)
                 parts.append(s.sum(axis=1))
                 cut |= long
                 if cuts.outer:
-                    s, _ = self._rounded(slab, r, cuts.clip, steps)
+                    s, _ = rounded(scores, cuts.clip, steps)
                     parts.append(s @ s.T)
             if slab.above is not None:
-                cut |= slab.above > 0
-            share = np.minimum(np.abs(e) / cuts.square, 1.0)
+                cut |= self._any(slab, slab.above > 0)
+            share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
             return (
                 *parts,
@@ -266,20 +283,52 @@ class ScoreRows(WhitenedRows[_Slab]):
             *totals,
         )
 
-    def _rounded(
-        self, slab: _Slab, factor: Floats, bound: float, steps: int
+    # -- what a row adds to each sum; a person's rows, where `PersonRows` has the same by persons --
+
+    def _scores(self, slab: Slab, factor: Floats) -> Vectors:
+        """Scores: z times ``factor``."""
+        return Vectors(slab.z, slab.norm, factor)
+
+    def _stacked_lengths(self, slab: Slab, factor: Floats) -> Floats:
+        """Lengths of what `_stack` cuts."""
+        return np.asarray(slab.norm * factor)
+
+    def _stack(
+        self, slab: Slab, factor: Floats, radius: float, steps: int
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """z times ``factor``, cut to the length ``bound``, in whole steps; and which rows were cut."""
-        step = bound / steps
-        inner = (steps - (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
-        with_step = factor / step
-        over = slab.norm * np.abs(with_step) > inner
-        # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
-        scale = np.where(over, np.sign(factor) * (inner / slab.norm), with_step)
-        scale = np.where(slab.norm > 0, scale, 0.0)
-        whole = np.empty_like(slab.z)
-        for a in range(0, len(scale), CHUNK_ROWS):  # temporaries stay in the processor's cache
-            part = slice(a, a + CHUNK_ROWS)
-            np.multiply(slab.z[:, part], scale[part], out=whole[:, part])
-            np.rint(whole[:, part], out=whole[:, part])
-        return whole, over
+        """Rows z times ``factor``, cut for their Gram and rounded; and which were cut."""
+        return rounded(Vectors(slab.z, slab.norm, factor), radius, steps)
+
+    def _residual_sizes(self, slab: Slab, residual: Floats) -> Floats:
+        """Sizes whose squares are summed."""
+        return np.abs(residual)
+
+    def _any(self, slab: Slab, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which have a mark."""
+        return marked
+
+    def _empty(self, slab: Slab) -> NDArray[np.bool_]:
+        """Which count nowhere."""
+        return np.asarray(slab.norm == 0)
+
+
+def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Vectors cut to the length ``bound``, in whole steps; and which were cut.
+
+    They are shrunk by half a grid diagonal, and a step for what the floats lose, before they are
+    rounded: no vector is longer than ``steps`` steps afterwards.
+    """
+    z, norm, factor = vectors.z, vectors.norm, vectors.factor
+    step = bound / steps
+    inner = (steps - (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
+    with_step = factor / step
+    over = norm * np.abs(with_step) > inner
+    # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
+    scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
+    scale = np.where(norm > 0, scale, 0.0)
+    whole = np.empty_like(z)
+    for a in range(0, len(scale), CHUNK_ROWS):  # temporaries stay in the processor's cache
+        part = slice(a, a + CHUNK_ROWS)
+        np.multiply(z[:, part], scale[part], out=whole[:, part])
+        np.rint(whole[:, part], out=whole[:, part])
+    return whole, over

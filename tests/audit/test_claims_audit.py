@@ -42,6 +42,8 @@ _LAW = 1e-8
 
 # runs on either table, by the beginning of a name, the first that fits
 _RUNS: dict[tuple[str, str], int] = {
+    ("dp_lm", "anchored, persons"): 60,
+    ("dp_feols", ""): 60,
     ("dp_lm", "anchored"): 125,
     ("dp_glm", "pmt"): 125,
     ("dp_glm", "anchored, poisson"): 50,

@@ -33,6 +33,11 @@ _GAUSSIAN, _PURE, _TESTED = {"mu": 2.0}, {"epsilon": 2.0}, {"epsilon": 2.0, "del
 _FAR, _HUGE, _HUGEST = 1e4, 1e9, 1e300
 
 
+def _table_of(rows: Row | list[Row]) -> pd.DataFrame:
+    """The rows in which neighbours differ: one, or those of a person."""
+    return pd.DataFrame(rows if isinstance(rows, list) else [rows])
+
+
 @dataclass(frozen=True)
 class Setup:
     """A call and the rows that it is made on.
@@ -49,7 +54,7 @@ class Setup:
     n, m : int
         Private and public rows; m = 0: limits are declared instead.
     pairs : mapping
-        The two rows of every pair.
+        The two rows of every pair, or a list of rows of either person.
     other : mapping
         Options, and the rows, of pairs that need others.
     many : int
@@ -63,7 +68,7 @@ class Setup:
     rows: Callable[[int, int], pd.DataFrame]
     n: int
     m: int
-    pairs: Mapping[str, tuple[Row, Row]]
+    pairs: Mapping[str, tuple[Any, Any]]
     other: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     many: int = 0
 
@@ -73,12 +78,13 @@ class Setup:
         formula, m = other.pop("formula", self.formula), other.pop("m", self.m)
         public = rows(m, PUBLIC_SEED) if m else None
         rest = rows(n - 1, PRIVATE_SEED)
-        first, second = self.pairs[pair]
-        if pair == "alone":  # all rows are like the first
-            rest = pd.concat([pd.DataFrame([first])] * (n - 1), ignore_index=True)
+        first, second = map(_table_of, self.pairs[pair])
+        if pair == "alone":  # all rows, or persons, are like the first
+            alike = [first.assign(who=f"q{k}") if "who" in first else first for k in range(n - 1)]
+            rest = pd.concat(alike, ignore_index=True)
         tables = tuple(
-            pd.concat([rest, pd.DataFrame([row])], ignore_index=True)[list(rest.columns)]
-            for row in (first, second)
+            pd.concat([rest, rows], ignore_index=True)[list(rest.columns)]
+            for rows in (first, second)
         )
         options = {**self.options, **other}
         function = getattr(dpstats, self.function)
@@ -115,6 +121,18 @@ def _plain(n: int, seed: int) -> pd.DataFrame:
     z -= z.mean(axis=0)
     z = np.linalg.qr(z)[0][:n] * math.sqrt(len(z) - 1)
     return pd.DataFrame(z, columns=["x", "z"])
+
+
+def _persons(n: int, seed: int, response: str = "number") -> pd.DataFrame:
+    """The rows of persons, who have one, two or three."""
+    names = [f"p{k}" for k in np.sort(np.arange(n) * 11 % (n // 2 + 1))]
+    return _regression(n, seed, response).assign(who=names)
+
+
+def _panel(n: int, seed: int) -> pd.DataFrame:
+    """The rows of persons, with an instrument, in which each person has every level."""
+    rows = _persons(n, seed)
+    return rows.assign(z=rows.x + np.random.default_rng(50 + seed).normal(size=n))
 
 
 def _with_level(n: int, seed: int) -> pd.DataFrame:
@@ -177,6 +195,55 @@ def _point_pairs(x: float = 0.5, z: float = -0.5) -> dict[str, tuple[Row, Row]]:
     }
 
 
+def _of_persons(pairs: Mapping[str, tuple[Row, Row]]) -> dict[str, tuple[list[Row], list[Row]]]:
+    """Persons with three such rows and with one, and with a row that is missing beside it."""
+    missing = {"x": _NOTHING, "g": "a", "y": 0.0}
+    edge = pairs["edge"][0]
+    absent = [{**edge, "who": "one"} for _ in range(3)], [{**missing, "who": "other"}]
+    turn = [{**edge, "who": "one"}], [{**edge, "x": 0.0, "g": "c", "who": "other"}] * 400
+    many = (
+        [{**edge, "x": 1.0, "who": "one"}] * 400,
+        [{**pairs["edge"][1], "x": 1.0, "who": "other"}],
+    )
+    return {"absent": absent, "turn": turn, "many": many} | {
+        name: (
+            [{**first, "who": "one"} for _ in range(3)],
+            [{**second, "who": "other"}, {**missing, "who": "other"}],
+        )
+        for name, (first, second) in pairs.items()
+        if name in ("edge", "typical", "huge", "level")
+    }
+
+
+def _varying(
+    pairs: Mapping[str, tuple[list[Row], list[Row]]],
+) -> dict[str, tuple[list[Row], list[Row]]]:
+    """The same, and beside each row its mirror, so that it varies within its person."""
+
+    def rows(side: list[Row]) -> list[Row]:
+        return [*side, *({**row, "x": -row["x"], "y": -row["y"]} for row in side)]
+
+    def of(who: str, *ends: tuple[float, str, float]) -> list[Row]:
+        return [{"x": x, "g": g, "y": y, "who": who} for x, g, y in ends]
+
+    levels = of("other", (0.0, "a", -1e9), (0.0, "c", 1e9)) * 200
+    slope = of("one", (_FAR, "a", 1e9), (-_FAR, "a", -1e9))
+    against = of("other", (_FAR, "a", -1e9), (-_FAR, "a", 1e9))
+    more = {"levels": (slope, levels), "against": (slope, against)}
+    return more | {name: (rows(first), rows(second)) for name, (first, second) in pairs.items()}
+
+
+def _with_instrument(
+    pairs: Mapping[str, tuple[list[Row], list[Row]]],
+) -> dict[str, tuple[list[Row], list[Row]]]:
+    """The same, and an instrument beside the column that it is for."""
+
+    def rows(side: list[Row]) -> list[Row]:
+        return [{**row, "z": row["x"]} for row in side]
+
+    return {name: (rows(first), rows(second)) for name, (first, second) in pairs.items()}
+
+
 _NUMBERS = _regression_pairs(-1.0, 1.0, (-1e9, 1e9), {"x": _HUGE, "y": _HUGEST})
 _ANSWERS = _regression_pairs(0.0, 1.0, (0.0, 1.0), {"x": _HUGEST})
 _COUNTS = _regression_pairs(0.0, 2.0, (0.0, 1e9), {"x": _HUGE, "y": 1e15})
@@ -220,6 +287,13 @@ def setups() -> list[Setup]:
     lm = partial(Setup, "dp_lm", formula="y ~ x + g", rows=_regression, n=40, pairs=_NUMBERS)
     out = [
         lm(method="anchored", options={**_GAUSSIAN}, m=24),
+        lm(
+            method="anchored, persons",
+            options={**_GAUSSIAN, "person": "who"},
+            m=24,
+            rows=_persons,
+            pairs=_of_persons(_NUMBERS),
+        ),
         lm(method="pmt", options={**_GAUSSIAN, "method": "pmt"}, m=24),
         lm(method="ssp", options={**_GAUSSIAN, "limits": {**_LIMITS, "y": (-4.0, 4.0)}}, m=0),
     ]
@@ -243,6 +317,39 @@ def setups() -> list[Setup]:
             out.append(
                 glm(method=f"{method}, {family}", options=options, m=0 if method == "ssp" else 12)
             )
+    out.append(
+        Setup(
+            "dp_glm",
+            "anchored, poisson, persons",
+            formula="y ~ x + g",
+            options={**_GAUSSIAN, "family": "poisson", "person": "who", "iterations": 2},
+            rows=partial(_persons, response="count"),
+            n=40,
+            m=12,
+            pairs=_of_persons(_COUNTS),
+        )
+    )
+    panel = partial(
+        Setup, "dp_feols", options={**_GAUSSIAN, "person": "who"}, rows=_panel, n=40, m=24
+    )
+    out += [
+        Setup(
+            "dp_feols",
+            "rows",
+            formula="y ~ x | g",
+            options={**_GAUSSIAN},
+            rows=_regression,
+            n=40,
+            m=24,
+            pairs=_NUMBERS,
+        ),
+        panel(method="within", formula="y ~ x | who + g", pairs=_varying(_of_persons(_NUMBERS))),
+        panel(
+            method="instruments",
+            formula="y ~ g | x ~ z",
+            pairs=_with_instrument(_of_persons(_NUMBERS)),
+        ),
+    ]
     squares = partial(
         Setup,
         "eptr_lm",

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpstats import call
 from dpstats.accounting.privacy import PurePrivacy
-from dpstats.frame import Design, Reading, open_rows
+from dpstats.frame import Design, Reading, open_persons, open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
@@ -230,7 +230,14 @@ def _in_step(
         notes.total = one.total
         return Twin(one, two, tape, ends=False)
 
+    def persons(design: Design, data: Any, reading: Any, names: Any) -> Any:
+        found = open_persons(design, data, reading, names)
+        if data is mine:
+            other.append(open_persons(design, yours, Reading(), names))
+        return found
+
     yield call, "open_rows", rows
+    yield call, "open_persons", persons
     for name, kind in place.sessions:
         yield place.opens, name, partial(session, kind)
 

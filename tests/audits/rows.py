@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class _Block:
     offset: Floats | None
     weight: Floats | None
     above: Floats | None
+    usable: Any = None
+    starts: Any = None
 
 
 class Table:
@@ -42,7 +44,12 @@ class Table:
             return None if parts[0] is None else np.concatenate(parts)
 
         x = np.asfortranarray(joined("x"))
-        self.block = _Block(x, joined("y"), joined("offset"), joined("weight"), joined("above"))
+        columns = (joined(name) for name in ("y", "offset", "weight", "above", "usable"))
+        self.block = _Block(x, *columns)
+        if hasattr(blocks[0], "starts"):  # of persons
+            before = np.cumsum([0, *(len(block.y) for block in blocks)])
+            starts = [b.starts + k for b, k in zip(blocks, before, strict=False)]
+            self.block = replace(self.block, starts=np.concatenate(starts))
         self.bases: dict[Any, tuple[Any, PrivateRows[Any], _Totals]] = {}
 
     def pieces(self, size: int) -> Iterator[Callable[[], _Block]]:

@@ -148,6 +148,7 @@ PLACES = {
     "dp_glm": Place(
         "dpstats.models.glm.methods", "ScoreSession", ("anchored", "pmt", "declared_start")
     ),
+    "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",
         "LeastSquaresSession",

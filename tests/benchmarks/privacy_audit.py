@@ -47,6 +47,7 @@ _SLOW = (
     ("dp_mvnorm", ""),
     ("dp_glm", "pmt"),
     ("dp_glm", ""),
+    ("dp_feols", ""),
     ("dp_mixture", "public"),
     ("dp_mixture", "private"),
 )

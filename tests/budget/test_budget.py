@@ -67,6 +67,10 @@ def _lm(data: Any = PRIVATE, **options: Any) -> Any:
     return dp_lm(FORMULA, data, PUBLIC, **{"mu": 0.5, "seed": 1} | options)
 
 
+def _mean(data: Any, **options: Any) -> Any:
+    return dp_mean("~ age", data, PUBLIC, **{"mu": 0.5, "seed": 1} | options)
+
+
 def charge(budget: Budget, cost: Total | float = 0.1, **options: Any) -> None:
     """A charge as calls make it, without a call."""
     cost = Privacy(cost) if isinstance(cost, float) else cost
@@ -115,7 +119,7 @@ def test_a_release_by_other_means_can_be_charged() -> None:
 
 
 def test_an_entry_holds_the_call_and_its_data() -> None:
-    budget = Budget(mu=5)
+    budget = Budget(mu=5, person="who")
     named = PRIVATE.copy()
     named.attrs["name"] = "fair, 1978"
     person = named.assign(who=range(len(named)))
@@ -518,15 +522,19 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     rows, persons = Budget(mu=9), Budget(mu=9, rows_per_person=2, person="who")
     # a row that goes from one person to another moves two: one row per person is too little
     with pytest.raises(BudgetError, match=r"Add rows_per_person=2 .* person='who'"):
-        _lm(table, budget=rows, person="who")
-    _lm(table, budget=rows, person="who", rows_per_person=2)
+        _mean(table, budget=rows, person="who")
+    _mean(table, budget=rows, person="who", rows_per_person=2)
+    # where a person's rows are one term, no number of them is enough: two persons change
+    with pytest.raises(BudgetError, match=r"two persons.*Open the budget with person='who'"):
+        _lm(table, budget=rows, person="who", rows_per_person=2)
     for options in ({}, {"person": "doctor", "rows_per_person": 9}, {"rows_per_person": 9}):
         with pytest.raises(BudgetError, match="persons named by `who`"):
             _lm(table, budget=persons, **options)
     with pytest.raises(BudgetError, match="rows_per_person=2"):
-        _lm(table, budget=persons, person="who")
+        _lm(table, budget=persons, person="who", rows_per_person=1)
     _lm(table, budget=persons, person="who", rows_per_person=2)
-    assert (len(rows.entries), len(persons.entries)) == (1, 1)
+    _lm(table, budget=persons, person="who")  # with any number of rows
+    assert (len(rows.entries), len(persons.entries)) == (1, 2)
     assert "of each `who` count" in repr(persons)
 
 

@@ -34,14 +34,19 @@ from tests.contracts.calls import CALLS, FUNCTIONS, TABLES, every_function, ever
 _PERSONS = 3
 
 
-def _budget(rows: int = 1) -> Budget:
-    return Budget(mu=50, slack=0.5, rows_per_person=rows)
+def _budget(name: str, rows: int = 1) -> Budget:
+    return CALLS[name].budget(mu=50, slack=0.5, rows_per_person=rows)
+
+
+def _unit(name: str) -> PrivacyUnit:
+    """Persons with so many rows, whose rows are one term of every sum where a column names them."""
+    return PrivacyUnit.of(_PERSONS, CALLS[name].options.get("person"), jointly=True)
 
 
 @cache
 def _fitted(name: str, rows: int) -> tuple[Any, Any]:
     """What a call was charged for persons with so many rows, and its result."""
-    budget = _budget(rows)
+    budget = _budget(name, rows)
     fit = CALLS[name](budget=budget, rows_per_person=rows)
     (entry,) = budget.entries
     return entry, fit
@@ -76,8 +81,8 @@ def test_persons_are_charged_the_total_and_rows_are_noised_for_it(name: str) -> 
         delta = _delta(cost, asked["epsilon"])
         assert cost.delta(asked["epsilon"]) == pytest.approx(delta, rel=1e-6)
         assert 0.999 * asked["delta"] < delta <= asked["delta"] * (1 + 1e-9)
-    assert entry.unit == PrivacyUnit(_PERSONS).text
-    assert fit.privacy.protected == PrivacyUnit(_PERSONS)
+    assert entry.unit == _unit(name).text
+    assert fit.privacy.protected == _unit(name)
     assert type(stated) is type(cost)
     for said, written in zip(vars(stated).values(), vars(cost).values(), strict=True):
         assert said == pytest.approx(written, rel=1e-12)
@@ -85,7 +90,7 @@ def test_persons_are_charged_the_total_and_rows_are_noised_for_it(name: str) -> 
     # the noise is three times that of a row at the same total
     for line in fit.privacy.spent:
         if isinstance(cost, Privacy) and "passes" not in line.released:
-            per_row = cost.mu / _PERSONS
+            per_row = cost.mu / _unit(name).times
             of_one = line.sensitivity / (per_row * math.sqrt(line.share))
             assert line.noise_sd == pytest.approx(of_one, rel=1e-9)
     assert sum(line.share for line in fit.privacy.spent) < 1 + 1e-9 or math.isnan(cost.mu)
@@ -105,12 +110,13 @@ def test_the_noise_of_persons_is_three_times_that_of_rows(name: str) -> None:
             lines.setdefault(line.released, line.noise_sd * whole / line.sensitivity)
         sizes.append(lines)
     row, person = sizes
+    times = _unit(name).times
     assert set(row) & set(person)
     for released in set(row) & set(person):
-        least = _PERSONS * (1 - 1e-4)
+        least = times * (1 - 1e-4)
         assert person[released] >= least * row[released], released
         if not (released.endswith("passes") or fit.privacy.total.slack):
-            assert person[released] == pytest.approx(_PERSONS * row[released], rel=1e-3)
+            assert person[released] == pytest.approx(times * row[released], rel=1e-3)
 
 
 # -- errors -----------------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ def test_any_error_after_the_first_release_leaves_the_charge(
 def _require_charged_after_a_release(
     name: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget, error = _budget(), kind("after")
+    budget, error = _budget(name), kind("after")
     monkeypatch.setattr(Session, "_record", _raising(error, Session._record))
     place = "dpstats.models.eptr_own.releases.release_if_safe"
     monkeypatch.setattr(place, _raising(error, release_if_safe))
@@ -167,7 +173,7 @@ def _require_charged_after_a_release(
 def test_an_error_after_the_last_release_leaves_the_charge(
     name: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = _budget()
+    budget = _budget(name)
     monkeypatch.setattr(PrivacyStatement, "of", _raising(kind("after")))
     with pytest.raises(kind):
         CALLS[name](budget=budget)
@@ -181,7 +187,7 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
     name: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pass that fails is no such refusal: whatever it says, it has begun to read."""
-    budget, table, rows_of = _budget(), object(), open_rows
+    budget, table, rows_of = _budget(name), object(), open_rows
 
     def rows(design: Design, data: Any, *given: Any) -> Any:
         if data is table:
@@ -200,7 +206,7 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
 def test_an_estimator_is_charged_when_its_plan_is_made(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = _budget()
+    budget = Budget(mu=50, slack=0.5)
     for plan in ("plan_test", "papers_plan"):
         monkeypatch.setattr(
             sys.modules["dpstats.models.eptr_own.eptr"], plan, _raising(PrivacyError("before"))

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import dpstats
+from dpstats import Budget
 from dpstats.errors import PlanWarning
 from tests.audits.adversaries import PRIVATE_SEED, PUBLIC_SEED, Setup, setups
 
@@ -71,6 +72,10 @@ class Call:
     def takes(self) -> set[str]:
         """The names of what it can be given."""
         return set(inspect.signature(self.target).parameters)
+
+    def budget(self, **total: Any) -> Budget:
+        """A budget that protects whom the call protects."""
+        return Budget(person=self.options.get("person"), **total)
 
     def in_blocks(self, made: Callable[[], list[pd.DataFrame]]) -> Any:
         """A table that comes in blocks, as this function takes it."""

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpstats import dp_lm, eptr_bayes
+from dpstats import dp_lm, dp_mean, eptr_bayes
 from dpstats.errors import ArgumentError, SchemaError
 from dpstats.frame import FirstRows, declare_design, open_rows
 
@@ -184,12 +184,12 @@ def _frame(n: int, seed: int) -> pd.DataFrame:
 def test_a_call_with_persons_is_a_call_on_their_first_rows() -> None:
     public, private = _frame(40, 0), _frame(600, 1)
     options: dict[str, Any] = {"public": public, "rows_per_person": 2, "seed": 3}
-    fit = dp_lm("y ~ x", private, mu=2, person="who", **options)
+    fit = dp_mean("~ y + x", private, mu=2, person="who", **options)
     first = private.groupby("who").cumcount() < 2
-    same = dp_lm("y ~ x", private.where(first), mu=2, **options)
-    assert fit.coef().equals(same.coef())
+    same = dp_mean("~ y + x", private.where(first), mu=2, **options)
+    assert fit.mean.equals(same.mean)
     # the noise is that of rows at a half of mu
-    assert fit.coef().equals(dp_lm("y ~ x", private.where(first), public, mu=1, seed=3).coef())
+    assert fit.mean.equals(dp_mean("~ y + x", private.where(first), public, mu=1, seed=3).mean)
     assert fit.privacy.mu == 2.0
     assert "the first 2 rows of each `who` count" in fit.privacy.unit
     assert 'rows_per_person = 2, person = "who"' in fit.call
@@ -332,11 +332,11 @@ def test_workers_of_an_executor_name_persons_by_the_type_of_the_column() -> None
     public, private = _frame(40, 0), _frame(600, 1)
     private = private.assign(who=(private.who + 2**24).astype("float32"))
     options: dict[str, Any] = {"public": public, "mu": 1, "seed": 3}
-    nobody = dp_lm("y ~ x", private.where(private.x > np.inf), **options)
+    nobody = dp_mean("~ y + x", private.where(private.x > np.inf), **options)
     with ProcessPoolExecutor(2) as pool:
         for executor in (None, pool):
-            fit = dp_lm("y ~ x", private, person="who", executor=executor, **options)
-            assert fit.coef().equals(nobody.coef())
+            fit = dp_mean("~ y + x", private, person="who", executor=executor, **options)
+            assert fit.mean.equals(nobody.mean)
 
 
 def test_truth_values_name_nobody_and_are_refused() -> None:
@@ -355,13 +355,15 @@ def test_a_note_on_a_column_of_objects_names_what_it_leaves_out() -> None:
     public, private = _frame(40, 0), _frame(600, 1)
     spelled = private.assign(who=[f"{k:04d}" for k in private.who])
     options: dict[str, Any] = {"public": public, "mu": 2, "seed": 3, "person": "who"}
-    objects = dp_lm("y ~ x", spelled.astype({"who": object}), **options)
-    text = dp_lm("y ~ x", spelled.astype({"who": "string"}), **options)
+    objects = dp_mean("~ y + x", spelled.astype({"who": object}), **options)
+    text = dp_mean("~ y + x", spelled.astype({"who": "string"}), **options)
     said = "holds Python objects: text in it that reads as a number in another spelling"
     assert any(said in note for note in objects.notes)
     assert not any(said in note for note in text.notes)
     assert objects.diagnostics().value["empty rows"] > 0.9
     assert text.diagnostics().value["empty rows"] < 0.8
+    with pytest.raises(SchemaError, match="no row of the private table names a person"):
+        dp_lm("y ~ x", spelled.astype({"who": object}), **options)
 
 
 def test_codes_name_what_their_categories_are() -> None:

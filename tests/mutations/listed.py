@@ -245,22 +245,22 @@ _ROWS = (
     _rows(
         "scores lie on a finer grid than is claimed",
         "dpstats/score_rounds/rows.py",
-        "s, long = self._rounded(slab, r, cuts.clip, self.grid.fine)",
-        "s, long = self._rounded(slab, r, cuts.clip, 4 * self.grid.fine)",
+        "s, long = rounded(scores, cuts.clip, self.grid.fine)",
+        "s, long = rounded(scores, cuts.clip, 4 * self.grid.fine)",
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
         "outer products lie on a finer grid than is claimed",
         "dpstats/score_rounds/rows.py",
-        "s, _ = self._rounded(slab, r, cuts.clip, steps)",
-        "s, _ = self._rounded(slab, r, cuts.clip, 2 * steps)",
+        "s, _ = rounded(scores, cuts.clip, steps)",
+        "s, _ = rounded(scores, cuts.clip, 2 * steps)",
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
         "squared residuals are not cut",
         "dpstats/score_rounds/rows.py",
-        "share = np.minimum(np.abs(e) / cuts.square, 1.0)",
-        "share = np.minimum(np.abs(e) / cuts.square, 1e3)",
+        "share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)",
+        "share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1e3)",
         *_replayed("dp_lm, anchored"),
         *_replayed("dp_glm, anchored, poisson"),
     ),
@@ -293,10 +293,45 @@ _ROWS = (
         _PASSES,
     ),
     _rows(
+        "sums over the rows of a person are cut at twice their bound",
+        "dpstats/score_rounds/person_rows.py",
+        "return Vectors(psi, norm, np.ones(len(norm)))",
+        "return Vectors(psi, norm / 2, np.ones(len(norm)))",
+        *_replayed("dp_lm, anchored, persons"),
+    ),
+    _rows(
+        "the information of a person is cut at twice its bound",
+        "dpstats/score_rounds/person_rows.py",
+        "length = self._stacked_lengths(slab, factor) / step",
+        "length = self._stacked_lengths(slab, factor) / (2 * step)",
+        *_replayed("dp_lm, anchored, persons", "dp_feols, within"),
+    ),
+    _rows(
+        "rows of a person are counted however many they are",
+        "dpstats/score_rounds/person_rows.py",
+        "np.minimum(self._counted(slab), most).sum()",
+        "self._counted(slab).sum()",
+        "tests/score_rounds/test_person_rows.py::test_of_nobody_more_rows_are_counted_than_is_claimed",
+    ),
+    _rows(
+        "missing rows of a person take part in its effect",
+        "dpstats/score_rounds/person_rows.py",
+        "        values[~alive] = 0.0\n",
+        "",
+        "tests/models/feols/test_dp_feols.py::test_missing_cells_leave_the_other_rows_of_a_person",
+    ),
+    _rows(
+        "rows without a name are those of the first person",
+        "dpstats/frame/by_person.py",
+        "np.where(codes < 0, -1,",
+        "np.where(codes < 0, 0,",
+        "tests/score_rounds/test_person_rows.py::test_rows_that_cannot_be_used_change_nothing",
+    ),
+    _rows(
         "scores and information rows are cut at twice their bounds",
         "dpstats/score_rounds/rows.py",
-        "over = slab.norm * np.abs(with_step) > inner",
-        "inner = 2 * inner\n        over = slab.norm * np.abs(with_step) > inner",
+        "over = norm * np.abs(with_step) > inner",
+        "inner = 2 * inner\n    over = norm * np.abs(with_step) > inner",
         *_replayed("dp_glm, anchored, poisson"),
     ),
     _rows(
@@ -744,12 +779,14 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_LM_FITS = """        check_size(rows.n, rows.d)
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
+_LM_FITS = """        check_size(rows.n, rows.d, call.unit.counted)
+    persons = "all" if call.unit.jointly else None
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
-_LM_FITS_INSIDE = """        check_size(rows.n, rows.d)
-        task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
+_LM_FITS_INSIDE = """        check_size(rows.n, rows.d, call.unit.counted)
+        persons = "all" if call.unit.jointly else None
+        task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
         fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
 _CHARGED = (
@@ -770,9 +807,9 @@ _CHARGED = (
     _charge(
         "Gaussian calls spend on a row what a person was promised",
         "dpstats/call.py",
-        """        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
-        return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
-        """        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person)
+        """PrivacyUnit.of(rows_per_person, person, jointly)
+        return Call(function, given, unit, total, total.per_row(unit.times), **how)""",
+        """PrivacyUnit.of(rows_per_person, person, jointly)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_glm, anchored, binomial"),
     ),
@@ -780,7 +817,7 @@ _CHARGED = (
         "pure calls spend on a row what a person was promised",
         "dpstats/call.py",
         """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
-        return Call(function, given, unit, total, total.per_row(unit.rows), **how)""",
+        return Call(function, given, unit, total, total.per_row(unit.times), **how)""",
         """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_mean, refined, pure"),
@@ -795,7 +832,7 @@ _CHARGED = (
     _charge(
         "Gaussian methods of eptr spend on a row what a person was promised",
         "dpstats/propose_test/call.py",
-        "return Spend(resolve_privacy(**given).per_row(unit.rows))",
+        "return Spend(resolve_privacy(**given).per_row(unit.times))",
         "return Spend(resolve_privacy(**given))",
         *_charged("eptr_nw, gp"),
     ),
@@ -852,15 +889,22 @@ _CHARGED = (
     _charge(
         "a budget of persons takes calls for rows",
         "dpstats/budget/budget.py",
-        "        if unit.rows < needed:\n",
-        "        if unit.rows < 1:\n",
+        "        if unit.most < needed:\n",
+        "        if unit.most < 1:\n",
         f"{_BUDGET}::test_a_budget_of_persons_takes_no_call_for_rows",
+    ),
+    _charge(
+        "a budget of rows takes calls that protect one person",
+        "dpstats/budget/budget.py",
+        "elif own.person is None and unit.jointly:",
+        "elif own.person == 0 and unit.jointly:",
+        "tests/budget/test_budget.py::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
         "a call for named persons is taken for rows",
         "dpstats/budget/budget.py",
-        "needed, how = 2 * own.rows,",
-        "needed, how = own.rows,",
+        "needed, how = 2 * own.most,",
+        "needed, how = own.most,",
         f"{_BUDGET}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
@@ -932,7 +976,7 @@ _PERSONS = (
     _person(
         "the column of persons is not looked at",
         "dpstats/call.py",
-        "first = None if person is None else FirstRows(person, self.unit.rows)",
+        "first = None if unit.person is None else FirstRows(unit.person, unit.rows)",
         "first = None",
         f"{_PERSON}::test_a_call_with_persons_is_a_call_on_their_first_rows",
     ),
@@ -1026,8 +1070,8 @@ _FORMULAS = (
     _formula(
         "a cell that cannot be read raises",
         "dpstats/frame/rows.py",
-        "return suppress_private_errors(lambda: encode(self.design, self.table, start, stop)[0])",
-        "return encode(self.design, self.table, start, stop)[0]",
+        "return suppress_private_errors(lambda: encode(self.design, self.table, start, stop))",
+        "return encode(self.design, self.table, start, stop)",
         f"{_ROWS_OF}::test_a_cell_that_cannot_be_read_empties_its_row_without_a_message",
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
     ),

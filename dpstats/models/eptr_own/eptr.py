@@ -302,7 +302,7 @@ def _call(
 ) -> str:
     promise = "alpha(k)" if callable(alpha) else f"{float(alpha):.4g}"
     goal = "" if target is None else f", target = {target:g}"
-    goal += f", rows_per_person = {unit.rows}" if unit.rows > 1 else ""
+    goal += f", rows_per_person = {unit.times}" if unit.times > 1 else ""
     return (
         f"eptr(data, estimate, safety, alpha = {promise}, epsilon = {epsilon:g}, delta = {delta:g}, "
         f'calibration = "{calibration}"{goal})'

@@ -221,7 +221,7 @@ class GaussianModel(Result):
             cross, yy = full[place, y], float(full[y, y])
         moments = PublicMoments.declare(text, schema, gram, m=self._worth(), cross=cross, yy=yy)
         unit = self.privacy.protected
-        spent = SpentOn(self.privacy.mu, unit.rows, unit.person, self.privacy.seeded)
+        spent = SpentOn(self.privacy.mu, unit.times, unit.person, self.privacy.seeded)
         return replace(moments, spent=spent)
 
     def _worth(self) -> int:

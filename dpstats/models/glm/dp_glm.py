@@ -23,8 +23,10 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    documented,
     public_rows,
     resolve_public,
+    sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
@@ -40,6 +42,7 @@ from dpstats.score_rounds.result import model_items
 _MOST_STEPS = 50
 
 
+@documented
 def dp_glm(
     formula: str,
     data: Any,
@@ -59,7 +62,7 @@ def dp_glm(
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
     budget: Budget | None = None,
-    rows_per_person: int = 1,
+    rows_per_person: int | None = None,
     person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
@@ -107,8 +110,7 @@ def dp_glm(
         as for `dp_lm`.
     limits : mapping, optional
         As for `dp_lm`.
-    budget, rows_per_person, person
-        What the call is charged to, and who is protected; see `dp_lm`.
+    {budget, persons}
     executor, progress
         Where the rows are read, and a bar; see `dp_lm`.
     seed : int, optional
@@ -138,6 +140,7 @@ def dp_glm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
+        jointly=sums_persons(method, public, limits),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -157,14 +160,17 @@ def dp_glm(
         moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
     check_limits(design, method == "ssp", limits)
-    task = GlmTask(method, model, design, moments, known, columns, ridge, eta, iterations, vcov)
+    persons = "all" if call.unit.jointly else None
+    task = GlmTask(
+        method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons
+    )
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
-        check_size(rows.n, rows.d)
+        check_size(rows.n, rows.d, call.unit.counted)
         ready = task.prepared(rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)

@@ -46,6 +46,7 @@ from dpstats.score_rounds.cuts import (
     choose_clip,
     choose_square_clip,
     cut_for_intervals,
+    cut_of_squares,
 )
 from dpstats.score_rounds.estimate import Estimate, pool_steps, share_left, without_errors
 from dpstats.score_rounds.notes import (
@@ -56,12 +57,15 @@ from dpstats.score_rounds.notes import (
     unused_note,
     weight_note,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares
+from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
+    PERSONS,
     Coordinates,
     RoundPlan,
     ScoreRounds,
     quartered,
+    rows_line,
+    rows_of_each,
     solution,
     summary_of,
     window_about,
@@ -120,6 +124,7 @@ class _Rounds(ScoreRounds[GlmStep]):
     penalty: Floats
     guesses: tuple[float | None, float | None]
     scoring: float
+    persons: PersonCounts | None
     seen: list[ReleasedInformation] = field(default_factory=list)
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
@@ -146,7 +151,17 @@ class _Rounds(ScoreRounds[GlmStep]):
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
         coef = self.coordinates.back @ self.anchor
         plan = _round_plan(
-            self.family, self.start, histograms, lengths, coef, level, costs, mu, n, last
+            self.family,
+            self.start,
+            histograms,
+            lengths,
+            coef,
+            level,
+            costs,
+            mu,
+            n,
+            last,
+            rows_of_each(self.persons, n),
         )
         assert plan.radius is not None
         self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
@@ -197,7 +212,12 @@ def anchored(
     """
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
-    coef, spent = start.coef, start.spent
+    coef, spent, persons = start.coef, start.spent, None
+    if session.by_person:
+        persons = session.rows_of_persons(PERSONS)
+        spent += PERSONS
+        start = start.for_persons(persons.rows / n)
+        session.whiten(start.whitening.back, start.coef)
     if _needs_level(start, family, terms):
         spent += 0.03
         coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
@@ -213,9 +233,10 @@ def anchored(
         start=start,
         shares=plan,
         price=plan.far if coarse_enough(n, d, mu, plan.far) else plan.near,
-        penalty=ridge * at.back.T @ at.back,
+        penalty=rows_of_each(persons, n) * ridge * at.back.T @ at.back,
         guesses=(start.information, start.score),
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
+        persons=persons,
     )
     made = rounds.run()
     return _finished(rounds, made, ridge, terms, weight_bound)
@@ -232,16 +253,26 @@ def _round_plan(
     mu: float,
     n: int,
     last: bool,
+    rows: float,
 ) -> RoundPlan:
     """Cuts of a round at ``coef`` from the scales just released and from public rows.
 
     ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
-    residuals.
+    residuals; ``rows`` is how many rows a person has, where scores are summed up over these.
     """
     d = len(coef)
     radius = choose_information_radius(
         lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(costs.information)
     )
+    score_mu = mu * math.sqrt(costs.score)
+    square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
+    per_person = math.sqrt(max(rows, 1.0))
+    if last and not family.binary:
+        tail = tail_of(histograms[1], lengths[1], n)
+        cut = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
+        squares = tail_of(histograms[1], lengths[1], n, 2)
+        square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
+        return RoundPlan(costs, cut, radius, per_person * square, last=last)
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
     loss = None
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
@@ -249,17 +280,12 @@ def _round_plan(
     else:
         loss = expected_loss(family, start.rows, start.whitening, coef)
     above, seen = histograms[1].count_above, histograms[1].seen_above
-    score_mu = mu * math.sqrt(costs.score)
     clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
-    square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
-    square = choose_square_clip(residual, n, square_mu) if last else 1.0
+    square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
     cut = Cut(
         clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
     )
-    if last and not family.binary:
-        tail = tail_of(histograms[1], lengths[1], n)
-        cut = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
     return RoundPlan(costs, cut, radius, square, last=last)
 
 
@@ -345,8 +371,10 @@ def _finished(
         ridge=ridge,
         square_floor=1e-3 * summary.mean_square_sd,
         square_lost=0.0,
+        rows=None if rounds.persons is None else max(rounds.persons.rows, len(terms) + 1.0),
     )
     estimate, pearson = solved.estimate, solved.square
+    per_row = rows_of_each(rounds.persons, n)
     unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion
     lines = [
         replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
@@ -368,10 +396,11 @@ def _finished(
             + ("" if weight_bound is None else ", or whose weight was above the public bound"),
             "share that is missing, or has an unknown level or an impossible response",
         ),
+        *rows_line(rounds.persons),
         condition_line(curvature.released),
         *lines,
     )
-    pearson_sd = None if pearson is None else summary.mean_square_sd
+    pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     tail: tuple[str, ...] = ()
     if curvature.resolved and not family.binary:
         tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED)

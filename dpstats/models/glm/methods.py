@@ -43,6 +43,8 @@ class GlmTask:
     ridge, eta : float
     iterations : int or None
     errors : {"hetero", "iid"}
+    persons : {"all"} or None
+        Scores are summed up over the rows of persons.
     """
 
     method: str
@@ -55,6 +57,7 @@ class GlmTask:
     eta: float
     iterations: int | None
     errors: str = "hetero"
+    persons: str | None = None
 
     def prepared(self, n: int) -> GlmTaskForN:
         """What public facts say of a fit of n rows; raises where they do not suffice."""
@@ -106,7 +109,9 @@ class GlmTaskForN:
                 return fit, session
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
-            with ScoreSession(rows, family, back, coef, total, noise) as session:
+            with ScoreSession(
+                rows, family, back, coef, total, noise, persons=task.persons
+            ) as session:
                 fit = anchored(session, family, self.start, ridge, steps, terms, task.errors, bound)
                 return fit, session
         assert task.moments is not None

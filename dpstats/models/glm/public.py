@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,18 @@ class StartingPoint:
     score: float | None = None
     spent: float = 0.0
     known: bool = True
+
+    def for_persons(self, rows: float) -> StartingPoint:
+        """Where sums run over persons with so many rows as one was expected."""
+        root = math.sqrt(rows)
+        whitening = Whitening(self.whitening.back / root, self.whitening.root * root)
+        reach = self.reach
+        whitened = None if reach.rows is None else reach.rows / root
+        return replace(
+            self,
+            whitening=whitening,
+            reach=replace(reach, metric=reach.metric / rows, rows=whitened),
+        )
 
 
 def _reach(

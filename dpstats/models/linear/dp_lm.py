@@ -25,7 +25,9 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    documented,
     resolve_public,
+    sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
@@ -38,6 +40,7 @@ from dpstats.models.linear.result import LinearModel
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 
+@documented
 def dp_lm(
     formula: str,
     data: Any,
@@ -55,7 +58,7 @@ def dp_lm(
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
     budget: Budget | None = None,
-    rows_per_person: int = 1,
+    rows_per_person: int | None = None,
     person: str | None = None,
     executor: Executor | None = None,
     progress: bool | None = None,
@@ -116,12 +119,7 @@ def dp_lm(
     budget : Budget, optional
         What the call is charged to, before it reads a row; or open one, ``with budget:``. How much
         of it the call may spend is said by mu, rho or epsilon.
-    rows_per_person : int
-        The total protects a person with up to so many rows, by noise for as many replaced rows.
-    person : str, optional
-        A column of ``data`` that names the person of a row (text or whole numbers). It sees to
-        ``rows_per_person``: the first so many rows of each person count (one, unless more are said),
-        later ones, and rows without a name, do not.
+    {persons}
     executor : concurrent.futures.Executor, optional
         What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
         ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
@@ -159,6 +157,7 @@ def dp_lm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
+        jointly=sums_persons(method, public, limits),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -182,8 +181,9 @@ def dp_lm(
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
-        check_size(rows.n, rows.d)
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov)
+        check_size(rows.n, rows.d, call.unit.counted)
+    persons = "all" if call.unit.jointly else None
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)

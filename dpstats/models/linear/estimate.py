@@ -16,7 +16,7 @@ class LinearFit:
     """What a method hands over: released and computed numbers, no rows."""
 
     estimate: Estimate
-    system: ReleasedSystem
+    system: ReleasedSystem | None
     sigma_source: str
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()

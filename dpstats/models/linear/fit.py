@@ -8,6 +8,7 @@ cuts, shares and stopping depend on public and on released numbers only.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,20 +41,31 @@ from dpstats.numerics.matrices import (
 )
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     cut_for_intervals,
     cut_of_moments,
     cut_of_squares,
 )
-from dpstats.score_rounds.estimate import Step, newton_step, pool_steps, without_errors
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    Pooled,
+    Step,
+    newton_step,
+    pool_steps,
+    without_errors,
+)
 from dpstats.score_rounds.notes import tail_note, unseen_note, unused_note, weight_note
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
+from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
+    PERSONS,
     Coordinates,
     RoundPlan,
     ScoreRounds,
     quartered,
+    rows_line,
+    rows_of_each,
     solution,
     summary_of,
     window_about,
@@ -65,7 +77,9 @@ _CARE, _FAR_CARE = 0.4, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
 _NOTED = 1.75
 """Standard errors that cutting may move a coefficient by, from which a note is printed."""
-_WIDENING = 0.3
+_NOISELESS, _STILL = 0.03, 1e-4
+"""Of an error of sampling: noise that is next to nothing, and steps that are."""
+WIDENING = 0.3
 """Share of what is cut that standard errors count."""
 
 
@@ -83,6 +97,8 @@ class LinearTask:
         For "ssp".
     ridge, eta : float
     errors : {"hetero", "iid"}
+    persons : {"all", "within"} or None
+        Scores are summed up over the rows of persons: all of it, or what is left within persons.
     """
 
     method: str
@@ -92,6 +108,7 @@ class LinearTask:
     ridge: float
     eta: float
     errors: str = "hetero"
+    persons: str | None = None
 
 
 def fit_rows(
@@ -110,9 +127,8 @@ def fit_rows(
         with LinearSession(rows, root.back, np.zeros(rows.d), total, noise) as papers:
             return pmt(papers, task.moments, root, task.ridge, task.eta), papers
     seen = View.of(task.moments, rows)
-    back, shift = seen.whitening.back, seen.shift
     with ScoreSession(
-        rows, LeastSquares(), back, shift, total, noise, prepared=seen.prepared, linear=True
+        rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
     ) as session:
         return anchored(session, task.moments, seen, task.ridge, task.errors), session
 
@@ -130,8 +146,8 @@ class View:
     prepared: ExactMatrix | None = None
 
     @classmethod
-    def of(cls, moments: PublicMoments, rows: RowSource) -> View:
-        """From public moments and the size of the table."""
+    def of(cls, moments: PublicMoments, rows: RowSource, start: Floats | None = None) -> View:
+        """From public moments and the size of the table; ``start`` in place of the public fit."""
         whitening = equilibrated_whitening(moments.gram)
         back = whitening.back
         shift: Floats = np.zeros(len(moments.terms))
@@ -140,11 +156,80 @@ class View:
             shift = back @ (back.T @ moments.cross)
             rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
             residual = math.sqrt(rest)
+        shift = shift if start is None else start
         coarse = coarse_map(rows, back, shift, residual)
         if coarse is None:
             return cls(whitening, shift, residual)
         back, shift = coarse.high[:, :-1], coarse.high[:, -1]
         return cls(Whitening(back, np.linalg.inv(back)), shift, residual, coarse)
+
+    @property
+    def map(self) -> tuple[Floats, Floats]:
+        """What a session applies to every row."""
+        return self.whitening.back, self.shift
+
+    def how(self, persons: str | None) -> dict[str, Any]:
+        """The rest of what a session of a linear model is told."""
+        return {"prepared": self.prepared, "linear": True, "persons": persons}
+
+    def for_persons(self, rows: float) -> View:
+        """Persons with so many rows as a row was seen: sums over them are as large."""
+        root = math.sqrt(max(rows, 1e-3))
+        return View(
+            Whitening(self.whitening.back / root, self.whitening.root * root),
+            self.shift,
+            self.residual,
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before the first round: how rows are seen, their second moments, the plan.
+
+    Attributes
+    ----------
+    moments : PublicMoments
+    seen : View
+    at : Coordinates
+    curvature : Curvature
+        In coordinates of the whitening.
+    plan : LinearPlan
+    expected : float or None
+        Length of scores at the public anchor.
+    persons : PersonCounts or None
+    """
+
+    moments: PublicMoments
+    seen: View
+    at: Coordinates
+    curvature: Curvature
+    plan: LinearPlan
+    expected: float | None
+    persons: PersonCounts | None
+
+    def rounds(self, session: ScoreSession, ridge: float) -> LinearRounds:
+        """The rounds, still to be made."""
+        at, n, d = self.at, session.n, len(self.seen.shift)
+        carried = at.root @ self.seen.shift
+        turned = Curvature(
+            at.turn.T @ self.curvature.released @ at.turn,
+            self.curvature.released_sd,
+            np.eye(d),
+            self.curvature.used_sd * float(np.linalg.norm(at.turn, 2)) ** 2,
+            1.0,
+        )
+        each = rows_of_each(self.persons, n)
+        return LinearRounds(
+            session=session,
+            coordinates=at,
+            anchor=carried,
+            carried=carried,
+            curvature=turned,
+            penalty=each * ridge * at.back.T @ at.back,
+            limits=self.plan,
+            expected=self.expected,
+            rows=max(each, 1.0),
+        )
 
 
 def anchored(
@@ -165,9 +250,44 @@ def anchored(
        mean squared residual and the shares of cut and of empty rows;
     4. the estimates of the rounds that began near the fit are averaged by inverse variance.
     """
+    ready = prepared(session, moments, seen, errors)
+    rounds = ready.rounds(session, ridge)
+    made = rounds.run()
+    cut = rounds.plans[-1].cut
+    counts, d = ready.persons, len(moments.terms)
+    solved = solution(
+        ready.at,
+        ready.curvature,
+        rounds.pooled(),
+        rounds.steps[-1].step,
+        made,
+        cut,
+        dispersion=None,
+        widening=WIDENING,
+        n=session.n,
+        ridge=ridge,
+        square_floor=0.1 * cut.unit**2,
+        square_lost=rounds.plans[-1].square_lost,
+        rows=None if counts is None else max(counts.rows, d + 1.0),
+        within=session.within,
+    )
+    estimate = replace(solved.estimate, dispersion_range=solved.square_range)
+    if not ready.curvature.resolved:
+        estimate = without_errors(estimate)
+    moved = moments.terms, solved.moved
+    return reported(ready, rounds, made, estimate, solved.system, moved, ridge)
+
+
+def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
+    """Release the second moments of the rows, and turn them so that they are the identity."""
     n, d, mu = session.n, len(moments.terms), session.total.mu
     plan = plan_linear(n, d, mu, moments.m, moments.cross is not None, errors)
     session.require(plan.keep * min(plan.squares, plan.counts))
+    persons = None
+    if session.by_person:
+        persons = session.rows_of_persons(PERSONS)
+        seen = seen.for_persons(persons.rows / n)
+        session.whiten(seen.whitening.back, seen.shift)
     expected = _public_scale(moments, seen.whitening.back, d)
     for lengths, gram in plan.stages:
         curvature = _curvature(session, d, moments, lengths, gram)
@@ -175,7 +295,7 @@ def anchored(
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
         seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
-    return _fitted(session, moments, seen, at, curvature, plan, expected, ridge)
+    return Prepared(moments, seen, at, curvature, plan, expected, persons)
 
 
 def _curvature(
@@ -204,20 +324,45 @@ def _turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
 
 @dataclass(frozen=True)
 class _LinearStep:
+    """A step, and the mean score that it follows from, of rows as if none were cut."""
+
     step: Step
+    score: Floats
 
 
 @dataclass(kw_only=True)
-class _Rounds(ScoreRounds[_LinearStep]):
-    """Rounds of a linear fit: its curvature is known before them."""
+class LinearRounds(ScoreRounds[_LinearStep]):
+    """Rounds of a linear fit: its curvature is known before them.
+
+    ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
+    """
 
     curvature: Curvature
     penalty: Floats
     limits: LinearPlan
     expected: float | None
+    rows: float = 1.0  # of a person
     measured: bool = True
     noise_sd: float = 0.0
     before: float | None = None
+    oblique: Floats | None = None
+
+    def pooled(self) -> Pooled:
+        """The average of the rounds that began near the fit."""
+        return pool_steps(
+            [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        )
+
+    def pooled_score(self, coef: Floats) -> Floats:
+        """The mean score at some coefficients, by the rounds that are averaged, with their weights.
+
+        Scores are linear in the coefficients, and fall by as much as these move.
+        """
+        made = zip(self.steps, self.plans, strict=True)
+        used = [one for one, how in made if how.pooled]
+        weight = np.array([1 / one.step.variance for one in used])
+        at = np.array([one.score + one.step.anchor for one in used])
+        return np.asarray(weight @ at / weight.sum() - coef)
 
     def plan(self) -> RoundPlan:
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
@@ -249,10 +394,11 @@ class _Rounds(ScoreRounds[_LinearStep]):
         cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
         square, lost = 1.0, 0.0
         if last:
-            square = cut_of_squares(
+            square = math.sqrt(self.rows) * cut_of_squares(
                 tail_of(histogram, scale, n, 2), d, n, mu * math.sqrt(shares.squares)
             )
-            lost = median_excess(histogram, scale, n, square * math.sqrt(d)) / d
+            own = square / math.sqrt(self.rows)  # as scores of that length are cut
+            lost = self.rows * median_excess(histogram, scale, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _is_last(self, scale: float) -> bool:
@@ -269,21 +415,25 @@ class _Rounds(ScoreRounds[_LinearStep]):
             return False
         if self.before is None:
             return _near(scale, None, self.expected)
-        return scale > limits.fall * self.before
+        return scale > limits.fall * self.before and not self._still_moving()
+
+    def _still_moving(self) -> bool:
+        """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
+
+        Another round costs nothing there, and goes on to the fit without privacy.
+        """
+        step, error = self.steps[-1].step, self.plans[-1].cut.unit / math.sqrt(self.session.n)
+        moved = float(np.linalg.norm(step.move)) / math.sqrt(len(step.move))
+        return step.noise_sd < _NOISELESS * error and moved > _STILL * error
 
     def newton(self, made: Round, plan: RoundPlan) -> _LinearStep:
         assert made.score is not None
-        score = made.score
-        return _LinearStep(
-            newton_step(
-                self.curvature,
-                self.penalty,
-                self.anchor,
-                score.value,
-                score.noise_sd,
-                plan.cut.slope,
-            )
-        )
+        how = made.score.value, made.score.noise_sd, plan.cut.slope
+        step = newton_step(self.curvature, self.penalty, self.anchor, *how)
+        if self.oblique is not None:
+            longer = float(np.linalg.norm(self.oblique))
+            step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
+        return _LinearStep(step, made.score.value / plan.cut.slope)
 
 
 def _near(scale: float, before: float | None, expected: float | None) -> bool:
@@ -293,57 +443,18 @@ def _near(scale: float, before: float | None, expected: float | None) -> bool:
     return scale > 0.6 * before
 
 
-def _fitted(
-    session: ScoreSession,
-    moments: PublicMoments,
-    seen: View,
-    at: Coordinates,
-    curvature: Curvature,
-    plan: LinearPlan,
-    expected: float | None,
+def reported(
+    ready: Prepared,
+    rounds: LinearRounds,
+    made: Round,
+    estimate: Estimate,
+    system: ReleasedSystem | None,
+    moved: tuple[Sequence[str], Floats],
     ridge: float,
 ) -> LinearFit:
-    n, d = session.n, len(seen.shift)
-    carried = at.root @ seen.shift
-    turned = Curvature(
-        at.turn.T @ curvature.released @ at.turn,
-        curvature.released_sd,
-        np.eye(d),
-        curvature.used_sd * float(np.linalg.norm(at.turn, 2)) ** 2,
-        1.0,
-    )
-    rounds = _Rounds(
-        session=session,
-        coordinates=at,
-        anchor=carried,
-        carried=carried,
-        curvature=turned,
-        penalty=ridge * at.back.T @ at.back,
-        limits=plan,
-        expected=expected,
-    )
-    made = rounds.run()
-    cut = rounds.plans[-1].cut
-    steps = [one.step for one, how in zip(rounds.steps, rounds.plans, strict=True) if how.pooled]
-    pooled = pool_steps(steps)
-    solved = solution(
-        at,
-        curvature,
-        pooled,
-        rounds.steps[-1].step,
-        made,
-        cut,
-        dispersion=None,
-        widening=_WIDENING,
-        n=n,
-        ridge=ridge,
-        square_floor=0.1 * cut.unit**2,
-        square_lost=rounds.plans[-1].square_lost,
-    )
-    estimate = replace(solved.estimate, dispersion_range=solved.square_range)
-    if not curvature.resolved:
-        estimate = without_errors(estimate)
-    summary, bound = summary_of(made), moments.design.weight_bound
+    """The fit with its diagnostics and notes; ``moved``: terms, and what cuts may have moved them."""
+    summary, moments, curvature = summary_of(made), ready.moments, ready.curvature
+    bound, cut = moments.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
@@ -351,18 +462,19 @@ def _fitted(
             "share whose score was cut in the last round"
             + ("" if bound is None else ", or whose weight was above the public bound"),
         ),
+        *rows_line(ready.persons),
         *condition_lines(moments.gram, curvature.released),
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
-        *_planned(plan, moments),
+        *_planned(ready.plan, moments),
     )
     notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
     notes += unused_note(summary)
     notes += weight_note(bound, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
-        cautions = unseen_note(rounds.noise_sd, n)
-        cautions += tail_note(moments.terms, solved.moved, summary.cut_share, _NOTED)
-    return LinearFit(estimate, solved.system, "private", diagnostics, notes + cautions, cautions)
+        cautions = unseen_note(rounds.noise_sd, rounds.session.n)
+        cautions += tail_note(*moved, summary.cut_share, _NOTED)
+    return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
 
 
 def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:

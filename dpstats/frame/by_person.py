@@ -1,0 +1,198 @@
+"""A table read person by person: all rows of one, wherever they stand, come together.
+
+The rows are encoded once, sorted by person (rows of one person keep their order), and held in memory
+until the call ends: 8 bytes for each column of the design and each row. That is where the rows of a
+person that lie in several blocks or files meet.
+
+How many persons there are is public. How many rows there are is not, unless it is stated how many a
+person has at most: no size, message or bar tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpstats.errors import PassError, SchemaError, suppress_private_errors
+from dpstats.frame.design import ROLES, Design
+from dpstats.frame.executors import Reading
+from dpstats.frame.persons import FirstRows, OfPersons, Walk
+from dpstats.frame.rows import Block, Mask, PendingBlock
+from dpstats.frame.schema import check_table
+from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, OneTable, Source, open_source
+from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
+
+T = TypeVar("T")
+_NOBODY = (
+    "no row of the private table names a person: `{}` is missing everywhere, or holds neither text nor "
+    "whole numbers."
+)
+_OTHERS = (
+    "the data named other persons when they were read than when they were counted. A function given as "
+    "data must start afresh each time it is called, and return the same rows."
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PersonsBlock(Opaque):
+    """Encoded rows of whole persons; see `dpstats.frame.rows.Block`. ``starts``: of each person."""
+
+    x: Array
+    y: Array
+    offset: Array | None
+    weight: Array | None
+    above: Array | None
+    usable: Mask
+    starts: npt.NDArray[np.int64]
+
+
+class PersonsTable:
+    """An encoded table, read person by person.
+
+    Attributes
+    ----------
+    n, d : int
+        Persons (public) and columns of the design.
+    """
+
+    def __init__(self, design: Design, source: Source, reading: Reading, names: FirstRows) -> None:
+        self.design = design
+        self.d = len(design.terms)
+        self._source, self._reading, self._names = source, reading, names
+        self._columns = [*dict.fromkeys([*design.columns_for(ROLES), names.column])]
+        self._sorted: PersonsBlock | None = None
+        self.n = self._count()
+
+    def __repr__(self) -> str:
+        return f"<table of {self.n} persons, d = {self.d}>"
+
+    @property
+    def threads(self) -> Executor | None:
+        """Threads that the caller has given for the work in this process."""
+        return self._reading.threads
+
+    def map_parts(self, task: Callable[[Any], T]) -> Iterator[T] | None:
+        """None: persons are put together in this process."""
+        return None
+
+    def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Callable[[], PersonsBlock]]:
+        """Blocks of whole persons: of at most ``size`` rows, or of one person who has more."""
+        if self._sorted is None:
+            self._sorted = self.read()
+        held = self._sorted
+        edges = np.append(held.starts, len(held.y))
+        first = 0
+        while first < self.n:
+            last = int(np.searchsorted(edges, edges[first] + size, "right")) - 1
+            last = max(last, first + 1)
+            yield partial(_part, held, first, last)
+            first = last
+
+    def forget(self) -> None:
+        """Forget the rows, which are read again if somebody asks."""
+        self._sorted = None
+
+    def _count(self) -> int:
+        walk, seen = Walk(self._names), set[Any]()
+
+        def check(table: Table) -> None:
+            check_table(self.design, table)
+            walk.check(table)
+
+        with self._reading.bar_without_size("counting persons") as bar:
+            self._source.size(check, bar.advance)
+            for table in self._source.tables([self._names.column]):
+                seen.update(walk.names(table)[1])
+        if not seen:
+            raise SchemaError(_NOBODY.format(self._names.column))
+        return len(seen)
+
+    def read(self) -> PersonsBlock:
+        """All rows of somebody, sorted by person."""
+        walk, known = Walk(self._names), dict[Any, int]()
+        blocks: list[Block] = []
+        persons = []
+        with self._reading.bar_without_size("reading persons") as bar:
+            for table in self._source.tables(self._columns):
+                check_table(self.design, table)
+                codes, names = walk.names(table)
+                numbers = np.array([known.setdefault(n, len(known)) for n in names], np.int64)
+                persons.append(np.where(codes < 0, -1, np.append(numbers, -1)[codes]))
+                for start, stop in slices(table.n, BLOCK_ROWS):
+                    blocks.append(PendingBlock(self.design, table, start, stop)())
+                    bar.advance(stop - start)
+        if len(known) != self.n:
+            raise PassError(_OTHERS)
+        person = np.concatenate(persons)
+        order = np.argsort(person, kind="stable")
+        order = order[np.searchsorted(person[order], 0) :]
+        starts = np.searchsorted(person[order], np.arange(self.n))
+        x = np.empty((len(order), self.d), order="F")
+        for j in range(self.d):
+            x[:, j] = np.concatenate([b.x[:, j] for b in blocks])[order]
+
+        def column(name: str) -> Any:
+            parts = [getattr(block, name) for block in blocks]
+            return None if parts[0] is None else np.concatenate(parts)[order]
+
+        others = ("y", "offset", "weight", "above", "usable")
+        return PersonsBlock(x=x, starts=starts, **{name: column(name) for name in others})
+
+
+def _part(held: PersonsBlock, first: int, last: int) -> PersonsBlock:
+    edges = np.append(held.starts, len(held.y))
+    part = slice(int(edges[first]), int(edges[last]))
+    starts = held.starts[first:last] - part.start
+    others = {name: value for name, value in vars(held).items() if name != "starts"}
+    cut: dict[str, Any] = {k: None if v is None else v[part] for k, v in others.items()}
+    return PersonsBlock(starts=starts, **cut)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _InTurn(Opaque):
+    """A Dask DataFrame whose partitions come to this process one after another."""
+
+    partitions: DaskPartitions
+
+    def size(self, check: Callable[[Table], None], advance: Callable[[int], None]) -> int:
+        check(self.partitions.schema)
+        return 0
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
+        for part in self.partitions.delayed(columns):
+            frame = suppress_private_errors(part.compute)
+            if frame is None:
+                raise PassError(
+                    "a partition of the Dask DataFrame could not be read. The cause is withheld, "
+                    "because it may hold private values."
+                )
+            yield as_table(frame)
+
+    def parts(self, columns: Sequence[str]) -> Iterator[Source]:
+        raise NotImplementedError("persons are put together in this process")
+
+
+def public_persons(design: Design, table: Table, column: str) -> PersonsBlock:
+    """The rows of a public table, sorted by person."""
+    return PersonsTable(design, OneTable(table), Reading(), FirstRows(column, None)).read()
+
+
+def open_persons(design: Design, data: Any, reading: Reading, names: FirstRows) -> PersonsTable:
+    """Check a table's columns against a design, and count its persons.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of another kind, or nobody is named.
+    """
+    found = OneTable(data) if is_table(data) else open_source(data)
+    if names.rows is not None:
+        return PersonsTable(design, OfPersons(names.ordered(found), names), reading, names)
+    source = _InTurn(found) if isinstance(found, DaskPartitions) else found
+    return PersonsTable(design, source, reading, names)

@@ -1,0 +1,205 @@
+"""Formulas with effects and instruments, as fixest writes them: ``y ~ x | id + year | d ~ z``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpstats.errors import FormulaError
+from dpstats.frame.formula.parse import parse, term_code
+
+_SHAPE = (
+    "a formula has up to three parts, 'y ~ x | id + year | d ~ z': what is estimated, effects, and "
+    "endogenous columns with their instruments"
+)
+_CALL = re.compile(r"(?<![\w.])i\(")
+_NAME = re.compile(r"[^\W\d][\w.]*|`[^`]+`")
+
+
+@dataclass(frozen=True)
+class PanelFormula:
+    """A formula in parts.
+
+    Attributes
+    ----------
+    text : str
+        As it was typed.
+    response, exogenous : str
+    effects : tuple of str
+        Columns.
+    endogenous, instruments : tuple of str
+        Terms.
+    helpers : tuple of str
+        Columns that the design needs beside an ``i(f, x, ref=)``, and that are not estimated.
+    reference : str or None
+        Of the first ``i(..., ref=)``.
+    """
+
+    text: str
+    response: str
+    exogenous: str
+    effects: tuple[str, ...]
+    endogenous: tuple[str, ...]
+    instruments: tuple[str, ...]
+    helpers: tuple[str, ...] = ()
+    reference: str | None = None
+
+    def design(self, absorbed: str | None) -> str:
+        """The formula of all columns that are read; effects but the ``absorbed`` ones are dummies."""
+        parts = [self.exogenous, *(f"C({name})" for name in self.effects if name != absorbed)]
+        return f"{self.response} ~ {' + '.join([*parts, *self.instruments, *self.endogenous])}"
+
+
+def panel_formula(text: str) -> PanelFormula:
+    """Read a formula.
+
+    Examples
+    --------
+    >>> panel_formula("y ~ x + i(year, treat, ref=2010) | id + year").effects
+    ('id', 'year')
+    >>> panel_formula("wage ~ exper | educ ~ college").instruments
+    ('college',)
+    """
+    if not isinstance(text, str):
+        raise FormulaError(
+            f"the formula must be text such as 'y ~ x | id', not {type(text).__name__}."
+        )
+    first, *others = (part.strip() for part in _split(text))
+    second = [part for part in others if "~" in part]
+    effects = [part for part in others if "~" not in part]
+    if len(effects) > 1 or len(second) > 1 or (second and second != others[-1:]):
+        raise FormulaError(f"'{text}': {_SHAPE}.")
+    if first.count("~") != 1 or not first.partition("~")[0].strip():
+        raise FormulaError(f"'{text}': {_SHAPE}; the first part has a response, 'y ~ x'.")
+    response, _, exogenous = (side.strip() for side in first.partition("~"))
+    exogenous, helpers, reference = _with_levels(exogenous or "1")
+    endogenous: tuple[str, ...] = ()
+    instruments: tuple[str, ...] = ()
+    if second:
+        left, _, right = second[0].partition("~")
+        endogenous, instruments = _terms(left), _terms(_with_levels(right)[0])
+        if len(instruments) < len(endogenous):
+            raise FormulaError(
+                f"'{text}': {len(endogenous)} endogenous columns need as many instruments or more, "
+                f"'... | {' + '.join(endogenous)} ~ z1 + z2'; here there "
+                f"{'is' if len(instruments) == 1 else 'are'} {len(instruments)}."
+            )
+    return PanelFormula(
+        text,
+        response,
+        exogenous,
+        tuple(_effects(effects[0])) if effects else (),
+        endogenous,
+        instruments,
+        helpers,
+        reference,
+    )
+
+
+def _split(text: str) -> list[str]:
+    """Parts between bars that stand in no parenthesis, text or quoted name."""
+    parts, depth, quote = [""], 0, ""
+    for sign in text:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"`":
+            quote = sign
+        elif sign in "([":
+            depth += 1
+        elif sign in ")]":
+            depth -= 1
+        if sign == "|" and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
+def _effects(text: str) -> Iterator[str]:
+    for name in (part.strip() for part in text.split("+")):
+        if name in ("0", "1"):
+            continue
+        if not _NAME.fullmatch(name):
+            raise FormulaError(
+                f"`{name}` is no effect: effects are names of columns, 'y ~ x | id + year'. "
+                + (
+                    "Make a column of the combination, such as data['a'] + '-' + data['b']."
+                    if "^" in name
+                    else "Slopes that differ are written as interactions, C(g):x, in the first part."
+                )
+            )
+        yield name
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(term_code(term) for term in parse(f"~ {text}").terms if term)
+
+
+def _with_levels(text: str) -> tuple[str, tuple[str, ...], str | None]:
+    """Write out each ``i(f)``, ``i(f, ref=)``, ``i(f, x)`` and ``i(f, x, ref=)``."""
+    helpers, reference = [], None
+    found = _CALL.search(text)
+    while found is not None:
+        start, end = found.start(), _closing(text, found.end() - 1)
+        call = text[start : end + 1]
+        column, other, base = _arguments(call)
+        reference = reference or base
+        code = f"C({column})" if base is None else f"C({column}, contr.treatment({base}))"
+        if other is None:
+            instead = code
+        elif base is None:
+            instead = f"{other}:{code}"
+        else:
+            instead = f"{other} + {other}:{code}"
+            outside = text[:start] + text[end + 1 :]
+            if other not in [part.strip() for part in outside.split("+")]:
+                helpers.append(other)
+        text = text[:start] + instead + text[end + 1 :]
+        found = _CALL.search(text, start + len(instead))
+    return text, tuple(helpers), reference
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    raise FormulaError(f"'{text[start - 1 :]}' is not closed.")
+
+
+def _arguments(call: str) -> tuple[str, str | None, str | None]:
+    try:
+        node = ast.parse(call, mode="eval").body
+    except SyntaxError:
+        node = None
+    if isinstance(node, ast.Call) and all(isinstance(arg, ast.Name) for arg in node.args):
+        names = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
+        given = {word.arg: word.value for word in node.keywords}
+        base = given.get("ref")
+        if len(names) in (1, 2) and set(given) <= {"ref"}:
+            constant = base is None or isinstance(base, ast.Constant | ast.UnaryOp)
+            if constant:
+                written = None if base is None else ast.unparse(base)
+                return names[0], names[1] if len(names) > 1 else None, written
+    raise FormulaError(
+        f"`{call}` is not understood: i(f), i(f, ref=level), i(f, x) or i(f, x, ref=level), with "
+        "columns f (its levels) and x."
+    )
+
+
+_CODED = re.compile(r"C\(([^,()]+)(?:, contr\.treatment\((?:base=)?[^()]*\))?\)\[(?:T\.)?(.*?)\]")
+
+
+def level_name(term: str) -> str:
+    """A column of the design by fixest's name.
+
+    Examples
+    --------
+    >>> level_name("treat:C(year, contr.treatment(2010))[T.2011]")
+    'year::2011:treat'
+    """
+    parts = [_CODED.sub(r"\1::\2", part) for part in re.split(r":(?![^\[(]*[\])])", term)]
+    return ":".join(sorted(parts, key=lambda part: "::" not in part))

@@ -1,0 +1,216 @@
+"""What public rows say of a formula with effects and instruments: its columns, their roles, moments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpstats.errors import FormulaError, PublicDataError
+from dpstats.frame.by_person import PersonsBlock, public_persons
+from dpstats.frame.design import Design
+from dpstats.frame.formula.panel import PanelFormula
+from dpstats.frame.formula.parse import parse
+from dpstats.frame.formula.update import subset_design
+from dpstats.frame.public_moments import PublicMoments, public_moments
+from dpstats.frame.source import public_table
+from dpstats.frame.table import Array, Table
+
+_ROWS_EACH = 4
+
+
+@dataclass(frozen=True)
+class PanelColumns:
+    """Positions of the design's columns, by what they are for.
+
+    Attributes
+    ----------
+    shown : tuple of int
+        Of which coefficients are printed, endogenous ones first.
+    effects : tuple of int
+        Dummies of effects, and the constant beside these.
+    endogenous, excluded : tuple of int
+        Endogenous columns, and instruments that are no regressors.
+    whole : Design
+        Of all columns that the formula names, whether they are estimated or not.
+    """
+
+    shown: tuple[int, ...]
+    effects: tuple[int, ...]
+    endogenous: tuple[int, ...]
+    excluded: tuple[int, ...]
+    whole: Design
+
+    @property
+    def regressors(self) -> tuple[int, ...]:
+        """All columns but the excluded instruments: shown ones, then effects."""
+        return self.shown + self.effects
+
+    @property
+    def instruments(self) -> tuple[int, ...]:
+        """All columns but the endogenous ones."""
+        exogenous = tuple(j for j in self.regressors if j not in self.endogenous)
+        return exogenous + self.excluded
+
+
+def panel_moments(
+    formula: PanelFormula,
+    public: Any,
+    person: str | None,
+    weights: str | None,
+    limits: Mapping[str, Any] | None,
+) -> tuple[PublicMoments, PanelColumns]:
+    """Public moments of all columns: within persons, where their effects are taken out.
+
+    Raises
+    ------
+    PublicDataError
+        If public rows are missing, or do not tell the columns apart.
+    """
+    if isinstance(public, PublicMoments):
+        raise PublicDataError(
+            "effects and instruments need public rows, not their moments: public=frame."
+        )
+    table = public_table(public)
+    for name in formula.effects:
+        if name != person and name not in table.names:
+            raise PublicDataError(
+                f"the effects of `{name}` are dummies of public levels, and the public rows have no "
+                f"such column. If `{name}` names the persons, say so: person='{name}'."
+            )
+    within = person in formula.effects
+    text = formula.design(person if within else None)
+    moments = public_moments(text, public, weights=weights, limits=limits)
+    roles = _roles(moments.design, formula, person)
+    whole = moments.design
+    _require_rows_for_levels(moments, formula, person)
+    left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
+    kept = [j for j in range(len(moments.terms)) if j not in left_out]
+    if set(kept) <= {*roles["effects"], *roles["excluded"], moments.design.constant}:
+        raise FormulaError(f"'{formula.text}' has no column beside its effects.")
+    if within:
+        moments = _within(moments, table, person)
+    moments = _part(moments, kept)
+    where = {j: k for k, j in enumerate(kept)}
+    effects = [j for j in roles["effects"] if j in where]
+    constant = moments.design.constant
+    if effects and constant is not None:
+        effects.append(kept[constant])
+    hidden = {*effects, *roles["excluded"], *roles["endogenous"]}
+    exogenous = [j for j in kept if j not in hidden]
+
+    def at(columns: Sequence[int]) -> tuple[int, ...]:
+        return tuple(where[j] for j in columns)
+
+    columns = PanelColumns(
+        at([*roles["endogenous"], *exogenous]),
+        at(effects),
+        at(roles["endogenous"]),
+        at(roles["excluded"]),
+        whole,
+    )
+    if within:
+        _require_variation(moments, person)
+    moments.require_full_rank()
+    return moments, columns
+
+
+def _roles(design: Design, formula: PanelFormula, person: str | None) -> dict[str, list[int]]:
+    def columns(terms: Sequence[str]) -> list[int]:
+        named = [
+            {factor.text for factor in term} for text in terms for term in parse(f"~ {text}").terms
+        ]
+        sought = [factors for factors in named if factors]
+        return [
+            j
+            for j, column in enumerate(design.program)
+            if {text for text, _ in column.parts} in sought
+        ]
+
+    dummies = [f"C({name})" for name in formula.effects if name != person]
+    return {
+        "effects": columns(dummies),
+        "endogenous": columns(formula.endogenous),
+        "excluded": columns(formula.instruments),
+        "helpers": columns(formula.helpers),
+    }
+
+
+def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
+    at = np.asarray(kept)
+    return replace(
+        moments,
+        design=subset_design(moments.design, moments.design.formula, list(kept)),
+        gram=moments.gram[np.ix_(at, at)],
+        cross=None if moments.cross is None else moments.cross[at],
+    )
+
+
+def _within(moments: PublicMoments, table: Table, person: str | None) -> PublicMoments:
+    """Moments of what is left within persons; within all rows, where the public ones name nobody."""
+    assert person is not None
+    assert moments.m is not None
+    if person not in table.names:
+        constant = moments.design.constant
+        if constant is None or moments.cross is None:
+            return moments
+        weight, cross = moments.gram[constant, constant], moments.cross[constant]
+        column = moments.gram[:, constant]
+        gram = moments.gram - np.outer(column, column) / weight
+        yy = None if moments.yy is None else moments.yy - cross**2 / weight
+        cross_moments = moments.cross - column * cross / weight
+        # how much varies within persons these rows do not tell: they count as few
+        few = len(moments.terms) + 2
+        return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few)
+    held = public_persons(moments.design, table, person)
+    x, y, weight, left = _demeaned(held)
+    m = max(left, 1)
+    wx = x * weight[:, None]
+    gram, cross, yy = wx.T @ x / m, wx.T @ y / m, float(weight @ y**2) / m
+    return replace(moments, gram=gram, cross=cross, yy=yy, m=m)
+
+
+def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:
+    """Rows less the means of their persons, their weights, and rows less persons."""
+    usable = np.asarray(held.usable, dtype=np.float64)
+    weight = usable if held.weight is None else usable * held.weight
+    y = held.y if held.offset is None else held.y - held.offset
+    lengths = np.diff(np.append(held.starts, len(y)))
+    size = np.maximum(np.add.reduceat(weight, held.starts), 1e-300)
+
+    def less_mean(values: Array) -> Array:
+        means = np.add.reduceat(values * weight, held.starts) / size
+        return np.where(weight > 0, values - np.repeat(means, lengths), 0.0)
+
+    x = np.column_stack([less_mean(column) for column in held.x.T])
+    rows = int(np.count_nonzero(weight))
+    persons = int(np.count_nonzero(np.add.reduceat(weight, held.starts)))
+    return x, less_mean(y), weight, rows - persons
+
+
+def _require_rows_for_levels(
+    moments: PublicMoments, formula: PanelFormula, person: str | None
+) -> None:
+    """Levels of which public rows have few each are most likely persons, or firms."""
+    assert moments.m is not None
+    for name in formula.effects:
+        levels = moments.design.columns[name].levels if name != person else None
+        if levels is not None and _ROWS_EACH * len(levels) > moments.m:
+            raise PublicDataError(
+                f"the {moments.m} public rows have {len(levels)} levels of `{name}`, too few rows "
+                f"of each for dummies. If `{name}` names the persons, whose effects cost nothing, say "
+                f"so: person='{name}'; else give more public rows, or fewer levels."
+            )
+
+
+def _require_variation(moments: PublicMoments, person: str | None) -> None:
+    sizes = np.sqrt(np.clip(np.diag(moments.gram), 0.0, None))
+    constant = [name for name, size in zip(moments.terms, sizes, strict=True) if size < 1e-12]
+    if constant:
+        raise PublicDataError(
+            f"{', '.join(f'`{name}`' for name in constant)} does not vary within the persons of the "
+            f"public rows, so that the effects of `{person}` hold all that it could tell: leave "
+            "it out, or the effects."
+        )

@@ -1,0 +1,1 @@
+"""Linear models with effects of persons and instruments: `dp_feols`."""

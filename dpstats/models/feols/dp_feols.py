@@ -1,0 +1,222 @@
+"""Linear models with effects of persons and with instruments: fixest's formula, private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Any
+
+from dpstats.arguments import check_vcov, shown
+from dpstats.budget.budget import Budget
+from dpstats.call import Call, check_limits, check_size, documented
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.frame import (
+    PanelColumns,
+    PanelFormula,
+    PublicMoments,
+    level_name,
+    panel_formula,
+    panel_moments,
+    subset_design,
+)
+from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
+from dpstats.models.feols.result import PanelModel
+from dpstats.models.linear.dp_lm import check_response
+from dpstats.score_rounds.estimate import Estimate
+from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.result import least_squares_of, model_items
+
+_ROWS_EACH = 40.0
+
+
+@documented
+def dp_feols(
+    fml: str,
+    data: Any,
+    public: Any = None,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    person: str | None = None,
+    vcov: Any = None,
+    weights: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rows_per_person: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    seed: int | None = None,
+) -> PanelModel:
+    """Fit a linear model with effects of persons, or with instruments, under differential privacy.
+
+    Parameters
+    ----------
+    fml : str
+        As in fixest and pyfixest: ``"y ~ x1 + x2"``, with effects ``"y ~ x | id + year"``,
+        with instruments ``"y ~ x | d ~ z1 + z2"``, or both, ``"y ~ x | id + year | d ~ z"``. The
+        effects of the ``person`` are taken out within each person, which costs nothing; other effects
+        are dummies of public levels. ``i(year, treat, ref=2010)`` gives the difference of treated
+        persons in every year but one; ``i(year)`` the levels of a column.
+    {data}
+    public : table
+        Public rows of the same columns; that of persons may be missing.
+    mu, rho, epsilon, delta : float
+        The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
+    vcov : {"hetero", "iid"} or {"CRV1": column}, optional
+        Standard errors. With ``person`` they are clustered by person, and no other clusters can be had;
+        else "hetero", the sandwich.
+    weights : str, optional
+        A column; weights need a public bound, as in `dp_lm`.
+    limits : mapping, optional
+        Levels of a category, ``{"g": ["a", "b"]}``, and ``"(weights)"``.
+    {budget, persons}
+    {executor, progress, seed}
+
+    Returns
+    -------
+    PanelModel
+
+    Raises
+    ------
+    {raises}
+
+    Examples
+    --------
+    >>> from dpstats import dp_feols
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_feols("rate_marriage ~ age | occupation", private, public, mu=1, seed=1)
+    >>> list(fit.coef().index), fit.fixed_effects
+    (['age'], (('occupation', '6 levels'),))
+    """
+    formula = panel_formula(fml)
+    call = Call.gaussian(
+        "dp_feols",
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        rows_per_person=rows_per_person,
+        person=person,
+        jointly=True,
+        budget=budget,
+        executor=executor,
+        progress=progress,
+        seed=seed,
+    )
+    errors = _errors(vcov, person)
+    if public is None:
+        raise PublicDataError(
+            "dp_feols needs public rows of the same columns, public=frame: they teach levels, and where "
+            "rounds begin."
+        )
+    moments, columns = panel_moments(formula, public, person, weights, limits)
+    check_response(moments.design)
+    check_limits(moments.design, False, limits)
+    within = person is not None and person in formula.effects
+    options: dict[str, Any] = {**call.given, "vcov": None if errors == "hetero" else errors}
+    options |= {"weights": weights, "limits": limits}
+    with call.charged(call.text(fml, options), data) as charged:
+        rows = charged.rows(moments.design)
+        check_size(rows.n, rows.d, call.unit.counted)
+        _check_dummies(formula, columns, rows.n, call.total.mu, person)
+    persons = None if person is None else "within" if within else "all"
+    task = PanelTask(moments, columns, persons, errors)
+    fit, session = fit_rows(task, rows, call.per_row, call.noise())
+    notes = charged.notes(rows.n, public, moments)
+    result = _model(charged.text, formula, task, fit, session, notes, call, delta)
+    return charged.released(result)
+
+
+def _errors(vcov: Any, person: str | None) -> str:
+    """Which errors are printed: "hetero" ones are clustered where there are persons."""
+    if vcov is None:
+        return "hetero"
+    if isinstance(vcov, Mapping):
+        if list(vcov.items()) == [("CRV1", person)] and person is not None:
+            return "hetero"
+        raise ArgumentError(
+            f"vcov={shown(dict(vcov))}: errors are clustered by the person, whom the total protects; "
+            "give person= that column and leave vcov out."
+        )
+    check_vcov(vcov)
+    return str(vcov)
+
+
+def _check_dummies(
+    formula: PanelFormula, columns: PanelColumns, n: int, mu: float, person: str | None
+) -> None:
+    """Refuse more columns than noise leaves anything of: about n mu^2 / 40."""
+    most = max(int(n * mu**2 / _ROWS_EACH), 12)
+    d = len(columns.regressors) + len(columns.excluded)
+    if d <= most:
+        return
+    named = ", ".join(f"`{name}`" for name in formula.effects if name != person)
+    among = f", the dummies of {named} among them," if named else ""
+    way = "" if person in formula.effects else "; the effects of a person= cost nothing"
+    counted = "rows" if person is None else "persons"
+    raise ArgumentError(
+        f"{d} columns{among} are more than {n} {counted} can carry at mu = {mu:.3g}, where about {most} "
+        f"can be told from noise. Use fewer levels, or a larger mu{way}."
+    )
+
+
+def _model(
+    text: str,
+    formula: PanelFormula,
+    task: PanelTask,
+    fit: PanelFit,
+    session: ScoreSession,
+    said: tuple[str, ...],
+    call: Call[Any],
+    delta: float | None,
+) -> PanelModel:
+    shown_design = _shown(task.moments, task.columns)
+    person = call.unit.person
+    levels = {name: _levels(task.moments, name) for name in formula.effects if name != person}
+    effects = tuple(
+        (name, f"{levels[name]} levels" if name in levels else "within persons")
+        for name in formula.effects
+    )
+    items = model_items(
+        fit.linear, shown_design, task.moments, session.n, session, call.unit, delta, None
+    )
+    items |= {"public": None, "public_fit": _public_fit(task)}
+    return PanelModel(
+        call=text,
+        method="anchored",
+        eta=0.05,
+        notes=fit.linear.notes + said,
+        qualified=said,
+        text=formula.text,
+        fixed_effects=effects,
+        endogenous=formula.endogenous,
+        instruments=formula.instruments,
+        reference=formula.reference,
+        parameters=fit.parameters,
+        whole=task.columns.whole,
+        second=fit.second,
+        **items,
+    )
+
+
+def _shown(moments: PublicMoments, columns: PanelColumns) -> Any:
+    """The design of the columns that are printed, by fixest's names."""
+    design = subset_design(moments.design, moments.design.formula, list(columns.shown))
+    names = tuple(level_name(term) for term in design.terms)
+    program = tuple(
+        replace(column, name=name) for column, name in zip(design.program, names, strict=True)
+    )
+    return replace(design, terms=names, program=program)
+
+
+def _levels(moments: PublicMoments, name: str) -> int:
+    spec = moments.design.columns[name]
+    return len(spec.levels or ())
+
+
+def _public_fit(task: PanelTask) -> Estimate | None:
+    """Least squares of the public rows alone, where no instrument is needed."""
+    if task.columns.excluded or task.columns.effects:
+        return None
+    return least_squares_of(task.moments)

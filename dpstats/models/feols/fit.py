@@ -1,0 +1,265 @@
+"""How a fit with effects or instruments spends its total: the score rounds of a linear model.
+
+Rows hold all columns: regressors, dummies of effects, and excluded instruments, whose coefficients
+stay zero. Without instruments the fit is that of `dpstats.models.linear.fit`, of which the effects are
+left out in the end; with them a round's mean score makes a step of two-stage least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
+from dpstats.frame import PanelColumns, PublicMoments
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.models.feols.estimate import (
+    AndersonRubin,
+    FinalScore,
+    TwoStages,
+    Wald,
+    anderson_rubin,
+    first_stage_test,
+    overidentification,
+    without_effects,
+)
+from dpstats.models.linear.estimate import LinearFit
+from dpstats.models.linear.fit import (
+    WIDENING,
+    LinearRounds,
+    Prepared,
+    View,
+    anchored,
+    prepared,
+    reported,
+)
+from dpstats.models.linear.rows import LeastSquares
+from dpstats.report.diagnostics import EMPTY
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    filled_share,
+    matrix_noise_covariance,
+    moments_least_squares,
+    without_errors,
+)
+from dpstats.score_rounds.releases import Round, ScoreSession
+from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
+
+
+@dataclass(frozen=True)
+class PanelTask:
+    """What a fit is told before it meets a row; all of it public.
+
+    Attributes
+    ----------
+    moments : PublicMoments
+    columns : PanelColumns
+    persons : {"all", "within"} or None
+        See `ScoreSession`.
+    errors : {"hetero", "iid"}
+    """
+
+    moments: PublicMoments
+    columns: PanelColumns
+    persons: str | None
+    errors: str
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """What instruments are judged by.
+
+    Attributes
+    ----------
+    first_stages : tuple of (str, Wald)
+        F of the excluded instruments, for every endogenous column.
+    agreement : Wald or None
+        Hansen's J.
+    weak : AndersonRubin or None
+        Of the endogenous coefficient, where it is one.
+    """
+
+    first_stages: tuple[tuple[str, Wald], ...]
+    agreement: Wald | None
+    weak: AndersonRubin | None
+
+
+@dataclass(frozen=True)
+class PanelFit:
+    """What a fit hands over, of the shown columns alone.
+
+    ``parameters`` are all coefficients, those of effects and of persons among them.
+    """
+
+    linear: LinearFit
+    second: SecondStage | None
+    parameters: float
+
+
+def fit_rows(
+    task: PanelTask, rows: RowSource, total: Privacy, noise: Noise
+) -> tuple[PanelFit, ScoreSession]:
+    """Spend a total on a fit of these rows; the session tells what was released for it."""
+    moments, columns = task.moments, task.columns
+    seen = View.of(moments, rows, _start(moments, columns))
+    with ScoreSession(
+        rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
+    ) as session:
+        if columns.excluded:
+            return two_stages(session, moments, seen, task), session
+        fit = anchored(session, moments, seen, 0.0, task.errors)
+        estimate = without_effects(fit.estimate, columns.shown, columns.effects)
+        fit = replace(fit, estimate=estimate, system=None)
+        return PanelFit(fit, None, _parameters(session, columns, fit)), session
+
+
+def _parameters(session: ScoreSession, columns: PanelColumns, fit: LinearFit) -> float:
+    """Coefficients of the regressors, and as many effects as persons count."""
+    empty = next(line for line in fit.diagnostics if line.name == EMPTY)
+    assert empty.value is not None
+    assert empty.noise_sd is not None
+    persons = session.n * filled_share(empty.value, empty.noise_sd) if session.within else 0.0
+    return len(columns.regressors) + persons
+
+
+def _start(moments: PublicMoments, columns: PanelColumns) -> Floats | None:
+    """Least squares of the public rows on the regressors; instruments have none."""
+    if moments.cross is None or moments.yy is None:
+        return None
+    at = np.asarray(columns.regressors)
+    start = np.zeros(len(moments.terms))
+    start[at] = moments_least_squares(
+        moments.gram[np.ix_(at, at)], moments.cross[at], moments.yy, None
+    )[0]
+    return start
+
+
+def two_stages(
+    session: ScoreSession, moments: PublicMoments, seen: View, task: PanelTask
+) -> PanelFit:
+    """Score rounds whose steps are those of two-stage least squares, and what they come to."""
+    columns = task.columns
+    ready = prepared(session, moments, seen, task.errors)
+    root = ready.at.root
+    x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
+    stages = TwoStages(root[:, x], root[:, z])
+    rounds = ready.rounds(session, 0.0)
+    rounds.oblique = stages.oblique
+    made = rounds.run()
+    estimate, last, spread, moved = _solution(ready, rounds, made, stages, session)
+    second = _second_stage(ready, rounds, stages, last, spread, columns, estimate)
+    shown = len(columns.shown)
+    estimate = without_effects(estimate, range(shown), range(shown, len(x)))
+    if not ready.curvature.resolved:
+        estimate = without_errors(estimate)
+    terms = [moments.terms[j] for j in columns.shown]
+    fit = reported(ready, rounds, made, estimate, None, (terms, moved[:shown]), 0.0)
+    return PanelFit(fit, second, _parameters(session, columns, fit))
+
+
+def _solution(
+    ready: Prepared, rounds: LinearRounds, made: Round, stages: TwoStages, session: ScoreSession
+) -> tuple[Estimate, FinalScore, float, Floats]:
+    """Coefficients of the regressors with both covariances, and what is known of u e at them.
+
+    As `dpstats.score_rounds.rounds.solution`, with (X'P X)^-1 X'P in place of the inverse Hessian. The
+    noise of the second moments acts on the way from the anchor.
+    """
+    assert made.score is not None
+    cut, step, pooled = rounds.plans[-1].cut, rounds.steps[-1].step, rounds.pooled()
+    counts, summary = ready.persons, summary_of(made)
+    n, (d, k) = session.n, stages.x.shape
+    full = filled_share(summary.empty_share, summary.share_sd)
+    filled = full if counts is None else max(counts.rows, k + 1.0) / n
+    solve = stages.solve
+    bias = WIDENING * cut.excess / cut.slope
+    coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
+    curvature_sd = rounds.curvature.used_sd
+    isotropic = pooled.noise_sd**2 + pooled.left_sd**2 + bias**2
+    noise = isotropic * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
+
+    score = made.score.value / cut.slope
+    away = pooled.coef - step.anchor
+    absorbed = full * n if session.within else 0.0
+    spread = _residual_variance(made, score, away, stages, filled, cut.unit, n, absorbed)
+    factor = degrees_of_freedom(
+        filled * n, k + session.within, None if counts is None else full * n
+    )
+    meat: Floats = spread * cut.efficiency / cut.slope**2 * np.eye(d)
+    if made.outer is not None:
+        outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
+        meat = shrunk_meat(outer, sd, np.eye(d), spread)
+    meat = meat * factor / n
+    sampling, privacy = solve @ meat @ solve.T, solve @ noise @ solve.T
+    first = stages.first_stage
+    estimate = Estimate(
+        coef=coef,
+        sampling=(sampling + sampling.T) / 2,
+        privacy=(privacy + privacy.T) / 2,
+        dispersion=spread,
+        moments=first.T @ first / filled,
+        root=first,
+        moments_sd=curvature_sd / filled,
+        n=max(round(n * filled), 1),
+        ridge=0.0,
+        errors="iid" if made.outer is None else "hetero",
+    )
+    score_noise = pooled.noise_sd**2 + bias**2
+    last = FinalScore(rounds.pooled_score(pooled.coef), meat, score_noise * np.eye(d))
+    error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
+    moved = cut.excess / cut.slope * np.linalg.norm(solve, axis=1) / error
+    return estimate, last, spread, moved
+
+
+def _residual_variance(
+    made: Round,
+    score: Floats,
+    away: Floats,
+    stages: TwoStages,
+    filled: float,
+    unit: float,
+    n: int,
+    absorbed: float,
+) -> float:
+    """From the mean square at the last anchor: less 2 m'g - m'm at a distance m, g the mean of u e.
+
+    The noise of g, of which m = Q g is made, is taken off again.
+    """
+    mean_square = summary_of(made).mean_square
+    assert mean_square is not None
+    assert made.score is not None
+    oblique, sd = stages.oblique, made.score.noise_sd
+    noise = sd**2 * (2 * float(np.trace(oblique)) - float((oblique**2).sum()))
+    at_fit = mean_square - 2 * float(away @ score) + float(away @ away) + noise
+    k = stages.x.shape[1]
+    floor = 0.1 * unit**2 / max(filled, 1.0)
+    return float(max(at_fit * n / max(filled * n - absorbed - k, 1.0), floor))
+
+
+def _second_stage(
+    ready: Prepared,
+    rounds: LinearRounds,
+    stages: TwoStages,
+    last: FinalScore,
+    spread: float,
+    columns: PanelColumns,
+    estimate: Estimate,
+) -> SecondStage:
+    root, sd, terms = ready.at.root, rounds.curvature.used_sd, ready.moments.terms
+    exogenous = [j for j in columns.regressors if j not in columns.endogenous]
+    w, extra = root[:, exogenous], root[:, list(columns.excluded)]
+    each = estimate.n / rounds.session.n  # rows behind a term of the sums
+    first = tuple(
+        (terms[j], first_stage_test(root[:, j], w, extra, sd, estimate.n))
+        for j in columns.endogenous
+    )
+    weak = None
+    if len(columns.endogenous) == 1:
+        (j,) = columns.endogenous
+        weak = anderson_rubin(
+            last, root[:, j], w, extra, spread * each, sd, float(estimate.coef[0])
+        )
+    return SecondStage(first, overidentification(stages, last), weak)

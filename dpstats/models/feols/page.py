@@ -1,0 +1,75 @@
+"""The page of a fit with effects or instruments: fixest's summary."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpstats.report.format import format_c, format_pval, format_scalar
+from dpstats.report.model import ModelPage, model_summary, row_lines
+from dpstats.report.table import Column, Page, Preformatted, Table
+
+
+@dataclass(frozen=True)
+class StatisticLine:
+    """A test by its name: statistic, degrees of freedom, p-value."""
+
+    name: str
+    value: float
+    df: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class PanelPage(ModelPage):
+    """What the pages show beyond those of every model."""
+
+    response: str
+    effects: tuple[tuple[str, str], ...]
+    endogenous: tuple[str, ...]
+    instruments: tuple[str, ...]
+    sigma: float
+    within: float | None
+    tests: tuple[StatisticLine, ...]
+    weak: str
+
+
+def summary_page(page: PanelPage) -> Page:
+    """fixest's summary, followed by the privacy and diagnostics blocks."""
+    method = "two-stage least squares" if page.instruments else "least squares"
+    head: list[tuple[str, str]] = [
+        ("Estimation", f"{method} by score rounds; dependent variable: {page.response}")
+    ]
+    if page.effects:
+        head.append(("Fixed effects", "; ".join(f"{name} ({how})" for name, how in page.effects)))
+    if page.instruments:
+        head += [
+            ("Endogenous", ", ".join(page.endogenous)),
+            ("Instruments", ", ".join(page.instruments)),
+        ]
+    lines = [*row_lines(page), _fit_line(page)]
+    parts: list[Preformatted | Table] = [Preformatted("\n".join(lines))]
+    if page.tests:
+        parts.append(_tests(page))
+    return model_summary(page, tuple(head), parts)
+
+
+def _fit_line(page: PanelPage) -> str:
+    text = f"Residual standard error: {format_scalar(page.sigma, 4)}"
+    if page.within is not None:
+        name = "Within R-squared" if page.effects else "R-squared"
+        text += f"; {name}: {format_c(page.within, 4)}"
+    return text
+
+
+def _tests(page: PanelPage) -> Table:
+    p = [line.p_value for line in page.tests]
+    return Table.from_columns(
+        [
+            Column("Test", [line.name for line in page.tests], align="l"),
+            Column.of("statistic", [line.value for line in page.tests]),
+            Column("df", [str(line.df) for line in page.tests]),
+            Column("p", format_pval(p), [None if math.isnan(v) else v for v in p]),
+        ],
+        notes=(page.weak,) if page.weak else (),
+    )

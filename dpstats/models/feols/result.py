@@ -1,0 +1,255 @@
+"""A fitted linear model with effects of persons, or with instruments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from dpstats.arguments import check_vcov, number, shown
+from dpstats.errors import ArgumentError, NotReleasedError
+from dpstats.frame import Design, columns_of, level_name
+from dpstats.models.feols.estimate import Wald
+from dpstats.models.feols.fit import SecondStage
+from dpstats.models.feols.page import PanelPage, StatisticLine, summary_page
+from dpstats.report.bound import Bound
+from dpstats.report.coefficients import plot_event_study
+from dpstats.report.format import format_c, format_scalar
+from dpstats.report.result import quantile
+from dpstats.report.table import Page
+from dpstats.score_rounds.estimate import r_squared
+from dpstats.score_rounds.result import Model
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PanelModel(Model):
+    """A private fit of `dp_feols`; what is here is released or computed from releases.
+
+    Attributes
+    ----------
+    n : int
+        Persons, or rows where no column names persons.
+    nobs : int
+        Rows, about as many as was released where persons are counted.
+    fixed_effects : tuple of (str, str)
+        Columns, and how their effects were taken out.
+    endogenous, instruments : tuple of str
+    sigma : float
+        Residual standard error.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from dpstats import dp_feols
+    >>> rng = np.random.default_rng(1)
+    >>> def panel(persons):
+    ...     who = np.repeat(np.arange(persons), 4)
+    ...     x = rng.normal(size=len(who)) + rng.normal(size=persons)[who]
+    ...     y = 0.5 * x + 2 * rng.normal(size=persons)[who] + rng.normal(size=len(who))
+    ...     return pd.DataFrame({"who": who, "x": x, "y": y})
+    >>> fit = dp_feols("y ~ x | who", panel(2000), panel(50), mu=1, person="who", seed=1)
+    >>> bool(abs(fit.coef()["x"] - 0.5) < 0.1)
+    True
+    """
+
+    text: str
+    fixed_effects: tuple[tuple[str, str], ...]
+    endogenous: tuple[str, ...]
+    instruments: tuple[str, ...]
+    reference: str | None
+    parameters: float
+    whole: Design
+    second: SecondStage | None
+
+    @property
+    def formula(self) -> str:
+        """The formula that was fitted."""
+        return self.text
+
+    def _page(self, with_bounds: bool) -> PanelPage:
+        return PanelPage(
+            **self._page_items(with_bounds),
+            response=self.design.response or "",
+            effects=self.fixed_effects,
+            endogenous=self.endogenous,
+            instruments=self.instruments,
+            sigma=self.sigma,
+            within=self._within(),
+            tests=self._tests(),
+            weak=self._weak_line(),
+        )
+
+    def _bounds(self) -> tuple[Bound, ...]:
+        return ()
+
+    def summary(self) -> Page:
+        """fixest's summary, with the privacy spent and diagnostics."""
+        return summary_page(self._page(with_bounds=True))
+
+    @property
+    def sigma(self) -> float:
+        """Residual standard error."""
+        return math.nan if self.estimate.dispersion is None else math.sqrt(self.estimate.dispersion)
+
+    def _within(self) -> float | None:
+        """R^2 of what effects leave; none with instruments."""
+        if self.instruments:
+            return None
+        centre = None if self.fixed_effects else self.design.constant
+        n, d = self.nobs, len(self.coefficients.coef)
+        share = max(n - self.parameters, 1.0) / max(n - d, 1)  # effects take degrees of freedom
+        variance = None if self.estimate.dispersion is None else share * self.estimate.dispersion
+        found = r_squared(replace(self.estimate, dispersion=variance), centre)
+        return None if found is None else found[0]
+
+    def _tests(self) -> tuple[StatisticLine, ...]:
+        if self.second is None:
+            return ()
+        lines = [
+            self._line(f"first stage of {name}: F", test) for name, test in self.second.first_stages
+        ]
+        if self.second.agreement is not None:
+            lines.append(self._line("instruments agree: Hansen J", self.second.agreement))
+        return tuple(lines)
+
+    @staticmethod
+    def _line(name: str, test: Wald) -> StatisticLine:
+        return StatisticLine(name, test.value, test.df, test.p_value)
+
+    def _weak_line(self) -> str:
+        if self.second is None or self.second.weak is None:
+            return ""
+        found = " and ".join(_interval(*ends) for ends in self._weak_set(0.95)) or "empty"
+        return f"Anderson-Rubin 95% set of {self.endogenous[0]}, whatever the first stage: {found}"
+
+    def anderson_rubin(self, level: float = 0.95) -> pd.DataFrame:
+        """Where the endogenous coefficient may lie, however weak the instruments are.
+
+        One row for each interval: one, or two that go to infinity, or the whole line. Sampling and
+        the noise for privacy are counted. Where the variance of errors is not constant, it is taken to
+        change with the coefficient as a constant one would.
+        """
+        if self.second is None or self.second.weak is None:
+            raise NotReleasedError(
+                "the Anderson-Rubin set is that of one endogenous column with instruments: "
+                "dp_feols('y ~ x | d ~ z', ...)."
+            )
+        share = number(level)
+        if share is None or not 0 < share < 1:
+            raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
+        return pd.DataFrame(self._weak_set(share), columns=["lower", "upper"])
+
+    def _weak_set(self, level: float) -> list[tuple[float, float]]:
+        assert self.second is not None
+        assert self.second.weak is not None
+        unit = float(np.sqrt(self.estimate.vcov[0, 0]))
+        return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
+
+    def table_facts(self) -> dict[str, str | float]:
+        """What a table of several fits shows below the coefficients, beside rows and privacy."""
+        facts: dict[str, str | float] = {}
+        if self.fixed_effects:
+            facts["Fixed effects"] = " + ".join(name for name, _ in self.fixed_effects)
+        if self.second is not None:
+            facts["First-stage F"] = ", ".join(
+                format_scalar(test.value, 4) for _, test in self.second.first_stages
+            )
+        facts["Residual std. error"] = self.sigma
+        within = self._within()
+        if within is not None:
+            facts["Within R-squared" if self.fixed_effects else "R-squared"] = format_c(within, 3)
+        return facts
+
+    def glance(self) -> pd.DataFrame:
+        """One row: within R^2, sigma, persons, privacy in its units."""
+        within = self._within()
+        first = {"within_r_squared": [math.nan if within is None else within]}
+        return pd.DataFrame(first | {"sigma": [self.sigma]} | self._glance_items())
+
+    def predict(self, newdata: Any = None) -> pd.Series:
+        """x'b for rows that you may show, without the effects, which were not released."""
+        fit, _, index = self._predictor(newdata)
+        return pd.Series(fit, index=index, name="fit")
+
+    def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
+        """A smaller fit from the same release: ``fit.update("~ . - x2")``; effects stay.
+
+        Not with instruments, whose first stage would be another. ``vcov="iid"``: as for `dp_lm`.
+        """
+        if vcov is not None:
+            check_vcov(vcov)
+        if self.instruments:
+            raise ArgumentError(
+                "a fit with instruments has no smaller fit in it: call dp_feols again, at its own cost."
+            )
+        _, left = columns_of(self.whole, formula)
+        names = {level_name(self.whole.terms[j]) for j in left}
+        terms = self.coefficients.terms
+        kept = [j for j, term in enumerate(terms) if term in names]
+        fit = self if vcov in (None, self.estimate.errors) else self._with_classical_errors(vcov)
+        call = f'update({self.call}, "{formula}"' + (f', vcov="{vcov}")' if vcov else ")")
+        if len(kept) == len(terms):
+            return replace(fit, call=call)
+        written = " + ".join(terms[j] for j in kept if terms[j] != "Intercept") or "1"
+        effects = self.text.partition("|")[2].strip()
+        text = f"{self.design.response} ~ {written}" + (f" | {effects}" if effects else "")
+        return replace(fit._restricted(call, self.design.formula, kept), text=text)
+
+    def iplot(self, ax: Any = None, level: float = 0.95) -> Any:
+        """Plot coefficients of ``i(f, ...)`` against the levels of f: an event study.
+
+        Thick bars are intervals of each level by itself; thin ones hold all levels at once. The
+        reference level stands at zero. Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        frame = self.event_study(level)
+        levels, estimate, alone, together = (frame[name].tolist() for name in frame)
+        label = f"effect, {100 * level:.4g} % interval"
+        return plot_event_study(levels, estimate, alone, together, label, ax)
+
+    def event_study(self, level: float = 0.95) -> pd.DataFrame:
+        """Coefficients of ``i(f, ...)`` by level: estimates, and how far intervals reach.
+
+        ``alone`` is half the interval of a level by itself; ``together`` that of intervals which hold
+        all levels at once with the probability ``level`` (Sidak).
+        """
+        at = [j for j, term in enumerate(self.coefficients.terms) if "::" in term]
+        if not at:
+            raise ArgumentError(
+                "an event study needs a term such as i(year, treat, ref=2010) in the formula."
+            )
+        names = [self.coefficients.terms[j].partition("::")[2].partition(":")[0] for j in at]
+        error = self.coefficients.std_error[at]
+        alone, together = quantile(level), quantile(level ** (1 / len(at)))
+        rows = list(
+            zip(names, self.coefficients.coef[at], alone * error, together * error, strict=True)
+        )
+        if self.reference is not None:
+            rows.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))
+        rows.sort(key=lambda row: _as_number(row[0]))
+        return pd.DataFrame(rows, columns=["level", "estimate", "alone", "together"])
+
+
+def _as_number(level: str) -> tuple[float, str]:
+    try:
+        return float(level), level
+    except ValueError:
+        return math.inf, level
+
+
+def _interval(low: float, high: float) -> str:
+    left = "(-inf" if math.isinf(low) else f"[{format_scalar(low, 4)}"
+    right = "inf)" if math.isinf(high) else f"{format_scalar(high, 4)}]"
+    return f"{left}, {right}"

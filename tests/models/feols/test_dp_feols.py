@@ -1,0 +1,325 @@
+"""Without noise `dp_feols` is least squares with dummies, two-stage least squares, and their errors."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from scipy import stats
+
+from dpstats import Budget, anova, dp_feols, dp_lm, etable
+from dpstats.errors import ArgumentError, FormulaError, NotReleasedError, PublicDataError
+from dpstats.frame import level_name, panel_formula
+
+_EXACT: dict[str, Any] = {"rho": 1e12, "seed": 1}
+
+
+def _panel(persons: int, seed: int, ragged: bool = True) -> pd.DataFrame:
+    """Up to six years of each person; the instrument moves d, which is endogenous."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(persons), 6)
+    n = len(who)
+    own = rng.normal(size=persons)
+    table = pd.DataFrame(
+        {
+            "who": who,
+            "year": np.tile(np.arange(2008, 2014), persons),
+            "treat": (who % 2).astype(float),
+            "x": own[who] + rng.normal(size=n),
+            "z": rng.normal(size=n),
+            "z2": rng.normal(size=n),
+        }
+    )
+    error = rng.normal(size=n) + 0.5 * rng.normal(size=persons)[who]
+    table["d"] = 0.6 * table.z + 0.4 * table.z2 + 0.3 * table.x + rng.normal(size=n) + 0.5 * error
+    effect = 0.4 * table.treat * (table.year > 2010)
+    table["y"] = (
+        0.5 * table.x + 0.7 * table.d + own[who] + 0.1 * (table.year - 2008) + effect + error
+    )
+    if ragged:
+        table = table[rng.random(n) < 0.6]
+    return table.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+_PUBLIC, _PRIVATE = _panel(60, 0), _panel(700, 1)
+
+
+def _clustered(
+    x: np.ndarray, z: np.ndarray, y: np.ndarray, who: np.ndarray, parameters: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two-stage least squares with the errors of Stata and fixest, and residuals."""
+    first = z @ np.linalg.solve(z.T @ z, z.T @ x)
+    bread = np.linalg.inv(first.T @ first)
+    coef = bread @ first.T @ y
+    residual = y - x @ coef
+    scores = pd.DataFrame(first * residual[:, None]).groupby(who).sum().to_numpy()
+    persons, n = len(scores), len(y)
+    factor = persons / (persons - 1) * (n - 1) / (n - parameters)
+    return coef, np.sqrt(np.diag(bread @ scores.T @ scores @ bread) * factor), residual
+
+
+def _within(table: pd.DataFrame, columns: list[str], years: bool = False) -> np.ndarray:
+    """Columns, and dummies of years, less the means of persons who have two rows or more."""
+    wide = table[columns]
+    if years:
+        wide = wide.join(pd.get_dummies(table.year, drop_first=True, dtype=float))
+    return (wide - wide.groupby(table.who).transform("mean")).to_numpy()
+
+
+def _kept(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table.groupby("who").who.transform("size") > 1]
+
+
+@pytest.mark.parametrize("years", [False, True], ids=["one way", "two ways"])
+def test_effects_of_persons_are_those_of_dummies(years: bool) -> None:
+    formula = "y ~ x + d | who + year" if years else "y ~ x + d | who"
+    fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    kept = _kept(_PRIVATE)
+    x = _within(kept, ["x", "d"], years)
+    y = _within(kept, ["y"])[:, 0]
+    coef, error, residual = _clustered(x, x, y, kept.who.to_numpy(), x.shape[1] + 1)
+    assert fit.coef().to_numpy() == pytest.approx(coef[:2], rel=1e-5)
+    assert fit.se().to_numpy() == pytest.approx(error[:2], rel=1e-5)
+    freedom = len(kept) - kept.who.nunique() - x.shape[1]
+    assert fit.sigma == pytest.approx(np.sqrt(residual @ residual / freedom), rel=1e-5)
+    years_only = x[:, 2:]
+    left = y - years_only @ np.linalg.lstsq(years_only, y, rcond=None)[0] if years else y
+    within = 1 - residual @ residual / (left @ left)
+    assert fit.glance().within_r_squared[0] == pytest.approx(within, abs=1e-5)
+    assert (fit.nobs, fit.n) == (len(kept), _PRIVATE.who.nunique())
+
+
+def test_missing_cells_leave_the_other_rows_of_a_person() -> None:
+    holes = _PRIVATE.assign(x=_PRIVATE.x.where(np.arange(len(_PRIVATE)) % 9 > 0))
+    fit = dp_feols("y ~ x + d | who", holes, _PUBLIC, person="who", **_EXACT)
+    same = dp_feols("y ~ x + d | who", holes.dropna(), _PUBLIC, person="who", **_EXACT)
+    assert fit.coef().to_numpy() == pytest.approx(same.coef().to_numpy(), rel=1e-6)
+    assert fit.se().to_numpy() == pytest.approx(same.se().to_numpy(), rel=1e-5)
+
+
+def test_other_effects_are_dummies_of_public_levels() -> None:
+    fit = dp_feols("y ~ x + d | year", _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    how = {"groups": _PRIVATE.who}
+    plain = smf.ols("y ~ x + d + C(year)", _PRIVATE).fit(cov_type="cluster", cov_kwds=how)
+    assert list(fit.coef().index) == ["x", "d"]
+    assert fit.coef().to_numpy() == pytest.approx(plain.params[["x", "d"]].to_numpy(), rel=1e-5)
+    assert fit.se().to_numpy() == pytest.approx(plain.bse[["x", "d"]].to_numpy(), rel=1e-5)
+    assert fit.fixed_effects == (("year", "6 levels"),)
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+def test_without_a_bar_it_is_dp_lm(person: str | None) -> None:
+    options: dict[str, Any] = {"mu": 1, "seed": 3, "person": person}
+    fit = dp_feols("y ~ x + d", _PRIVATE, _PUBLIC, **options)
+    plain = dp_lm("y ~ x + d", _PRIVATE, _PUBLIC, **options)
+    assert fit.coef().equals(plain.coef())
+    assert fit.se().to_numpy() == pytest.approx(plain.se().to_numpy(), rel=1e-12)
+
+
+@pytest.mark.parametrize("effects", ["", "who", "who + year"])
+@pytest.mark.parametrize("instruments", ["z", "z + z2"])
+def test_instruments_are_those_of_two_stage_least_squares(effects: str, instruments: str) -> None:
+    bar = f"| {effects} " if effects else ""
+    formula = f"y ~ x {bar}| d ~ {instruments}"
+    fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    table, names = _PRIVATE, instruments.split(" + ")
+    if effects:
+        table = _kept(_PRIVATE)
+        wide = _within(table, ["d", "x", *names, "y"], "year" in effects)
+        years = wide[:, 4 + len(names) - 1 :]
+        y = wide[:, 2 + len(names)]
+        x = np.column_stack([wide[:, :2], years])
+        z = np.column_stack([wide[:, 1 : 2 + len(names)], years])
+    else:
+        ones = np.ones(len(table))
+        y = table.y.to_numpy()
+        x = np.column_stack([table.d, ones, table.x])
+        z = np.column_stack([ones, table[["x", *names]]])
+    parameters = x.shape[1] + bool(effects)
+    coef, error, residual = _clustered(x, z, y, table.who.to_numpy(), parameters)
+    shown = len(fit.coef())
+    assert fit.coef().index[0] == "d"
+    assert fit.coef().to_numpy() == pytest.approx(coef[:shown], rel=1e-5, abs=1e-7)
+    assert fit.se().to_numpy() == pytest.approx(error[:shown], rel=1e-5)
+
+    # F of the first stage, and J of the instruments that are to spare
+    exogenous = z[:, : z.shape[1] - len(names)] if not effects else np.delete(z, _at(names), axis=1)
+    d = x[:, 0]
+    both = [d - m @ np.linalg.lstsq(m, d, rcond=None)[0] for m in (exogenous, z)]
+    squares = [float(v @ v) for v in both]
+    f = (squares[0] - squares[1]) / len(names) / (squares[1] / fit.nobs)
+    ((_, first),) = fit.second.first_stages
+    assert first.value == pytest.approx(f, rel=1e-4)
+    moments = pd.DataFrame(z * residual[:, None]).groupby(table.who.to_numpy()).sum().to_numpy()
+    if len(names) == 1:
+        assert fit.second.agreement is None
+    else:
+        spread = moments.T @ moments
+        mean = moments.sum(axis=0)
+        a = x.T @ z @ np.linalg.inv(z.T @ z)
+        left = np.eye(len(mean)) - z.T @ x @ np.linalg.solve(a @ z.T @ x, a)
+        j = float(mean @ np.linalg.pinv(left @ spread @ left.T, rcond=1e-9) @ mean)
+        assert fit.second.agreement.value == pytest.approx(j, rel=5e-3)
+
+
+def _at(names: list[str]) -> list[int]:
+    return list(range(1, 1 + len(names)))
+
+
+def test_the_anderson_rubin_set_is_where_the_instrument_tells_nothing() -> None:
+    """For one instrument: coefficients at which the reduced form of y - b d has no z, to 95 %."""
+    fit = dp_feols("y ~ x | d ~ z", _PRIVATE, _PUBLIC, **_EXACT)
+    ((lower, upper),) = fit.anderson_rubin().to_numpy()
+    other = sm.add_constant(_PRIVATE[["z", "x"]])
+    for end in (lower, upper):
+        reduced = sm.OLS(_PRIVATE.y - end * _PRIVATE.d, other).fit()
+        assert abs(reduced.tvalues["z"]) == pytest.approx(1.96, abs=0.06)
+    narrow = fit.anderson_rubin(0.5).to_numpy()[0]
+    assert lower < narrow[0] < fit.coef()["d"] < narrow[1] < upper
+    assert "Anderson-Rubin 95% set of d" in str(fit.summary())
+
+
+def test_a_weak_instrument_leaves_a_set_without_ends() -> None:
+    table = _PRIVATE.assign(z=np.random.default_rng(9).normal(size=len(_PRIVATE)))
+    public = _PUBLIC.assign(z=np.random.default_rng(8).normal(size=len(_PUBLIC)))
+    fit = dp_feols("y ~ x | d ~ z", table, public, mu=2, seed=1)
+    assert np.isinf(fit.anderson_rubin().to_numpy()).any()
+    assert fit.second.first_stages[0][1].value < 10
+
+
+def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
+    formula = "y ~ x + i(year, treat, ref=2010) | who + year"
+    fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    years = [2008, 2009, 2011, 2012, 2013]
+    assert list(fit.coef().index) == ["x", *(f"year::{year}:treat" for year in years)]
+    kept = _kept(_PRIVATE)
+    for year in years:
+        kept = kept.assign(**{f"t{year}": kept.treat * (kept.year == year)})
+    x = _within(kept, ["x", *(f"t{year}" for year in years)], years=True)
+    coef = np.linalg.lstsq(x, _within(kept, ["y"])[:, 0], rcond=None)[0]
+    assert fit.coef().to_numpy() == pytest.approx(coef[:6], rel=1e-5)
+    frame = fit.event_study()
+    assert list(frame.level) == ["2008", "2009", "2010", "2011", "2012", "2013"]
+    assert frame.estimate[2] == 0
+    assert (frame.together >= frame.alone).all()
+    mpl.use("agg")
+    ax = fit.iplot()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == list(frame.level)
+
+
+def test_levels_without_a_reference_and_by_themselves() -> None:
+    fit = dp_feols("y ~ x + i(year, ref=2008) | who", _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    assert fit.coef().index[1] == "year::2009"
+    assert level_name("C(g)[T.a:b]:x") == "g::a:b:x"
+    assert panel_formula("y ~ i(g, x)").exogenous == "x:C(g)"
+
+
+def test_public_rows_without_persons_are_enough() -> None:
+    public = _PUBLIC.drop(columns="who")
+    fit = dp_feols("y ~ x + d | who", _PRIVATE, public, person="who", **_EXACT)
+    same = dp_feols("y ~ x + d | who", _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    assert fit.coef().to_numpy() == pytest.approx(same.coef().to_numpy(), rel=1e-5)
+
+
+def test_what_is_computed_from_a_release_costs_nothing() -> None:
+    with Budget(mu=2, person="who") as budget:
+        fit = dp_feols("y ~ x + d | who", _PRIVATE, _PUBLIC, person="who", mu=2, seed=1)
+        smaller = fit.update("~ . - d")
+        assert anova(fit, smaller).df == 1
+        assert smaller.formula == "y ~ x | who"
+        predicted = fit.predict(_PUBLIC.head(3))
+        again = pickle.loads(pickle.dumps(fit))
+    assert len(budget.entries) == 1
+    expected = _PUBLIC[["x", "d"]].head(3) @ fit.coef()[["x", "d"]]
+    assert predicted.to_numpy() == pytest.approx(expected.to_numpy())
+    assert str(again.summary()) == str(fit.summary())
+    reference = smf.ols("y ~ x - 1", _demeaned(["y", "x"])).fit()
+    exact = dp_feols("y ~ x + d | who", _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    assert exact.update("~ . - d").coef()["x"] == pytest.approx(reference.params["x"], rel=1e-5)
+
+
+def _demeaned(columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(_within(_kept(_PRIVATE), columns), columns=columns)
+
+
+def test_pages_and_tables() -> None:
+    fit = dp_feols("y ~ x | who + year | d ~ z + z2", _PRIVATE, _PUBLIC, person="who", mu=3, seed=1)
+    page = str(fit.summary())
+    for text in (
+        "two-stage least squares by score rounds; dependent variable: y",
+        "Fixed effects: who (within persons); year (6 levels)",
+        "Instruments:   z, z2",
+        "clustered by `who`",
+        "first stage of d: F",
+        "instruments agree: Hansen J",
+    ):
+        assert text in page
+    plain = dp_lm("y ~ x + d", _PRIVATE, _PUBLIC, mu=3, person="who", seed=1)
+    table = str(etable([plain, fit]))
+    assert "Fixed effects" in table
+    assert "who + year" in table
+    assert "First-stage F" in table
+
+
+def test_intervals_cover_with_noise() -> None:
+    """Of both coefficients in 40 tables: fewer than 66 of 80 cover with probability below 1e-6.
+
+    The intervals of each are taken to be independent, and to cover in 94 of 100.
+    """
+    covered = 0
+    for seed in range(40):
+        private = _panel(700, 100 + seed)
+        fit = dp_feols("y ~ x | who | d ~ z + z2", private, _PUBLIC, person="who", mu=2, seed=seed)
+        truth = np.array([0.7, 0.5])
+        covered += int((np.abs(fit.coef().to_numpy() - truth) < 1.96 * fit.se().to_numpy()).sum())
+    assert stats.binom.cdf(covered, 80, 0.94) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "error", "match"),
+    [
+        ("y ~ x | d1 + d2 ~ z", {}, FormulaError, "2 endogenous columns need as many instruments"),
+        ("y ~ x | who | year", {}, FormulaError, "up to three parts"),
+        ("~ x | who", {}, FormulaError, "has a response"),
+        ("y ~ x | who^year", {}, FormulaError, "Make a column of the combination"),
+        ("y ~ x | who[x]", {}, FormulaError, "Slopes that differ"),
+        ("y ~ i(year, x * d)", {}, FormulaError, "is not understood"),
+        ("y ~ treat | who", {"person": "who"}, PublicDataError, "does not vary within the persons"),
+        ("y ~ 1 | who", {"person": "who"}, FormulaError, "no column beside its effects"),
+        ("y ~ x | firm", {"person": "who"}, PublicDataError, "say so: person='firm'"),
+        ("y ~ x | who", {}, PublicDataError, "effects cost nothing, say so: person='who'"),
+        ("y ~ x", {"vcov": {"CRV1": "year"}}, ArgumentError, "clustered by the person"),
+        ("y ~ x", {"public": None}, PublicDataError, "needs public rows"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_rows_are_read(
+    formula: str, options: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    budget = Budget(mu=9, person=options.get("person"))
+    given: dict[str, Any] = {"public": _PUBLIC, "mu": 1, "budget": budget} | options
+    with pytest.raises(error, match=match):
+        dp_feols(formula, _PRIVATE, **given)
+    assert not budget.entries
+
+
+def test_a_fit_without_instruments_or_years_says_what_it_lacks() -> None:
+    fit = dp_feols("y ~ x", _PRIVATE, _PUBLIC, mu=1, seed=1)
+    with pytest.raises(NotReleasedError, match="one endogenous column"):
+        fit.anderson_rubin()
+    with pytest.raises(ArgumentError, match="i\\(year, treat, ref=2010\\)"):
+        fit.iplot()
+    instruments = dp_feols("y ~ x | d ~ z", _PRIVATE, _PUBLIC, mu=3, seed=1)
+    with pytest.raises(ArgumentError, match="no smaller fit in it"):
+        instruments.update("~ . - x")
+
+
+def test_singletons_only_tell_nothing_and_say_so() -> None:
+    private = _PRIVATE.drop_duplicates("who")
+    fit = dp_feols("y ~ x | who", private, _PUBLIC, mu=2, person="who", seed=1)
+    assert np.isnan(fit.se()["x"]) or any("not used" in note for note in fit.notes)
