@@ -124,10 +124,10 @@ fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1)
 print(fit.privacy)
 
 # %% [markdown]
-# Where people have several rows, give their number. `rows_per_person=3` makes the noise that protects
-# somebody who is behind up to three rows, and the total is that person's. That nobody has more is
-# taken on trust, unless a column names the person: then the first three rows of each count, and
-# later ones do not.
+# Where people have several rows, name the column that says whose they are. In `dp_lm` and `dp_glm` all
+# rows of a person are then one term of every sum: the total is that person's, whatever the number of
+# rows, and standard errors are clustered by person. The number of persons is public; the number of
+# rows is not, and what the summary says of it was released.
 
 # %%
 visits = private.assign(woman=np.arange(len(private)) // 4)  # four rows each
@@ -136,10 +136,14 @@ fit = dp_lm(
     visits,
     public=public,
     mu=1,
-    rows_per_person=3,
     person="woman",
 )
 print(fit.privacy)
+
+# %% [markdown]
+# Other functions count the first `rows_per_person=3` rows of each person, and make the noise that
+# protects so many rows at once. Without a column, `rows_per_person=3` takes on trust that nobody has
+# more.
 
 # %% [markdown]
 # Any fit also states its guarantee for groups: a family of four, of whom each has one row, at
@@ -153,7 +157,7 @@ print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_g
 #
 # | public | because |
 # |---|---|
-# | the number of rows, of all persons together | neighbours have equally many |
+# | the number of rows (of persons, where sums run over these) | neighbours have equally many |
 # | names and kinds of the columns | an error may name them; fix the kinds without looking at values |
 # | formula, `limits=` and all other arguments | the analyst types them; choose them before you look |
 # | everything in `public=` | it is looked at freely, and shown |
@@ -435,7 +439,8 @@ else:
 # - `delta` and `delta0` are probabilities of a failure that may be total: keep them far below one
 #   over the number of rows. Calls say so when they are not.
 # - The number of rows is public. Neighbours with one row more or less are not covered as such.
-# - `person=` does not follow rows through a Dask DataFrame; a Parquet path does.
+# - The first rows of a person (`rows_per_person=` with `person=`) are not followed through a Dask
+#   DataFrame; a Parquet path does.
 # - Dask logs the errors of its maker's own tasks: keep its logs as private as the rows.
 # - Time is not constant; see "Who could see more".
 # - Copies of a file or of a table cannot be recognised: each counts by itself. Equal

@@ -143,6 +143,10 @@ print(f"Peak memory of this page so far, with Python and the making of the files
 # one seed the released numbers are the same, bit for bit: rows are cut and rounded to a fixed grid
 # one by one, and sums of integers do not depend on who adds first. (Without `seed=` noise is drawn
 # anew at every call, as it must be for a release.)
+#
+# Where `person=` names persons whose rows are one term (`dp_lm`, `dp_glm`, `dp_feols`), their rows may
+# lie anywhere in all of these, a Dask DataFrame included. They are brought together in this process:
+# encoded, sorted by person and held until the call ends, 8 bytes for each row and column.
 
 # %%
 frame = table(50_000, seed=2)
