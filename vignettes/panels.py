@@ -183,6 +183,26 @@ print(etable(fits))
 print(f"spent: mu = {budget.spent.mu:.3f} of 2")
 
 # %% [markdown]
+# ## How well it does
+#
+# 2000 persons with five rows each, whose errors have seven tenths of their variance in common, mu = 1,
+# 60 public persons, 60 panels (`python -m tests.benchmarks.panel --draws 60`). *Cover* of 95 %
+# intervals; *width* of the printed error over the clustered one without privacy; *error* over that of
+# the same fit without privacy; *noted*: fits with a note.
+#
+# | | cover | width | error | noted |
+# |---|---|---|---|---|
+# | pooled, `y ~ x + w` | .94 | 1.07 | 1.07 | .02 |
+# | counts, `k ~ x + w`, quasi-Poisson | .99 | 1.14 | 1.07 | 0 |
+# | effects of persons, `y ~ x + w`, `| who` | .93 | 1.03 | 1.04 | 0 |
+# | the same, public rows without the column of persons | .94 | 1.03 | 1.06 | 0 |
+# | instruments, `y ~ x`, `| d ~ z` | .97 | 1.38 | 1.21 | 0 |
+#
+# On real data: children and work of 253 654 mothers (Angrist and Evans) at epsilon = 1 with 1000 public
+# rows, 20 draws: a median of .12 standard errors from two-stage least squares without privacy, with
+# printed errors 1.03 of its own. Durations of injuries in Kentucky (Meyer and others), Michigan public,
+# mu = 1: .193 (.079), without privacy .191 (.069).
+#
 # ## What to know before you use it
 #
 # - *Public rows* have the same columns; that of persons may be missing. Then they do not tell how much

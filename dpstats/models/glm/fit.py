@@ -216,7 +216,7 @@ def anchored(
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
         spent += PERSONS
-        start = start.for_persons(persons.rows / n)
+        start = start.for_persons(rows_of_each(persons, n))
         session.whiten(start.whitening.back, start.coef)
     if _needs_level(start, family, terms):
         spent += 0.03

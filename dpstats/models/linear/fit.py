@@ -174,7 +174,7 @@ class View:
 
     def for_persons(self, rows: float) -> View:
         """Persons with so many rows as a row was seen: sums over them are as large."""
-        root = math.sqrt(max(rows, 1e-3))
+        root = math.sqrt(rows)
         return View(
             Whitening(self.whitening.back / root, self.whitening.root * root),
             self.shift,
@@ -286,7 +286,7 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
     persons = None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
-        seen = seen.for_persons(persons.rows / n)
+        seen = seen.for_persons(rows_of_each(persons, n))
         session.whiten(seen.whitening.back, seen.shift)
     expected = _public_scale(moments, seen.whitening.back, d)
     for lengths, gram in plan.stages:
