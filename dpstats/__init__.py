@@ -15,6 +15,7 @@ from dpstats.models.gaussian.dp_mvnorm import dp_mean, dp_mvnorm
 from dpstats.models.glm.dp_glm import dp_glm
 from dpstats.models.linear.dp_lm import dp_lm
 from dpstats.models.mixture.dp_mixture import dp_mixture
+from dpstats.plans.panel import plan_feols
 from dpstats.plans.plan import plan_glm, plan_lm
 from dpstats.report.options import options
 from dpstats.score_rounds.result import anova
@@ -39,6 +40,7 @@ __all__ = [
     "eptr_nw",
     "etable",
     "options",
+    "plan_feols",
     "plan_glm",
     "plan_lm",
     "public_moments",

@@ -38,7 +38,7 @@ _MAY: dict[str, set[str]] = {
     "call": {"accounting", "budget", "frame", "mechanism", "numerics", "report"},
     "audit": {"accounting", "budget", "report"},
     "compare": {"accounting", "budget", "report", "score_rounds", "models.linear", "models.glm"},
-    "plans": {*_MODEL, "models.linear", "models.glm"},
+    "plans": {*_MODEL, "models.linear", "models.glm", "models.feols"},
     "models": set(),
     "models.linear": _MODEL,
     "models.glm": {*_MODEL, "models.linear"},
@@ -205,6 +205,7 @@ _SIMULATING = {
     "models/mixture/public_mixture.py",
     "models/mixture/public_tree.py",
     "numerics/k_means.py",
+    "plans/panel.py",
     "plans/plan.py",
     "plans/population.py",
     "plans/rehearsal.py",
@@ -261,7 +262,7 @@ _DRAWERS = {
     "mechanism/release.py": {"integers", "laplace", "spherical"},
     "mechanism/conditional.py": {"coin"},
 }
-_DOORS = {"call.py", "plans/plan.py"}
+_DOORS = {"call.py", "plans/plan.py", "plans/panel.py"}
 """Where a noise is made: in the one protocol of calls, and for rehearsals on public rows."""
 _RELEASING = {"release_vector", "release_symmetric", "release_counts", "release_if_safe"}
 

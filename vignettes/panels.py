@@ -31,7 +31,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dpstats import Budget, dp_feols, dp_lm, etable
+from dpstats import Budget, dp_feols, dp_lm, etable, plan_feols
 
 pd.set_option("display.width", 100)
 
@@ -74,6 +74,12 @@ def panel(persons: int, seed: int) -> pd.DataFrame:
 
 public, private = panel(100, seed=1), panel(4000, seed=2)
 print(public.head())
+
+# %% [markdown]
+# How good will a fit be? `plan_feols` rehearses it on persons like the public ones; nothing is spent.
+
+# %%
+print(plan_feols("wage ~ hours | who + year", public, n=4000, mu=[0.3, 1], person="who"))
 
 # %% [markdown]
 # ## Clustered errors

@@ -5,7 +5,7 @@ of columns, public rows and declared limits may raise. A row that is missing, no
 unknown level becomes zero and changes no other row.
 """
 
-from dpstats.frame.by_person import PersonsTable, open_persons
+from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, public_persons
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.formula.extent import design_extent
@@ -30,6 +30,7 @@ __all__ = [
     "FirstRows",
     "PanelColumns",
     "PanelFormula",
+    "PersonsBlock",
     "PersonsTable",
     "PublicMoments",
     "Reading",
@@ -52,6 +53,7 @@ __all__ = [
     "panel_moments",
     "points_formula",
     "public_moments",
+    "public_persons",
     "require_formula",
     "subset_design",
     "with_response",

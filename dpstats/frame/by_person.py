@@ -25,7 +25,14 @@ from dpstats.frame.executors import Reading
 from dpstats.frame.persons import FirstRows, OfPersons, Walk
 from dpstats.frame.rows import Block, Mask, PendingBlock
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, OneTable, Source, open_source
+from dpstats.frame.source import (
+    BLOCK_ROWS,
+    DaskPartitions,
+    OneTable,
+    Source,
+    open_source,
+    public_table,
+)
 from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
 
 T = TypeVar("T")
@@ -178,8 +185,11 @@ class _InTurn(Opaque):
         raise NotImplementedError("persons are put together in this process")
 
 
-def public_persons(design: Design, table: Table, column: str) -> PersonsBlock:
-    """The rows of a public table, sorted by person."""
+def public_persons(design: Design, public: Any, column: str) -> PersonsBlock | None:
+    """The rows of a public table, sorted by person; None where the column is not there."""
+    table = public_table(public)
+    if column not in table.names:
+        return None
     return PersonsTable(design, OneTable(table), Reading(), FirstRows(column, None)).read()
 
 

@@ -16,7 +16,7 @@ from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
 from dpstats.frame.public_moments import PublicMoments, public_moments
 from dpstats.frame.source import public_table
-from dpstats.frame.table import Array, Table
+from dpstats.frame.table import Array
 
 _ROWS_EACH = 4
 
@@ -91,7 +91,7 @@ def panel_moments(
     if set(kept) <= {*roles["effects"], *roles["excluded"], moments.design.constant}:
         raise FormulaError(f"'{formula.text}' has no column beside its effects.")
     if within:
-        moments = _within(moments, table, person)
+        moments = _within(moments, public, person)
     moments = _part(moments, kept)
     where = {j: k for k, j in enumerate(kept)}
     effects = [j for j in roles["effects"] if j in where]
@@ -148,11 +148,12 @@ def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
     )
 
 
-def _within(moments: PublicMoments, table: Table, person: str | None) -> PublicMoments:
+def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMoments:
     """Moments of what is left within persons; within all rows, where the public ones name nobody."""
     assert person is not None
     assert moments.m is not None
-    if person not in table.names:
+    held = public_persons(moments.design, public, person)
+    if held is None:
         constant = moments.design.constant
         if constant is None or moments.cross is None:
             return moments
@@ -164,7 +165,6 @@ def _within(moments: PublicMoments, table: Table, person: str | None) -> PublicM
         # how much varies within persons these rows do not tell: they count as few
         few = len(moments.terms) + 2
         return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few)
-    held = public_persons(moments.design, table, person)
     x, y, weight, left = _demeaned(held)
     m = max(left, 1)
     wx = x * weight[:, None]

@@ -119,8 +119,8 @@ def plan_lm(
     >>> plan.tidy().columns.tolist()
     ['term', 'mu', 'std_error', 'std_error_nonprivate']
     """
-    unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
-    totals, given = _budgets(mu, rho, epsilon, delta)
+    unit, rows = PrivacyUnit.of(rows_per_person, None), check_rows(n)
+    totals, given = listed_budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
     check_vcov(vcov)
     _check_arguments("plan_lm", method, formula, public)
@@ -156,7 +156,7 @@ def plan_lm(
         estimated = sigma is None and residual is not None
         squares = drawn.weight * rest**2 if estimated else None
         sure = relative_error(drawn, np.sqrt(drawn.weight), squares)
-    return _plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    return finished_plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
 def plan_glm(
@@ -203,8 +203,8 @@ def plan_glm(
     >>> plan.std_error().loc["religious", "mu = 1"].round(2)
     np.float64(0.03)
     """
-    unit, rows = PrivacyUnit.of(rows_per_person, None), _check_rows(n)
-    totals, given = _budgets(mu, rho, epsilon, delta)
+    unit, rows = PrivacyUnit.of(rows_per_person, None), check_rows(n)
+    totals, given = listed_budgets(mu, rho, epsilon, delta)
     model = resolve_family(family)
     check_numbers(ridge, eta)
     check_iterations(iterations)
@@ -248,7 +248,7 @@ def plan_glm(
         robust = _robust(known, scores, curvature, moment, ridge, model.dispersed)
     rehearsal = _rehearsal(population, fitting, moments, method, least, free, robust)
     sure = None if known is None else relative_error_of_family(known, model, coef)
-    plan = _plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
+    plan = finished_plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
     return replace(plan, events=_events(model, known))
 
 
@@ -279,7 +279,7 @@ def _robust(
     return robust_ratio(known, scores, weight, inverse, dispersed)
 
 
-def _plan(
+def finished_plan(
     method: str,
     call: str,
     rehearsal: Rehearsal,
@@ -444,7 +444,7 @@ def _sigma(sigma: float | None, residual: float | None, moments: PublicMoments) 
     return residual
 
 
-def _budgets(
+def listed_budgets(
     mu: Any, rho: Any, epsilon: Any, delta: float | None
 ) -> tuple[list[tuple[str, Privacy]], dict[str, Any]]:
     """Every budget with its label, and the argument that names them in the call."""
@@ -474,7 +474,7 @@ def _short(value: Any) -> str:
     return shown(value) if size is None else f"{size:g}"
 
 
-def _check_rows(n: Any) -> int:
+def check_rows(n: Any) -> int:
     size = number(n)
     rows = as_int(int(size) if size is not None and size.is_integer() else n, 1)
     if rows is None or rows > MOST_ROWS:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.frame import Block
+from dpstats.frame import Block, PersonsBlock
 from dpstats.models.glm.estimate import Family
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
@@ -305,3 +305,42 @@ def poisson_law(mean: Callable[[Floats], Floats]) -> Law:
         return np.asarray(generator.poisson(np.minimum(mean(predictor), 1e15)), dtype=np.float64)
 
     return draw
+
+
+@dataclass(frozen=True)
+class DrawnPersons:
+    """Public persons, or rows, drawn many times over.
+
+    ``unsure`` is a root of the variance of the public coefficients, by which the responses are moved:
+    the private fit is as far from the public one as two samples are.
+    """
+
+    known: Block | PersonsBlock
+    unsure: Floats | None
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.known.starts if isinstance(self.known, PersonsBlock) else self.known.y)
+
+    def rows(self, n: int, generator: np.random.Generator) -> Any:
+        """So many persons; or rows, where nobody is named."""
+        known = self.known
+        drawn = generator.integers(self.size, size=n)
+        if isinstance(known, PersonsBlock):
+            lengths = np.diff(np.append(known.starts, len(known.y)))[drawn]
+            starts = np.cumsum(lengths) - lengths
+            at = np.arange(lengths.sum()) + np.repeat(known.starts[drawn] - starts, lengths)
+            return replace(self._moved(at, generator), starts=starts)
+        return self._moved(drawn, generator)
+
+    def _moved(self, at: Any, generator: np.random.Generator) -> Any:
+        parts: dict[str, Any] = {
+            name: None if values is None else values[at]
+            for name, values in vars(self.known).items()
+            if name != "starts"
+        }
+        if self.unsure is not None:
+            move = self.unsure @ generator.normal(size=self.unsure.shape[1])
+            parts["y"] = parts["y"] + parts["x"] @ move
+        return replace(self.known, **parts)

@@ -113,6 +113,8 @@ class Rehearsal:
         make its own estimate of them a little too small.
     robust : (d,) array or float
         Sandwich variances over those of constant variance, at least 1; in ``least`` already.
+    expected : callable
+        Makes a source of simulated rows.
     """
 
     population: Population
@@ -122,6 +124,7 @@ class Rehearsal:
     noise_undone: float
     least: Floats
     robust: Floats | float = 1.0
+    expected: Callable[[Any], Any] = ExpectedRows
 
     @property
     def d(self) -> int:
@@ -143,7 +146,7 @@ class Rehearsal:
         for seed in range(_REPEATS):
             rows = self.population.rows(few, np.random.default_rng([seed, 17]))
             raised = Privacy(total.mu * counting / few)
-            models.append(self.fitting(ExpectedRows(rows), raised, seed))
+            models.append(self.fitting(self.expected(rows), raised, seed))
         parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
         known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)

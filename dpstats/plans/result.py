@@ -98,6 +98,8 @@ class Plan(Printed):
         Of the rows, that is expected to count.
     events : int or None
         Public rows with the rarer of two outcomes.
+    counted : {"rows", "persons"}
+        What n counts.
     """
 
     call: str
@@ -117,6 +119,7 @@ class Plan(Printed):
     shown_delta: float
     share: float
     events: int | None = None
+    counted: str = "rows"
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -260,17 +263,20 @@ def _target(plan: Plan, reached: TargetPlan) -> list[Part]:
     )
     if reached.mu is not None:
         epsilon = format_scalar(Privacy(reached.mu).epsilon(plan.shown_delta), 3)
-        mu = f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {plan.n} rows"
+        mu = (
+            f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {plan.n} {plan.counted}"
+        )
     elif reached.rows_nonprivate is None or reached.rows_nonprivate > plan.n:
-        mu = f"none: {plan.n} rows are too few without privacy as well"
+        mu = f"none: {plan.n} {plan.counted} are too few without privacy as well"
     else:
-        mu = f"none up to mu = 100 for {plan.n} rows"
+        mu = f"none up to mu = 100 for {plan.n} {plan.counted}"
     needed = KeyValues((("Standard error", what), ("Smallest budget", mu)))
     rows = [reached.rows_nonprivate, *reached.rows]
+    shown = ["not reached" if r is None else str(r) for r in rows]
     table = Table.from_columns(
         [
             Column("Budget", ["no privacy", *plan.labels], align="l", csv_name="budget"),
-            Column("rows needed", ["not reached" if r is None else str(r) for r in rows], rows),
+            Column(f"{plan.counted} needed", shown, rows),
         ]
     )
     return [needed, table]

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_vcov, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_size, documented
@@ -124,7 +125,7 @@ def dp_feols(
     task = PanelTask(moments, columns, persons, errors)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)
-    result = _model(charged.text, formula, task, fit, session, notes, call, delta)
+    result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
 
 
@@ -161,25 +162,26 @@ def _check_dummies(
     )
 
 
-def _model(
+def panel_model(
     text: str,
     formula: PanelFormula,
     task: PanelTask,
     fit: PanelFit,
     session: ScoreSession,
     said: tuple[str, ...],
-    call: Call[Any],
+    unit: PrivacyUnit,
     delta: float | None,
 ) -> PanelModel:
+    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
     shown_design = _shown(task.moments, task.columns)
-    person = call.unit.person
+    person = unit.person
     levels = {name: _levels(task.moments, name) for name in formula.effects if name != person}
     effects = tuple(
         (name, f"{levels[name]} levels" if name in levels else "within persons")
         for name in formula.effects
     )
     items = model_items(
-        fit.linear, shown_design, task.moments, session.n, session, call.unit, delta, None
+        fit.linear, shown_design, task.moments, session.n, session, unit, delta, None
     )
     items |= {"public": None, "public_fit": _public_fit(task)}
     return PanelModel(

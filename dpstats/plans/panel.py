@@ -1,0 +1,164 @@
+"""Plans of fits with effects and instruments: rehearsals on persons like the public ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arrays import Floats
+from dpstats.call import call_text
+from dpstats.errors import PublicDataError
+from dpstats.frame import (
+    Block,
+    PersonsBlock,
+    open_public_rows,
+    panel_formula,
+    panel_moments,
+    public_persons,
+)
+from dpstats.mechanism.noise import make_noise
+from dpstats.models.feols.dp_feols import panel_model
+from dpstats.models.feols.fit import PanelTask, fit_rows
+from dpstats.models.linear.dp_lm import check_response
+from dpstats.plans.plan import check_rows, finished_plan, listed_budgets
+from dpstats.plans.population import DrawnPersons, anchor_error, undone
+from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
+from dpstats.plans.result import Plan
+from dpstats.plans.search import target_of
+from dpstats.score_rounds.result import Model
+
+_T = TypeVar("_T")
+_NOISELESS = Privacy(1e6)
+
+
+def plan_feols(
+    fml: str,
+    public: Any,
+    n: int,
+    mu: float | Sequence[float] | None = None,
+    *,
+    rho: float | Sequence[float] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    target_se: float | Mapping[str, float] | None = None,
+    person: str | None = None,
+    weights: str | None = None,
+    limits: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Expected standard errors of `dp_feols` for n private persons at several budgets; spends nothing.
+
+    Parameters
+    ----------
+    fml, public, person, weights, limits
+        As for `dp_feols`; ``public`` are rows, with the column of persons where there is one: how many
+        rows persons have, and how alike these are, decides.
+    n : int
+        Number of private persons; of rows, where no column names persons.
+    mu, rho, epsilon, delta, target_se
+        As for `plan_lm`.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from dpstats.datasets import fair
+    >>> plan = plan_feols("rate_marriage ~ age | occupation", fair()[0], n=6048, mu=1)
+    >>> list(plan.tidy().term)
+    ['age']
+    """
+    units, formula = check_rows(n), panel_formula(fml)
+    totals, given = listed_budgets(mu, rho, epsilon, delta)
+    moments, columns = panel_moments(formula, public, person, weights, limits)
+    check_response(moments.design)
+    known = _known(moments.design, public, person)
+    within = person is not None and person in formula.effects
+    persons = None if person is None else "within" if within else "all"
+    task = PanelTask(moments, columns, persons, "hetero")
+    unit = PrivacyUnit.of(None, person, jointly=True)
+    options = {**given, "delta": delta, "weights": weights, "limits": limits}
+    text = call_text("plan_feols", fml, {"n": units, **options}, unit)
+
+    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+        fit, session = fit_rows(task, expected, total, make_noise(seed))
+        return panel_model(text, formula, task, fit, session, (), unit, delta)
+
+    exact = fitting(expected_rows(known), _NOISELESS, 0)
+    names = exact.coefficients.terms
+    sandwich = np.diag(exact.coefficients.sampling)
+    classical = exact.estimate.classical
+    robust: Floats | float = 1.0 if classical is None else sandwich / np.diag(classical)
+    spread = exact.estimate.dispersion or 1.0
+    unsure = anchor_error(moments.gram, float(np.sqrt(spread)), moments.m)
+    again = undone(moments.m, len(moments.terms))
+    drawn = DrawnPersons(known, unsure)
+    rehearsal = Rehearsal(
+        drawn,
+        fitting,
+        1.0,
+        again,
+        1.0,
+        again * drawn.size * sandwich,
+        robust,
+        expected_rows,
+    )
+    shown = replace(moments, design=exact.design)
+    plan = finished_plan(
+        "anchored", text, rehearsal, units, totals, None, shown, target_of(target_se, names), delta
+    )
+    return replace(plan, counted=unit.counted)
+
+
+def _known(design: Any, public: Any, person: str | None) -> Block | PersonsBlock:
+    """The public rows as numbers; sorted by person, where persons are named."""
+    if person is None:
+        blocks = list(open_public_rows(design, public).blocks())
+
+        def joined(name: str) -> Any:
+            parts = [getattr(block, name) for block in blocks]
+            return None if parts[0] is None else np.concatenate(parts)
+
+        return Block(*(joined(name) for name in ("x", "y", "offset", "weight", "above", "usable")))
+    found = public_persons(design, public, person)
+    if found is None:
+        raise PublicDataError(
+            f"a plan for persons needs public rows with the column `{person}`: how many rows persons "
+            "have, and how alike these are, decides what a fit will be worth."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class ExpectedPersons:
+    """Simulated rows of persons as a source that a session can read."""
+
+    simulated: PersonsBlock
+    threads: Executor | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.simulated.starts)
+
+    @property
+    def d(self) -> int:
+        return int(self.simulated.x.shape[1])
+
+    def pieces(self, size: int) -> Iterator[Callable[[], PersonsBlock]]:
+        """All rows at once: they are few."""
+        yield lambda: self.simulated
+
+    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+        """The rows are worked on here."""
+        return None
+
+
+def expected_rows(block: Any) -> Any:
+    """Simulated rows, or rows of persons, as a session reads them."""
+    return ExpectedPersons(block) if isinstance(block, PersonsBlock) else ExpectedRows(block)
