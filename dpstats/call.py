@@ -284,7 +284,7 @@ class Charged:
     ) -> tuple[str, ...]:
         """Notes that qualify the guarantee: on delta, public data, and the column of persons."""
         return (
-            *delta_note(self.call.given.get("delta"), n),
+            *delta_note(self.call.given.get("delta"), n, self.call.unit.counted.removesuffix("s")),
             *spent_note(moments, self.call.total, self.call.unit),
             *same_table(public, self.data),
             *(() if self.first is None else self.first.notes),
@@ -307,13 +307,13 @@ def same_table(public: Any, data: Any) -> tuple[str, ...]:
     return (SAME_TABLE,) if same else ()
 
 
-def delta_note(delta: float | None, n: int | None) -> tuple[str, ...]:
+def delta_note(delta: float | None, n: int | None, of: str = "row") -> tuple[str, ...]:
     """A note where delta would allow a mechanism that publishes a row."""
     if delta is None or not n or delta < 1 / n:
         return ()
     return (
         f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
-        "row is shown. Choose delta well below 1/n for real use.",
+        f"{of} is shown. Choose delta well below 1/n for real use.",
     )
 
 

@@ -43,8 +43,8 @@ PAGES = {
     "panels.py": (
         "Errors: clustered by `who`",
         "Fixed effects: who (within persons); year (6 levels)",
-        " 2010     0.000  0.000     0.000",
-        "first stage of hours: F",
+        "year:treat  2010     0.000  0.000     0.000",
+        "first stage of hours: F (iid errors)",
         "0   -inf    inf",
         "Within R-squared",
         "spent: mu = 1.732 of 2",

@@ -19,7 +19,7 @@ FACTS = (
     "Rows",
     "Public rows",
     "Fixed effects",
-    "First-stage F",
+    "First-stage F (iid)",
     "Family",
     "Dispersion",
     "Residual std. error",

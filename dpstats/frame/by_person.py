@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import PassError, SchemaError, suppress_private_errors
+from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.persons import FirstRows, OfPersons, Walk
@@ -37,8 +37,11 @@ from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
 
 T = TypeVar("T")
 _NOBODY = (
-    "no row of the private table names a person: `{}` is missing everywhere, or holds neither text nor "
-    "whole numbers."
+    "no row names a person: `{}` is missing everywhere, or holds neither text nor whole numbers."
+)
+_LOST = (
+    "the rows of persons could not be brought together; most likely memory ran out. The cause is "
+    "withheld, because it may tell how many rows there are."
 )
 _OTHERS = (
     "the data named other persons when they were read than when they were counted. A function given as "
@@ -74,7 +77,7 @@ class PersonsTable:
         self._source, self._reading, self._names = source, reading, names
         self._columns = [*dict.fromkeys([*design.columns_for(ROLES), names.column])]
         self._sorted: PersonsBlock | None = None
-        self.n = self._count()
+        self.n = _quietly(self._count)
 
     def __repr__(self) -> str:
         return f"<table of {self.n} persons, d = {self.d}>"
@@ -91,7 +94,7 @@ class PersonsTable:
     def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Callable[[], PersonsBlock]]:
         """Blocks of whole persons: of at most ``size`` rows, or of one person who has more."""
         if self._sorted is None:
-            self._sorted = self.read()
+            self._sorted = _quietly(self.read)
         held = self._sorted
         edges = np.append(held.starts, len(held.y))
         first = 0
@@ -150,6 +153,26 @@ class PersonsTable:
 
         others = ("y", "offset", "weight", "above", "usable")
         return PersonsBlock(x=x, starts=starts, **{name: column(name) for name in others})
+
+
+def _quietly(work: Callable[[], T]) -> T:
+    """What ``work`` returns, or an error of the package: any other may tell how many rows there are."""
+    found: list[T] = []
+    refused: list[tuple[type[DPStatsError], str]] = []
+
+    def guarded() -> None:
+        try:
+            found.append(work())
+        except DPStatsError as error:
+            refused.append((type(error), str(error)))
+
+    suppress_private_errors(guarded)
+    if refused:
+        kind, message = refused[0]
+        raise kind(message)
+    if not found:
+        raise PassError(_LOST)
+    return found[0]
 
 
 def _part(held: PersonsBlock, first: int, last: int) -> PersonsBlock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class PanelColumns:
         Endogenous columns, and instruments that are no regressors.
     whole : Design
         Of all columns that the formula names, whether they are estimated or not.
+    public_rows : int or None
+        How many public rows there are.
     """
 
     shown: tuple[int, ...]
@@ -42,6 +45,7 @@ class PanelColumns:
     endogenous: tuple[int, ...]
     excluded: tuple[int, ...]
     whole: Design
+    public_rows: int | None
 
     @property
     def regressors(self) -> tuple[int, ...]:
@@ -76,15 +80,17 @@ def panel_moments(
     table = public_table(public)
     for name in formula.effects:
         if name != person and name not in table.names:
+            near = get_close_matches(name, table.names, 1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
             raise PublicDataError(
                 f"the effects of `{name}` are dummies of public levels, and the public rows have no "
-                f"such column. If `{name}` names the persons, say so: person='{name}'."
+                f"such column.{hint}{_as_person(name, person)}"
             )
     within = person in formula.effects
     text = formula.design(person if within else None)
     moments = public_moments(text, public, weights=weights, limits=limits)
     roles = _roles(moments.design, formula, person)
-    whole = moments.design
+    whole, public_rows = moments.design, moments.m
     _require_rows_for_levels(moments, formula, person)
     left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
     kept = [j for j in range(len(moments.terms)) if j not in left_out]
@@ -110,6 +116,7 @@ def panel_moments(
         at(roles["endogenous"]),
         at(roles["excluded"]),
         whole,
+        public_rows,
     )
     if within:
         _require_variation(moments, person)
@@ -118,24 +125,36 @@ def panel_moments(
 
 
 def _roles(design: Design, formula: PanelFormula, person: str | None) -> dict[str, list[int]]:
-    def columns(terms: Sequence[str]) -> list[int]:
-        named = [
-            {factor.text for factor in term} for text in terms for term in parse(f"~ {text}").terms
-        ]
-        sought = [factors for factors in named if factors]
-        return [
-            j
-            for j, column in enumerate(design.program)
-            if {text for text, _ in column.parts} in sought
-        ]
+    """Positions of columns by role: those of a term's factors, and of parts of it that it spans.
 
+    An interaction of categories may have columns of one of them, which nobody wrote.
+    """
     dummies = [f"C({name})" for name in formula.effects if name != person]
-    return {
-        "effects": columns(dummies),
-        "endogenous": columns(formula.endogenous),
-        "excluded": columns(formula.instruments),
-        "helpers": columns(formula.helpers),
+    sought = {
+        "effects": _factors(dummies),
+        "endogenous": _factors(formula.endogenous),
+        "excluded": _factors(formula.instruments),
+        "helpers": _factors(formula.helpers),
     }
+    exogenous = _factors([formula.exogenous])
+    found: dict[str, list[int]] = {role: [] for role in sought}
+    for j, column in enumerate(design.program):
+        factors = {text for text, _ in column.parts}
+        same = [role for role, terms in sought.items() if factors in terms]
+        spanned = [
+            role
+            for role in ("excluded", "endogenous")
+            if factors and any(factors < term for term in sought[role])
+        ]
+        if same or (spanned and factors not in exogenous):
+            found[(same or spanned)[0]].append(j)
+    return found
+
+
+def _factors(terms: Sequence[str]) -> list[set[str]]:
+    """The factors of each of these terms."""
+    parsed = [term for text in terms for term in parse(f"~ {text}").terms]
+    return [{factor.text for factor in term} for term in parsed if term]
 
 
 def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
@@ -200,17 +219,25 @@ def _require_rows_for_levels(
         if levels is not None and _ROWS_EACH * len(levels) > moments.m:
             raise PublicDataError(
                 f"the {moments.m} public rows have {len(levels)} levels of `{name}`, too few rows "
-                f"of each for dummies. If `{name}` names the persons, whose effects cost nothing, say "
-                f"so: person='{name}'; else give more public rows, or fewer levels."
+                "of each for dummies: give more public rows, or fewer levels."
+                + _as_person(name, person)
             )
+
+
+def _as_person(name: str, person: str | None) -> str:
+    if person is not None:
+        return ""
+    return f" If `{name}` names the persons, whose effects cost nothing, say so: person='{name}'."
 
 
 def _require_variation(moments: PublicMoments, person: str | None) -> None:
     sizes = np.sqrt(np.clip(np.diag(moments.gram), 0.0, None))
     constant = [name for name, size in zip(moments.terms, sizes, strict=True) if size < 1e-12]
     if constant:
+        names = ", ".join(f"`{name}`" for name in constant)
         raise PublicDataError(
-            f"{', '.join(f'`{name}`' for name in constant)} does not vary within the persons of the "
-            f"public rows, so that the effects of `{person}` hold all that it could tell: leave "
-            "it out, or the effects."
+            f"within the persons of the public rows {names} {'do' if len(constant) > 1 else 'does'} "
+            f"not vary. If that is so by nature, the effects of `{person}` hold all that "
+            "could be told: leave it out, or the effects. If there is one public row of each person, "
+            f"give them without that column: public.drop(columns='{person}')."
         )

@@ -127,7 +127,8 @@ class Session(Generic[_Rows]):
         if isinstance(self.total, ApproximatePrivacy) or self.left <= 0:
             return "The total of the call counts as spent."
         return (
-            "What had been released until then counts as spent: for a row replaced, mu = "
+            "What had been released until then counts as spent: for a row, or a person whose rows are "
+            "summed up, replaced, mu = "
             f"{self.total.share(1 - self.left).mu:.4g} at most."
         )
 

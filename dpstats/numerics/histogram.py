@@ -111,12 +111,11 @@ class LogHistogram:
     def largest(self) -> int:
         """The largest whole number that may be in the last bin that seems to hold some; at least 1.
 
-        A bin does if it is `_seen` and 2.5 noise standard deviations above zero; where none does, the
-        fullest is taken.
+        A bin does if it is `_seen` and 2.5 noise standard deviations above zero; where none does, it is
+        8.
         """
         held = np.flatnonzero(self._seen() & (self.counts > _NEAR * self.noise_sd))
-        last = float(self.edges()[held[-1] + 1]) if len(held) else self.peak()
-        return max(math.ceil(last) - 1, 1)
+        return max(math.ceil(float(self.edges()[held[-1] + 1])) - 1, 1) if len(held) else 8
 
     def mean(self, n: int) -> float | None:
         """Mean over n values of those that are `_seen`, each at the middle of its bin."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import naming
 from dpstats.arrays import Floats
 from dpstats.call import call_text
 from dpstats.errors import PublicDataError
@@ -76,7 +77,8 @@ def plan_feols(
     """
     units, formula = check_rows(n), panel_formula(fml)
     totals, given = listed_budgets(mu, rho, epsilon, delta)
-    moments, columns = panel_moments(formula, public, person, weights, limits)
+    with naming("the public data"):
+        moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
     known = _known(moments.design, public, person)
     within = person is not None and person in formula.effects

@@ -17,9 +17,17 @@ def as_share(value: float) -> float:
 
 
 def row_diagnostics(
-    cut: tuple[float, float], empty: tuple[float, float], where: str, what: str = MISSING
+    cut: tuple[float, float],
+    empty: tuple[float, float],
+    where: str,
+    what: str = MISSING,
+    persons: str | None = None,
 ) -> tuple[Diagnostic, Diagnostic]:
     """Truncated and empty rows, from their shares and the noise of these."""
+    if persons is not None:
+        where = where.replace("share", "share of persons", 1)
+        why = "who have no row that can be used"
+        what = "share of persons " + why + (", or none that varies" if persons == "within" else "")
     return (
         Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
         Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),

@@ -202,9 +202,10 @@ def row_lines(
     public = "" if page.m is None else f", {page.m} public{left_out}"
     protected = page.privacy.protected
     if protected.jointly:
-        counted = (
-            f"Persons: {page.n} private, by `{protected.person}`, with about {page.filled} rows"
-        )
+        found = next((line for line in page.diagnostics if line.name == "rows"), None)
+        known = found is None or (found.value or 0.0) > 4 * (found.noise_sd or 0.0)
+        number = f"about {page.filled} rows" if known else "so few rows that noise hides how many"
+        counted = f"Persons: {page.n} private, by `{protected.person}`, with {number}"
         if protected.rows is not None:
             counted += f" (the first {protected.rows} of each)"
         public = "" if page.m is None else f"; public rows: {page.m}{left_out}"

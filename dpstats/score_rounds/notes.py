@@ -97,11 +97,17 @@ def weight_note(bound: float | None, rest: RowSummary, expected: float) -> tuple
     )
 
 
-def unused_note(rest: RowSummary) -> tuple[str, ...]:
-    """Said when a tenth of the rows or more surely does not count."""
+def unused_note(rest: RowSummary, persons: str | None = None) -> tuple[str, ...]:
+    """Said when a tenth of the rows, or ``persons``, or more surely does not count."""
     if rest.empty_share - 3 * rest.share_sd < 0.1:
         return ()
     share = 100 * min(rest.empty_share, 0.99)
+    if persons is not None:
+        why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
+        return (
+            f"About {share:.2g}% of the persons tell nothing: they have {why}none that can be used "
+            "(missing values, levels that the public data do not know, impossible responses).",
+        )
     return (
         f"About {share:.2g}% of the private rows are not used: missing values, levels that the public "
         "data do not know, impossible responses, or rows of a person beyond rows_per_person. Levels "

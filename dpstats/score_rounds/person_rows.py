@@ -36,7 +36,7 @@ from dpstats.mechanism.passes import (
     one_pass,
     squared_lengths,
 )
-from dpstats.score_rounds.rows import Family, ScoreRows, Slab, Vectors
+from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors
 
 MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""
@@ -149,7 +149,8 @@ class PersonRows(ScoreRows):
         if self._within:
             _without_effects(slab)
         slab.norm = np.sqrt(squared_lengths(slab.z))
-        lost = ~np.isfinite(slab.norm)  # a sum that overflowed
+        # a sum that overflowed; and what is so short that its square is lost, which no bound would see
+        lost = ~((slab.norm > SHORTEST) & np.isfinite(slab.norm))
         slab.z[:, lost], slab.norm[lost] = 0.0, 0.0
         return slab
 

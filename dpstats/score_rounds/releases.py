@@ -119,6 +119,11 @@ class ScoreSession(Session[ScoreRows]):
             forget()
 
     @property
+    def persons(self) -> str | None:
+        """Whether a sum has one term for each person, and of what; see the class."""
+        return self._persons
+
+    @property
     def by_person(self) -> bool:
         """Whether a sum has one term for each person."""
         return self._persons is not None

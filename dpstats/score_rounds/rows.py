@@ -38,7 +38,7 @@ from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
-_SHORTEST = 1e-100
+SHORTEST = 1e-100
 
 
 class Family(Protocol):
@@ -173,7 +173,7 @@ class ScoreRows(WhitenedRows[Slab]):
             norm = norm * kept
         eta = fitted + offset
         alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
-        alive &= norm > _SHORTEST
+        alive &= norm > SHORTEST
         if weight is not None:
             alive &= np.isfinite(weight) & (weight > 0)
         dead = ~alive

@@ -362,7 +362,7 @@ def test_a_note_on_a_column_of_objects_names_what_it_leaves_out() -> None:
     assert not any(said in note for note in text.notes)
     assert objects.diagnostics().value["empty rows"] > 0.9
     assert text.diagnostics().value["empty rows"] < 0.8
-    with pytest.raises(SchemaError, match="no row of the private table names a person"):
+    with pytest.raises(SchemaError, match="no row names a person"):
         dp_lm("y ~ x", spelled.astype({"who": object}), **options)
 
 

@@ -159,7 +159,7 @@ def test_what_cannot_be_done_is_said_before_rows_are_read() -> None:
     public, private = _panel(60, 0), _panel(900, 1)
     with pytest.raises(SchemaError, match="no column `whom`"):
         dp_lm("y ~ x", private, public, mu=1, person="whom")
-    with pytest.raises(SchemaError, match="no row of the private table names a person"):
+    with pytest.raises(SchemaError, match="no row names a person"):
         dp_lm("y ~ x", private.assign(who=np.nan), public, mu=1, person="who")
     with pytest.raises(ArgumentError, match="cannot carry 2 columns"):
         dp_lm("y ~ x", private[private.who < 2], public, mu=1, person="who")
@@ -176,3 +176,29 @@ def test_data_that_name_others_when_they_are_read_again_are_refused() -> None:
 
     with pytest.raises(PassError, match="named other persons"):
         dp_lm("y ~ x", changing, _panel(60, 0), mu=1, person="who")
+
+
+def test_memory_that_runs_out_does_not_tell_how_many_rows_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """numpy's error would name the shape that could not be had."""
+    public, private = _panel(60, 0), _panel(300, 1)
+    original = np.empty
+
+    def scarce(shape: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(shape, tuple) and len(shape) == 2 and shape[0] == len(private):
+            raise MemoryError(f"Unable to allocate an array with shape {shape}")
+        return original(shape, *given, **named)
+
+    monkeypatch.setattr("dpstats.frame.by_person.np.empty", scarce)
+    with pytest.raises(PassError, match="cause is withheld") as caught:
+        dp_lm("y ~ x", private, public, mu=1, person="who", seed=1)
+    assert str(len(private)) not in str(caught.value)
+
+
+def test_counts_that_noise_makes_negative_end_no_fit() -> None:
+    public, private = _panel(60, 0, "quasipoisson"), _panel(40, 1, "quasipoisson")
+    for seed in range(12):
+        options: dict[str, Any] = {"family": "quasipoisson", "mu": 0.4, "person": "who"}
+        fit = dp_glm("y ~ x", private, public, **options, seed=seed)
+        assert fit.nobs > 0

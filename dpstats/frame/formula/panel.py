@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
+from dpstats.frame.formula.grammar import Factor
 from dpstats.frame.formula.parse import parse, term_code
 
 _SHAPE = (
@@ -86,6 +87,7 @@ def panel_formula(text: str) -> PanelFormula:
                 f"'... | {' + '.join(endogenous)} ~ z1 + z2'; here there "
                 f"{'is' if len(instruments) == 1 else 'are'} {len(instruments)}."
             )
+    _require_apart(text, exogenous, endogenous, instruments)
     return PanelFormula(
         text,
         response,
@@ -96,6 +98,26 @@ def panel_formula(text: str) -> PanelFormula:
         helpers,
         reference,
     )
+
+
+def _require_apart(
+    text: str, exogenous: str, endogenous: tuple[str, ...], instruments: tuple[str, ...]
+) -> None:
+    """Every term has one role."""
+    own = {_factors(term) for term in parse(f"~ {exogenous}").terms if term}
+    for term in (*endogenous, *instruments):
+        if {_factors(t) for t in parse(f"~ {term}").terms if t} & own:
+            raise FormulaError(
+                f"'{text}': `{term}` stands in the first part and after the bar as well. A control is "
+                "its own instrument; endogenous columns and instruments stand after the bar alone."
+            )
+    both = set(endogenous) & set(instruments)
+    if both:
+        raise FormulaError(f"'{text}': `{min(both)}` cannot be its own instrument.")
+
+
+def _factors(term: Iterable[Factor]) -> frozenset[str]:
+    return frozenset(factor.text for factor in term)
 
 
 def _split(text: str) -> list[str]:

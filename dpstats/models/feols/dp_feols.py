@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, shown
+from dpstats.arguments import check_vcov, naming, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_size, documented
 from dpstats.errors import ArgumentError, PublicDataError
@@ -29,6 +29,10 @@ from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 _ROWS_EACH = 40.0
+_STRONG = 10.0
+"""F of a first stage below which errors of the second are not to be believed."""
+_MANY = 30
+"""Levels that may be persons."""
 
 
 @documented
@@ -111,7 +115,8 @@ def dp_feols(
             "dp_feols needs public rows of the same columns, public=frame: they teach levels, and where "
             "rounds begin."
         )
-    moments, columns = panel_moments(formula, public, person, weights, limits)
+    with naming("the public data"):
+        moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
     check_limits(moments.design, False, limits)
     within = person is not None and person in formula.effects
@@ -139,6 +144,11 @@ def _errors(vcov: Any, person: str | None) -> str:
         raise ArgumentError(
             f"vcov={shown(dict(vcov))}: errors are clustered by the person, whom the total protects; "
             "give person= that column and leave vcov out."
+        )
+    if isinstance(vcov, str) and vcov.lower().startswith(("clu", "crv", "~")):
+        raise ArgumentError(
+            f"vcov={shown(vcov)}: errors are clustered by the person whom the total protects: give "
+            "person='id'."
         )
     check_vcov(vcov)
     return str(vcov)
@@ -183,12 +193,13 @@ def panel_model(
     items = model_items(
         fit.linear, shown_design, task.moments, session.n, session, unit, delta, None
     )
-    items |= {"public": None, "public_fit": _public_fit(task)}
+    items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
+    notes = (*_weak_note(fit), *_dummies_note(levels, person), *fit.linear.notes)
     return PanelModel(
         call=text,
         method="anchored",
         eta=0.05,
-        notes=fit.linear.notes + said,
+        notes=notes + said,
         qualified=said,
         text=formula.text,
         fixed_effects=effects,
@@ -199,6 +210,30 @@ def panel_model(
         whole=task.columns.whole,
         second=fit.second,
         **items,
+    )
+
+
+def _weak_note(fit: PanelFit) -> tuple[str, ...]:
+    """Where a first stage is too weak for standard errors of the second to be believed."""
+    tests = () if fit.second is None else fit.second.first_stages
+    weak = [f"{name}: F = {test.value:.3g}" for name, test in tests if test.value < _STRONG]
+    if not weak:
+        return ()
+    return (
+        f"The first stage is weak ({', '.join(weak)}; noise is counted): two-stage least squares may be "
+        "far off, and its standard errors too small. Use the Anderson-Rubin set, "
+        "fit.anderson_rubin(), or a larger budget.",
+    )
+
+
+def _dummies_note(levels: Mapping[str, int], person: str | None) -> tuple[str, ...]:
+    """Where effects that are dummies may be those of persons."""
+    return tuple(
+        f"The {number} levels of `{name}` are dummies, and rows of other levels do not count. If "
+        f"`{name}` names persons, person='{name}' takes their effects out within each, at no cost, and "
+        "protects the whole person."
+        for name, number in levels.items()
+        if number > _MANY and person is None
     )
 
 

@@ -113,15 +113,16 @@ def fit_rows(
         fit = anchored(session, moments, seen, 0.0, task.errors)
         estimate = without_effects(fit.estimate, columns.shown, columns.effects)
         fit = replace(fit, estimate=estimate, system=None)
-        return PanelFit(fit, None, _parameters(session, columns, fit)), session
+        empty = next(line for line in fit.diagnostics if line.name == EMPTY)
+        parameters = _parameters(session, columns, empty.value or 0.0, empty.noise_sd or 0.0)
+        return PanelFit(fit, None, parameters), session
 
 
-def _parameters(session: ScoreSession, columns: PanelColumns, fit: LinearFit) -> float:
+def _parameters(
+    session: ScoreSession, columns: PanelColumns, empty_share: float, noise_sd: float
+) -> float:
     """Coefficients of the regressors, and as many effects as persons count."""
-    empty = next(line for line in fit.diagnostics if line.name == EMPTY)
-    assert empty.value is not None
-    assert empty.noise_sd is not None
-    persons = session.n * filled_share(empty.value, empty.noise_sd) if session.within else 0.0
+    persons = session.n * filled_share(empty_share, noise_sd) if session.within else 0.0
     return len(columns.regressors) + persons
 
 
@@ -150,14 +151,17 @@ def two_stages(
     rounds.oblique = stages.oblique
     made = rounds.run()
     estimate, last, spread, moved = _solution(ready, rounds, made, stages, session)
-    second = _second_stage(ready, rounds, stages, last, spread, columns, estimate)
+    summary = summary_of(made)
+    parameters = _parameters(session, columns, summary.empty_share, summary.share_sd)
+    absorbed = parameters - len(columns.regressors)
+    second = _second_stage(ready, rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
     if not ready.curvature.resolved:
         estimate = without_errors(estimate)
     terms = [moments.terms[j] for j in columns.shown]
     fit = reported(ready, rounds, made, estimate, None, (terms, moved[:shown]), 0.0)
-    return PanelFit(fit, second, _parameters(session, columns, fit))
+    return PanelFit(fit, second, parameters)
 
 
 def _solution(
@@ -247,14 +251,15 @@ def _second_stage(
     spread: float,
     columns: PanelColumns,
     estimate: Estimate,
+    absorbed: float,
 ) -> SecondStage:
     root, sd, terms = ready.at.root, rounds.curvature.used_sd, ready.moments.terms
     exogenous = [j for j in columns.regressors if j not in columns.endogenous]
     w, extra = root[:, exogenous], root[:, list(columns.excluded)]
     each = estimate.n / rounds.session.n  # rows behind a term of the sums
+    free = max(estimate.n - absorbed - stages.z.shape[1], 1.0)
     first = tuple(
-        (terms[j], first_stage_test(root[:, j], w, extra, sd, estimate.n))
-        for j in columns.endogenous
+        (terms[j], first_stage_test(root[:, j], w, extra, sd, free)) for j in columns.endogenous
     )
     weak = None
     if len(columns.endogenous) == 1:

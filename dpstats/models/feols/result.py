@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import check_vcov, number, shown
+from dpstats.arguments import check_vcov, listed, number, one_of, shown
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
 from dpstats.models.feols.estimate import Wald
@@ -95,8 +95,8 @@ class PanelModel(Model):
         return math.nan if self.estimate.dispersion is None else math.sqrt(self.estimate.dispersion)
 
     def _within(self) -> float | None:
-        """R^2 of what effects leave; none with instruments."""
-        if self.instruments:
+        """R^2 of what effects leave; none with instruments, or where noise drowns the design."""
+        if self.instruments or not np.isfinite(self.coefficients.std_error).all():
             return None
         centre = None if self.fixed_effects else self.design.constant
         n, d = self.nobs, len(self.coefficients.coef)
@@ -109,7 +109,8 @@ class PanelModel(Model):
         if self.second is None:
             return ()
         lines = [
-            self._line(f"first stage of {name}: F", test) for name, test in self.second.first_stages
+            self._line(f"first stage of {name}: F (iid errors)", test)
+            for name, test in self.second.first_stages
         ]
         if self.second.agreement is not None:
             lines.append(self._line("instruments agree: Hansen J", self.second.agreement))
@@ -154,7 +155,7 @@ class PanelModel(Model):
         if self.fixed_effects:
             facts["Fixed effects"] = " + ".join(name for name, _ in self.fixed_effects)
         if self.second is not None:
-            facts["First-stage F"] = ", ".join(
+            facts["First-stage F (iid)"] = ", ".join(
                 format_scalar(test.value, 4) for _, test in self.second.first_stages
             )
         facts["Residual std. error"] = self.sigma
@@ -167,7 +168,8 @@ class PanelModel(Model):
         """One row: within R^2, sigma, persons, privacy in its units."""
         within = self._within()
         first = {"within_r_squared": [math.nan if within is None else within]}
-        return pd.DataFrame(first | {"sigma": [self.sigma]} | self._glance_items())
+        items = self._glance_items() | {"df_residual": [round(self.nobs - self.parameters)]}
+        return pd.DataFrame(first | {"sigma": [self.sigma]} | items)
 
     def predict(self, newdata: Any = None) -> pd.Series:
         """x'b for rows that you may show, without the effects, which were not released."""
@@ -198,7 +200,7 @@ class PanelModel(Model):
         text = f"{self.design.response} ~ {written}" + (f" | {effects}" if effects else "")
         return replace(fit._restricted(call, self.design.formula, kept), text=text)
 
-    def iplot(self, ax: Any = None, level: float = 0.95) -> Any:
+    def iplot(self, term: str | None = None, ax: Any = None, level: float = 0.95) -> Any:
         """Plot coefficients of ``i(f, ...)`` against the levels of f: an event study.
 
         Thick bars are intervals of each level by itself; thin ones hold all levels at once. The
@@ -206,6 +208,8 @@ class PanelModel(Model):
 
         Parameters
         ----------
+        term : str, optional
+            Which ``i()``, where there are several, as `event_study` names them: the first.
         ax : matplotlib Axes, optional
         level : float
             Of the intervals.
@@ -215,31 +219,41 @@ class PanelModel(Model):
         matplotlib Axes
         """
         frame = self.event_study(level)
-        levels, estimate, alone, together = (frame[name].tolist() for name in frame)
-        label = f"effect, {100 * level:.4g} % interval"
+        names = list(dict.fromkeys(frame.term))
+        if term is not None and not one_of(term, names):
+            raise ArgumentError(f"no such term {shown(term)}; there are {listed(names)}.")
+        frame = frame[frame.term == (term or names[0])]
+        columns = (frame[name].tolist() for name in ("level", "estimate", "alone", "together"))
+        levels, estimate, alone, together = columns
+        label = f"{term or names[0]}, {100 * level:.4g} % interval"
         return plot_event_study(levels, estimate, alone, together, label, ax)
 
     def event_study(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients of ``i(f, ...)`` by level: estimates, and how far intervals reach.
 
         ``alone`` is half the interval of a level by itself; ``together`` that of intervals which hold
-        all levels at once with the probability ``level`` (Sidak).
+        all levels of a term at once with the probability ``level`` (Sidak).
         """
-        at = [j for j, term in enumerate(self.coefficients.terms) if "::" in term]
-        if not at:
+        terms: dict[str, list[tuple[str, int]]] = {}
+        for j, name in enumerate(self.coefficients.terms):
+            column, found, rest = name.partition("::")
+            value, _, other = rest.partition(":")
+            if found:
+                key = f"{column}:{other}" if other else column
+                terms.setdefault(key, []).append((value, j))
+        if not terms:
             raise ArgumentError(
                 "an event study needs a term such as i(year, treat, ref=2010) in the formula."
             )
-        names = [self.coefficients.terms[j].partition("::")[2].partition(":")[0] for j in at]
-        error = self.coefficients.std_error[at]
-        alone, together = quantile(level), quantile(level ** (1 / len(at)))
-        rows = list(
-            zip(names, self.coefficients.coef[at], alone * error, together * error, strict=True)
-        )
-        if self.reference is not None:
-            rows.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))
-        rows.sort(key=lambda row: _as_number(row[0]))
-        return pd.DataFrame(rows, columns=["level", "estimate", "alone", "together"])
+        error, coef = self.coefficients.std_error, self.coefficients.coef
+        rows = []
+        for term, levels in terms.items():
+            alone, together = quantile(level), quantile(level ** (1 / len(levels)))
+            own = [(v, coef[j], alone * error[j], together * error[j]) for v, j in levels]
+            if self.reference is not None:
+                own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))
+            rows += [(term, *row) for row in sorted(own, key=lambda row: _as_number(row[0]))]
+        return pd.DataFrame(rows, columns=["term", "level", "estimate", "alone", "together"])
 
 
 def _as_number(level: str) -> tuple[float, str]:

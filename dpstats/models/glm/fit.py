@@ -395,6 +395,7 @@ def _finished(
             "share whose score or information was cut in the last round"
             + ("" if weight_bound is None else ", or whose weight was above the public bound"),
             "share that is missing, or has an unknown level or an impossible response",
+            rounds.session.persons,
         ),
         *rows_line(rounds.persons),
         condition_line(curvature.released),
@@ -414,7 +415,7 @@ def _finished(
         diagnostics,
         _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
-        + unused_note(summary)
+        + unused_note(summary, rounds.session.persons)
         + weight_note(weight_bound, summary, 1 - cut.slope + rounds.longer)
         + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),

@@ -461,6 +461,7 @@ def reported(
             (summary.empty_share, summary.share_sd),
             "share whose score was cut in the last round"
             + ("" if bound is None else ", or whose weight was above the public bound"),
+            persons=rounds.session.persons,
         ),
         *rows_line(ready.persons),
         *condition_lines(moments.gram, curvature.released),
@@ -468,7 +469,7 @@ def reported(
         *_planned(ready.plan, moments),
     )
     notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
-    notes += unused_note(summary)
+    notes += unused_note(summary, rounds.session.persons)
     notes += weight_note(bound, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:

@@ -153,7 +153,9 @@ def test_instruments_are_those_of_two_stage_least_squares(effects: str, instrume
     d = x[:, 0]
     both = [d - m @ np.linalg.lstsq(m, d, rcond=None)[0] for m in (exogenous, z)]
     squares = [float(v @ v) for v in both]
-    f = (squares[0] - squares[1]) / len(names) / (squares[1] / fit.nobs)
+    effects_of = len(set(table.who)) if "who" in effects else 0
+    free = fit.nobs - effects_of - z.shape[1]
+    f = (squares[0] - squares[1]) / len(names) / (squares[1] / free)
     ((_, first),) = fit.second.first_stages
     assert first.value == pytest.approx(f, rel=1e-4)
     moments = pd.DataFrame(z * residual[:, None]).groupby(table.who.to_numpy()).sum().to_numpy()
@@ -191,6 +193,7 @@ def test_a_weak_instrument_leaves_a_set_without_ends() -> None:
     fit = dp_feols("y ~ x | d ~ z", table, public, mu=2, seed=1)
     assert np.isinf(fit.anderson_rubin().to_numpy()).any()
     assert fit.second.first_stages[0][1].value < 10
+    assert any("The first stage is weak (d: F = " in note for note in fit.notes)
 
 
 def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
@@ -211,6 +214,29 @@ def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
     mpl.use("agg")
     ax = fit.iplot()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == list(frame.level)
+
+
+def test_each_term_of_an_event_study_is_by_itself() -> None:
+    formula = "y ~ i(year, treat, ref=2010) + i(year, x, ref=2010) | who + year"
+    fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", mu=3, seed=1)
+    frame = fit.event_study()
+    assert list(dict.fromkeys(frame.term)) == ["year:treat", "year:x"]
+    assert (frame.term.value_counts() == 6).all()
+    mpl.use("agg")
+    assert "year:x" in fit.iplot("year:x").get_ylabel()
+    with pytest.raises(ArgumentError, match="no such term"):
+        fit.iplot("year:z")
+
+
+def test_an_interaction_of_categories_is_an_instrument_with_all_its_columns() -> None:
+    rng = np.random.default_rng(4)
+    public, private = (
+        t.assign(a=np.where(t.z > 0, "u", "v"), b=np.where(rng.random(len(t)) < 0.5, "p", "q"))
+        for t in (_PUBLIC, _PRIVATE)
+    )
+    one, other = (dp_feols(f"y ~ x | d ~ {z}", private, public, **_EXACT) for z in ("a:b", "a * b"))
+    assert list(one.coef().index) == ["d", "Intercept", "x"]
+    assert one.coef().to_numpy() == pytest.approx(other.coef().to_numpy(), rel=1e-4)
 
 
 def test_levels_without_a_reference_and_by_themselves() -> None:
@@ -256,7 +282,7 @@ def test_pages_and_tables() -> None:
         "Fixed effects: who (within persons); year (6 levels)",
         "Instruments:   z, z2",
         "clustered by `who`",
-        "first stage of d: F",
+        "first stage of d: F (iid errors)",
         "instruments agree: Hansen J",
     ):
         assert text in page
@@ -264,7 +290,7 @@ def test_pages_and_tables() -> None:
     table = str(etable([plain, fit]))
     assert "Fixed effects" in table
     assert "who + year" in table
-    assert "First-stage F" in table
+    assert "First-stage F (iid)" in table
 
 
 def test_intervals_cover_with_noise() -> None:
@@ -285,14 +311,24 @@ def test_intervals_cover_with_noise() -> None:
     ("formula", "options", "error", "match"),
     [
         ("y ~ x | d1 + d2 ~ z", {}, FormulaError, "2 endogenous columns need as many instruments"),
+        (
+            "y ~ x + z | d ~ z + z2",
+            {},
+            FormulaError,
+            "`z` stands in the first part and after the bar",
+        ),
+        ("y ~ x + d | d ~ z", {}, FormulaError, "`d` stands in the first part and after the bar"),
+        ("y ~ x | d ~ d", {}, FormulaError, "cannot be its own instrument"),
+        ("y ~ x", {"vcov": "cluster"}, ArgumentError, "give person='id'"),
+        ("y ~ x | yaer", {}, PublicDataError, "Did you mean `year`"),
         ("y ~ x | who | year", {}, FormulaError, "up to three parts"),
         ("~ x | who", {}, FormulaError, "has a response"),
         ("y ~ x | who^year", {}, FormulaError, "Make a column of the combination"),
         ("y ~ x | who[x]", {}, FormulaError, "Slopes that differ"),
         ("y ~ i(year, x * d)", {}, FormulaError, "is not understood"),
-        ("y ~ treat | who", {"person": "who"}, PublicDataError, "does not vary within the persons"),
+        ("y ~ treat | who", {"person": "who"}, PublicDataError, "`treat` does not vary"),
         ("y ~ 1 | who", {"person": "who"}, FormulaError, "no column beside its effects"),
-        ("y ~ x | firm", {"person": "who"}, PublicDataError, "say so: person='firm'"),
+        ("y ~ x | firm", {}, PublicDataError, "say so: person='firm'"),
         ("y ~ x | who", {}, PublicDataError, "effects cost nothing, say so: person='who'"),
         ("y ~ x", {"vcov": {"CRV1": "year"}}, ArgumentError, "clustered by the person"),
         ("y ~ x", {"public": None}, PublicDataError, "needs public rows"),
