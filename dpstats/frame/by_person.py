@@ -10,6 +10,7 @@ person has at most: no size, message or bar tells it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -162,7 +163,9 @@ def _quietly(work: Callable[[], T]) -> T:
 
     def guarded() -> None:
         try:
-            found.append(work())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append(work())
         except DPStatsError as error:
             refused.append((type(error), str(error)))
 
