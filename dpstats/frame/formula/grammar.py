@@ -67,6 +67,7 @@ _INSTEAD = {
     **dict.fromkeys(("factor", "as.factor"), " (write C() for a category)"),
     "ns": " (write cr(x, df=4, constraints='center'))",
     "log1p": " (write log(1 + x))",
+    "i": " (dp_feols has i(); here write C(), or C():x)",
     "Q": " (put the name between backticks)",
     "abs": " (write sqrt(x ** 2))",
     "cbind": " (write the share I(k / (k + f)), with weights= a column of trials k + f)",

@@ -13,7 +13,7 @@ from dpstats.frame.formula.grammar import Factor, parse_factor
 
 _SIDES = (
     "has one left-hand side and one right-hand side, as in 'y ~ x1 + x2' or '~ x1 + x2'; '|' and "
-    "a second '~' are not supported"
+    "a second '~', for effects and instruments, are those of dp_feols"
 )
 
 
