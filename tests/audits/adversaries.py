@@ -199,7 +199,7 @@ def _of_persons(pairs: Mapping[str, tuple[Row, Row]]) -> dict[str, tuple[list[Ro
     """Persons with three such rows and with one, and with a row that is missing beside it."""
     missing = {"x": _NOTHING, "g": "a", "y": 0.0}
     edge = pairs["edge"][0]
-    absent = [{**edge, "who": "one"} for _ in range(3)], [{**missing, "who": "other"}]
+    absent = [{**edge, "who": "one"} for _ in range(9)], [{**missing, "who": "other"}]
     turn = [{**edge, "who": "one"}], [{**edge, "x": 0.0, "g": "c", "who": "other"}] * 400
     many = (
         [{**edge, "x": 1.0, "who": "one"}] * 400,
