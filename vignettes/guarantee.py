@@ -317,7 +317,7 @@ print(audit(careful, honest, mu=1, trials=given.trials))
 # An audit that finds nothing proves nothing, so the audits are tested as well: with 70 % of the
 # noise 31 of the 42 methods are refuted, and without the cut every kind of row is. Of the others
 # five make the releases of `dp_lm` and `dp_glm` for persons, with effects or instruments, and are
-# refuted with less than half of the noise; six are the four tests of the ePTR paper, whose noise
+# refuted with a third of the noise; six are the four tests of the ePTR paper, whose noise
 # is far more than any of our pairs needs, and the two covariances under pure epsilon, where more
 # runs would be needed; they are refuted with less noise still. Where the table shows next to
 # nothing of a method (a ratio near 0), the audit shows next to nothing.

@@ -40,7 +40,7 @@ class Table:
         blocks = [piece() for piece in source.pieces(2**16)]
 
         def joined(name: str) -> Any:
-            parts = [getattr(block, name) for block in blocks]
+            parts = [getattr(block, name, None) for block in blocks]
             return None if parts[0] is None else np.concatenate(parts)
 
         x = np.asfortranarray(joined("x"))

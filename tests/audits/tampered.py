@@ -13,7 +13,7 @@ from dpstats.models.eptr_bayes import rows as class_rows
 from dpstats.models.eptr_nw import rows as kernel_rows
 from dpstats.models.gaussian import rows as cell_rows
 from dpstats.models.linear.rows import LinearRows
-from dpstats.score_rounds.rows import ScoreRows
+from dpstats.score_rounds import rows as score_rows
 
 Floats = np.ndarray
 
@@ -25,8 +25,9 @@ def _linear(rows: Any, slab: Any, radius: float) -> None:
     slab.cut = True
 
 
-def _family(rows: Any, slab: Any, factor: Floats, bound: float, steps: int) -> Any:
-    return np.rint(slab.z * (factor / (bound / steps))), np.zeros(len(factor), dtype=bool)
+def _family(vectors: Any, bound: float, steps: int) -> Any:
+    factor = vectors.factor
+    return np.rint(vectors.z * (factor / (bound / steps))), np.zeros(len(factor), dtype=bool)
 
 
 def _to_grid(z: Floats, exponent: Floats, length: Floats, radius: float, steps: int) -> Floats:
@@ -43,7 +44,7 @@ class _Unclipped:
 
 PATCHES: dict[str, tuple[Any, str, Any]] = {
     "linear": (LinearRows, "_cut_slab", _linear),
-    "family": (ScoreRows, "_rounded", _family),
+    "family": (score_rows, "rounded", _family),
     "class": (class_rows, "cut_to_grid", _to_grid),
     "cell": (cell_rows, "cut_to_grid", _to_grid),
     "kernel": (kernel_rows, "np", _Unclipped()),
