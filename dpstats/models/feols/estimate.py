@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -39,8 +39,7 @@ class TwoStages:
     @property
     def solve(self) -> Floats:
         """(X'P X)^-1 X'P, which makes coefficients of scores."""
-        basis = np.linalg.qr(self.z).Q
-        first = basis @ (basis.T @ self.x)
+        first = self.first_stage
         return np.asarray(np.linalg.solve(first.T @ first, first.T))
 
     @property
@@ -239,16 +238,12 @@ def without_effects(estimate: Estimate, shown: Sequence[int], effects: Sequence[
         root = root - estimate.root[:, out] @ project
     block = np.ix_(at, at)
     classical = estimate.classical
-    return Estimate(
+    return replace(
+        estimate,
         coef=estimate.coef[at],
         sampling=estimate.sampling[block],
         privacy=estimate.privacy[block],
-        dispersion=estimate.dispersion,
         moments=(kept + kept.T) / 2,
         root=root,
-        moments_sd=estimate.moments_sd,
-        n=estimate.n,
-        ridge=estimate.ridge,
-        errors=estimate.errors,
         classical=None if classical is None else classical[block],
     )
