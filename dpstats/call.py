@@ -51,6 +51,7 @@ from dpstats.frame import (
     Reading,
     Rows,
     SpentOn,
+    boxed,
     declare_design,
     design_extent,
     open_persons,
@@ -337,10 +338,9 @@ def check_seed(seed: int | None) -> None:
         raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 
-def sums_persons(method: Any, public: Any, limits: Any) -> bool:
-    """Whether a score-round fit is asked for, in which the rows of a person are one term."""
-    declared = public is None and isinstance(limits, Mapping) and bool(limits)
-    return one_of(method, ("anchored",)) or (method is None and not declared)
+def sums_persons(method: Any, public: Any) -> bool:
+    """Whether score rounds from public rows are asked for, which sum up the rows of a person."""
+    return public is not None and (method is None or one_of(method, ("anchored",)))
 
 
 def choose_method(
@@ -353,7 +353,7 @@ def choose_method(
     """The method given, or the one that the data allow."""
     mapping("limits", limits)
     if method is None:
-        method = "ssp" if public is None and limits else "anchored"
+        method = "anchored"
     if not one_of(method, methods):
         raise ArgumentError(f"method must be one of {', '.join(methods)}, not {shown(method)}.")
     if method == "ssp":
@@ -367,11 +367,10 @@ def choose_method(
                 "method='ssp' uses private data alone; drop public=, or use method='anchored', "
                 "which makes better use of it."
             )
-    elif public is None:
+    elif public is None and method != "anchored":
         raise PublicDataError(
-            f"{function} needs to know something public about the columns. Either pass a public sample, "
-            "public=frame (or public_moments(formula, frame)); or declare limits without looking at "
-            "the data, limits={'x1': (0, 1), 'y': (0, 10)}, which fits from private data alone."
+            f"method='{method}' needs public rows: pass a public sample, public=frame (or "
+            "public_moments(formula, frame)), or leave method out, which fits private rows alone."
         )
     return method
 
@@ -496,7 +495,7 @@ def declared(
         )
     design = declare_design(formula, schema, weights=weights, offset=offset)
     columns, response = design_extent(design, schema)
-    return design, columns, response, norm
+    return boxed(design, schema), columns, response, norm
 
 
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:

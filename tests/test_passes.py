@@ -21,8 +21,7 @@ from dpstats.frame.table import as_table
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.threads import InTurn
 from dpstats.models.linear.releases import LinearSession
-from dpstats.models.linear.rows import LeastSquares
-from dpstats.score_rounds.rows import RoundCuts, ScoreRows
+from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, Floats, NonPrivateSilence
 
 # -- another number of rows -------------------------------------------------------------------------

@@ -16,17 +16,19 @@ from dpstats.frame.formula.layouts import (
     features_design,
     points_formula,
 )
-from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.learn import boxed, declare_design, learn_design, private_design
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
+from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
 
 __all__ = [
     "Block",
     "Design",
+    "DesignProducts",
     "FirstRows",
     "PanelColumns",
     "PanelFormula",
@@ -36,6 +38,7 @@ __all__ = [
     "Reading",
     "Rows",
     "SpentOn",
+    "boxed",
     "check_columns",
     "class_design",
     "columns_of",
@@ -43,6 +46,7 @@ __all__ = [
     "declare_design",
     "design_extent",
     "design_matrix",
+    "design_products",
     "features_design",
     "learn_design",
     "level_name",
@@ -52,6 +56,7 @@ __all__ = [
     "panel_formula",
     "panel_moments",
     "points_formula",
+    "private_design",
     "public_moments",
     "public_persons",
     "require_formula",

@@ -7,7 +7,7 @@ A design is learnt or declared in `formula.learn`, changed in `formula.update`, 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +68,8 @@ class Design:
         Private weights are clipped into [0, weight_bound].
     offsets : tuple of str
         Expressions that are added up to the offset.
+    boxes : dict
+        Declared limits of columns of numbers: private values beyond are cut to them.
     """
 
     formula: str
@@ -85,6 +87,7 @@ class Design:
     states: Mapping[str, State]
     response_factor: Expr | None
     offset_factors: tuple[Expr, ...]
+    boxes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Design: {self.formula}; {len(self.terms)} columns>"

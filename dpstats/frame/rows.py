@@ -44,8 +44,8 @@ class Block(Opaque):
 
     ``x`` (rows, d) is float64 in Fortran order, all finite; ``y`` (rows,) is 0 when the formula is
     one-sided; ``offset`` and ``weight`` (rows,), the latter in [0, weight_bound], are None where there
-    are none; ``above`` (rows,) is 1 where a weight was larger than that, else 0. ``usable`` (rows,)
-    tells which rows of a table could be encoded.
+    are none; ``above`` (rows,) is 1 where a weight was larger than that, or a number outside its box.
+    ``usable`` (rows,) tells which rows of a table could be encoded.
     """
 
     x: Array
@@ -192,15 +192,18 @@ class PendingBlock:
 
     def _encoded(self, start: int, stop: int) -> Block | None:
         """The block, or None when a cell of it cannot be read, whatever it raises."""
-        return suppress_private_errors(lambda: encode(self.design, self.table, start, stop))
+        return suppress_private_errors(
+            lambda: encode(self.design, self.table, start, stop, cut=True)
+        )
 
     def _empty_row(self) -> Block:
         nothing = np.zeros(1)
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
+        above = nothing if weight is not None or self.design.boxes else None
         unusable = np.zeros(1, dtype=np.bool_)
         x = np.zeros((1, len(self.design.terms)))
-        return Block(x, nothing, offset, weight, weight, unusable)
+        return Block(x, nothing, offset, weight, above, unusable)
 
 
 def open_rows(
@@ -257,15 +260,19 @@ def encode(
     start: int,
     stop: int,
     roles: Collection[str] = ROLES,
+    *,
+    cut: bool = False,
 ) -> Block:
     """Encode rows start:stop, with ``roles`` besides the design: "y", "offset", "weight".
+
+    ``cut``: whether numbers are cut to the boxes of the design.
 
     Which rows could be encoded is as private as they are: it never leaves a released result.
     """
     rows = stop - start
     d = len(design.terms)
     x = np.empty((rows, d), order="F")
-    dead = np.zeros(rows, dtype=np.bool_)
+    dead, outside = np.zeros(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_)
     numbers: dict[str, Array] = {}
     codes: dict[str, Codes] = {}
     for name, j in design.bare.items():
@@ -283,6 +290,12 @@ def encode(
             numbers[name] = codes[name].astype(np.float64)
         if spec.kind == "number":
             numbers[name] = _finite(numbers[name], dead)
+            if cut and name in design.boxes:
+                kept = np.clip(numbers[name], *design.boxes[name])
+                outside |= kept != numbers[name]
+                numbers[name] = kept
+                if name in design.bare:
+                    x[:, design.bare[name]] = kept
             if spec.levels is not None:
                 codes[name] = _number_codes(numbers[name], np.array(spec.levels, np.float64))
     for name, positions in codes.items():
@@ -303,7 +316,9 @@ def encode(
         weight, above = None, None
         if "weight" in roles and design.weights is not None:
             weight = np.clip(numbers[design.weights], 0.0, design.weight_bound)
-            above = (numbers[design.weights] > weight).astype(np.float64)
+            outside |= numbers[design.weights] > weight
+        if weight is not None or (cut and design.boxes):
+            above = outside.astype(np.float64)
 
     if dead.any():
         x[dead] = 0.0

@@ -33,7 +33,7 @@ import pandas as pd
 
 from dpstats.arguments import called, is_path
 from dpstats.errors import PassError, SchemaError, suppress_private_errors
-from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, slices
+from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table, slices
 
 T = TypeVar("T")
 Check = Callable[[Table], None]
@@ -115,6 +115,19 @@ def public_table(data: Any) -> Table:
     if type(data).__name__ == "RecordBatchReader":
         raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
     return open_source(data).read_all()
+
+
+def column_types(data: Any) -> Table:
+    """A table that shows names and types of the columns: of blocks the first one."""
+    source = data if is_table(data) else open_source(data)
+    if isinstance(source, DaskPartitions):
+        return source.schema
+    if isinstance(source, ParquetFiles):
+        schema, folders = source.schemas[0]
+        return FolderTable(as_table(schema.empty_table()), dict(folders))
+    if isinstance(source, OneTable):
+        return source.table
+    return next(source.tables(()))
 
 
 def _require_no_arguments(make: Callable[..., Any]) -> None:

@@ -34,6 +34,11 @@ COUNTS = Lemma(
     "numbers of rows, of which a row is in t at most",
     "t counts fall by one and t rise by one: sqrt(2 t) in l2, 2 t in l1",
 )
+ANSWERS = Lemma(
+    "answers",
+    "for each of q questions, how many rows answer yes",
+    "each number moves by one at most: sqrt(q) in l2",
+)
 VECTOR = Lemma(
     "clipped vector",
     "vectors no longer than C",

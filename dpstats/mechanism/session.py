@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpstats.accounting.privacy import ApproximatePrivacy, Cost, PurePrivacy, Total
+from dpstats.accounting.privacy import ApproximatePrivacy, Cost, Privacy, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
 from dpstats.mechanism.claims import COUNTS, SQUARE, Claim
 from dpstats.mechanism.conditional import TestedRelease, release_if_safe
@@ -83,13 +83,23 @@ class Session(Generic[_Rows]):
         What the call may spend; the last only in one release.
     noise : Noise
         Secure or seeded.
+    after : Session, optional
+        An earlier session of the same call, whose total it is: what that left is shared out here.
     """
 
-    def __init__(self, rows: _Rows, total: Total, noise: Noise) -> None:
+    def __init__(
+        self, rows: _Rows, total: Total, noise: Noise, after: Session[Any] | None = None
+    ) -> None:
+        self.granted = total
         self.total = total
         self.left = 1.0
         self._slack_used = False
         self.releases: list[Release] = []
+        if after is not None:
+            if total != after.granted or isinstance(total, ApproximatePrivacy):
+                raise ValueError("a later session goes on with the total of the first")
+            self.total = total.share(after.left_of_granted)
+            self.releases += after.releases
         self._rows = rows
         self._noise = noise
         self._exact: dict[Hashable, Any] = {}
@@ -97,6 +107,13 @@ class Session(Generic[_Rows]):
     @property
     def n(self) -> int:
         return self._rows.n
+
+    @property
+    def left_of_granted(self) -> float:
+        """What is left of the total of the call: of mu^2, or of a pure epsilon."""
+        if isinstance(self.total, Privacy) and isinstance(self.granted, Privacy):
+            return (self.total.mu / self.granted.mu) ** 2 * self.left
+        return self.left
 
     @property
     def seeded(self) -> bool:
@@ -124,12 +141,12 @@ class Session(Generic[_Rows]):
     def _spent_so_far(self) -> str:
         if not self.releases:
             return "Nothing had been released."
-        if isinstance(self.total, ApproximatePrivacy) or self.left <= 0:
+        if isinstance(self.granted, ApproximatePrivacy) or self.left <= 0:
             return "The total of the call counts as spent."
         return (
             "What had been released until then counts as spent: for a row, or a person whose rows are "
             "summed up, replaced, mu = "
-            f"{self.total.share(1 - self.left).mu:.4g} at most."
+            f"{self.granted.share(1 - self.left_of_granted).mu:.4g} at most."
         )
 
     def __repr__(self) -> str:

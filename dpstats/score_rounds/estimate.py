@@ -13,9 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import Curvature, Whitening, equilibrated_whitening
+
+_VISIBLE = 1.2
+"""Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
+_LEANING = 0.1
+"""Share of a coefficient in directions that are not seen, from which no error is given for it."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,24 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
     noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
     return Pooled(np.asarray(coef), np.asarray(move), noise, float(weight @ left) / math.sqrt(d))
+
+
+def pool_weighed(steps: Sequence[Step], hessian: Floats, lost: float) -> Pooled:
+    """The same where long rows weigh less in all rounds but the last one.
+
+    Others than the last are averaged in where they agree with it, at a chance of one in a hundred. The
+    last step goes from the fit of weighed rows to that of all: ``hessian``, in which long rows are cut,
+    may be too small by the share ``lost``, and the step by as much too long.
+    """
+    last, d = steps[-1], len(steps[-1].move)
+    if len(steps) == 1:
+        return pool_steps(steps)
+    noise = last.noise_length**2 + steps[-2].noise_length ** 2
+    square = float(last.move @ last.move)
+    agree = square < noise * float(stats.chi2.ppf(0.99, d)) / d
+    pooled = pool_steps(steps if agree else [last])
+    seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
+    return replace(pooled, left=min(lost, 1.0) * seen * hessian @ last.move)
 
 
 def share_left(steps: Sequence[Step]) -> float:
@@ -250,11 +275,33 @@ def in_user_units(
     )
 
 
-def without_errors(estimate: Estimate) -> Estimate:
-    """The estimate without covariances, where no honest ones exist."""
-    unknown = np.full_like(estimate.sampling, np.nan)
-    classical = None if estimate.classical is None else unknown
-    return replace(estimate, sampling=unknown, privacy=unknown, classical=classical)
+def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -> Estimate:
+    """The estimate without covariances, of ``which`` coefficients, where no honest ones exist."""
+    lost = np.ones(len(estimate.coef), dtype=np.bool_) if which is None else which
+    unknown = lost[:, None] | lost
+
+    def of(matrix: Floats) -> Floats:
+        return np.where(unknown, np.nan, matrix)
+
+    classical = None if estimate.classical is None else of(estimate.classical)
+    return replace(
+        estimate,
+        sampling=of(estimate.sampling),
+        privacy=of(estimate.privacy),
+        classical=classical,
+    )
+
+
+def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
+    """Coefficients b = back t that lean on a direction which the noise of the curvature hides.
+
+    Hidden is what lies below `_VISIBLE` times the largest eigenvalue that noise alone has; a coefficient
+    leans on it where more than `_LEANING` of its squared length does.
+    """
+    values, vectors = np.linalg.eigh(curvature.released)
+    hidden = values < _VISIBLE * curvature.released_sd * math.sqrt(2 * len(values))
+    along = (back @ vectors[:, hidden]) ** 2
+    return np.asarray(along.sum(axis=1) > _LEANING * (back**2).sum(axis=1))
 
 
 def _unbent(hessian: Floats, sd: float) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import RowSummary
@@ -66,6 +67,19 @@ def tail_note(terms: Sequence[str], moved: Floats, share: float, allowed: float)
         f"Residuals have a long tail: cutting {cut} of the scores may have moved "
         f"{named}{more} by up to {most:.1f} standard errors. A logarithm of the response, where it is "
         "positive, another family, or a larger budget help.",
+    )
+
+
+def hidden_note(terms: Sequence[str], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Where coefficients lean on directions that the noise hides."""
+    if not unknown.any():
+        return ()
+    named = [f"`{term}`" for term, lost in zip(terms, unknown, strict=True) if lost]
+    more = f" and {len(named) - 6} more" if len(named) > 6 else ""
+    return (
+        f"The rows show too little of {', '.join(named[:6])}{more} beside the noise: too few rows "
+        "differ in it, or other columns say nearly the same. No standard errors are given there, and "
+        "the estimates are drawn towards zero. More rows or budget, or fewer or broader levels, help.",
     )
 
 

@@ -91,6 +91,8 @@ class ScoreSession(Session[ScoreRows]):
     persons : {"all", "within"} or None
         The source yields rows of whole persons: a sum has one term for each person (`PersonRows`), of
         all rows or of what is left within persons.
+    after : Session, optional
+        What was released before, of the same total.
     """
 
     def __init__(
@@ -106,10 +108,11 @@ class ScoreSession(Session[ScoreRows]):
         *,
         linear: bool = False,
         persons: str | None = None,
+        after: Session[Any] | None = None,
     ) -> None:
         self._persons = persons
         self._source, self._family, self._truncation = source, family, truncation
-        super().__init__(self._seen(whitening, shift, prepared), total, noise)
+        super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
 
     def __exit__(self, *error: Any) -> None:
@@ -163,6 +166,11 @@ class ScoreSession(Session[ScoreRows]):
             whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
         self._rows = self._seen(whitening, shift, prepared)
         return whitening, shift
+
+    def weigh(self, leverage: float | None) -> None:
+        """From which length on rows weigh less, from now on (`rows`); None: all weigh the same."""
+        self._exact.clear()
+        self._rows.leverage = leverage
 
     def rows_of_persons(self, share: float) -> PersonCounts:
         """How many rows persons have: a histogram, then all rows, of nobody more than it shows.

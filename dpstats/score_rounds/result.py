@@ -72,7 +72,7 @@ def model_items(
         "design": design,
         "coefficients": coefficients_of(design.terms, fit.estimate),
         "privacy": PrivacyStatement.of(
-            session.total, session.releases, session.seeded or _seeded(moments), delta, unit
+            session.granted, session.releases, session.seeded or _seeded(moments), delta, unit
         ),
         "estimate": fit.estimate,
         "system": fit.system,

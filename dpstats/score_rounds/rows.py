@@ -17,6 +17,10 @@ public or released numbers only, so that replacing a row changes one term of eve
    half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too. For outer
    products s s' the cut score is rounded to the coarser grid C/steps in the same way.
 
+With a ``leverage`` R, rows longer than that have the weight (R/|z|)^2 in r, h and e^2: the information
+row is then w z with w = R/|z|, cut to R, and the score w^2 z r is that of the weighted row, so that the
+curvature is that of the scores. Where the model is right, weights by z alone do not bias it.
+
 A linear model is one whose family has r = e = y - eta and h = 1.
 
 A row that is not finite after step 1, or whose response the family does not know (a negative count),
@@ -51,11 +55,24 @@ class Family(Protocol):
         """Which responses the family knows."""
 
 
+class LeastSquares:
+    """What a linear model is to score rounds: residuals as scores, and a curvature of 1."""
+
+    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
+        residual = y - eta
+        return residual, np.ones_like(residual), residual
+
+    def possible(self, y: Floats) -> NDArray[np.bool_]:
+        """Every number is a response."""
+        return np.ones(len(y), dtype=np.bool_)
+
+
 @dataclass
 class Slab:
     """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
 
-    ``above`` is 1 where the weight was above its public bound, and is that bound.
+    ``above`` is 1 where the weight was above its public bound, or a number outside its declared box.
     """
 
     z: Floats
@@ -130,6 +147,11 @@ class ScoreRows(WhitenedRows[Slab]):
     family : Family
     truncation : float or None
         Radius R of step 1, a public number.
+
+    Attributes
+    ----------
+    leverage : float or None
+        Length from which rows have less weight; public or released.
     """
 
     def __init__(
@@ -144,14 +166,16 @@ class ScoreRows(WhitenedRows[Slab]):
         super().__init__(source, whitening, shift, prepared)
         self._family = family
         self._truncation = truncation
+        self.leverage: float | None = None
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
         offset = np.zeros(len(block.y)) if block.offset is None else block.offset
         columns = (block.y, offset)
-        if block.weight is None:
+        if block.weight is None and block.above is None:
             return block.x, columns
         above = np.zeros(len(block.y)) if block.above is None else block.above
-        return block.x, (*columns, block.weight, above)
+        weight = np.ones(len(block.y)) if block.weight is None else block.weight
+        return block.x, (*columns, weight, above)
 
     def _slab(
         self,
@@ -191,8 +215,12 @@ class ScoreRows(WhitenedRows[Slab]):
         found = self._family.working(eta, slab.y)
         r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)
         h = np.maximum(h, 0.0)
-        if slab.weight is not None:
-            r, h, e = r * slab.weight, h * slab.weight, e * np.sqrt(slab.weight)
+        weight = slab.weight
+        if self.leverage is not None:
+            share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
+            weight = share if weight is None else share * weight
+        if weight is not None:
+            r, h, e = r * weight, h * weight, e * np.sqrt(weight)
         return r, h, e
 
     @one_pass
@@ -264,6 +292,8 @@ class ScoreRows(WhitenedRows[Slab]):
                     parts.append(s @ s.T)
             if slab.above is not None:
                 cut |= self._any(slab, slab.above > 0)
+            if self.leverage is not None:
+                cut |= self._any(slab, slab.norm > self.leverage)
             share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
             return (

@@ -295,7 +295,11 @@ def setups() -> list[Setup]:
             pairs=_of_persons(_NUMBERS),
         ),
         lm(method="pmt", options={**_GAUSSIAN, "method": "pmt"}, m=24),
-        lm(method="ssp", options={**_GAUSSIAN, "limits": {**_LIMITS, "y": (-4.0, 4.0)}}, m=0),
+        lm(
+            method="ssp",
+            options={**_GAUSSIAN, "method": "ssp", "limits": {**_LIMITS, "y": (-4.0, 4.0)}},
+            m=0,
+        ),
     ]
     for family, response, pairs, limit in (
         ("binomial", "yes", _ANSWERS, (0.0, 1.0)),

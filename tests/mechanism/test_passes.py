@@ -23,9 +23,9 @@ from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.linear.rows import LeastSquares, LinearRows, WithResponse
+from dpstats.models.linear.rows import LinearRows, WithResponse
 from dpstats.models.mixture.clustering import Split, nearest, number_of_zones, zone_of
-from dpstats.score_rounds.rows import RoundCuts, ScoreRows
+from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, Slab
 
 T = TypeVar("T")

@@ -33,13 +33,12 @@ from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.glm.family import resolve_family
 from dpstats.models.linear.releases import LinearSession
-from dpstats.models.linear.rows import LeastSquares
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from dpstats.score_rounds.releases import ScoreSession, Shares
-from dpstats.score_rounds.rows import RoundCuts
+from dpstats.score_rounds.rows import LeastSquares, RoundCuts
 from tests.grids import thinned
 from tests.mechanism.laws import gamma_lengths, independent_signs, laplace_scale, normal_scale
 from tests.mechanism.sources import Arrays, NonPrivateSilence

@@ -779,12 +779,12 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_LM_FITS = """        check_size(rows.n, rows.d, call.unit.counted)
+_LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
 """
-_LM_FITS_INSIDE = """        check_size(rows.n, rows.d, call.unit.counted)
+_LM_FITS_INSIDE = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         persons = "all" if call.unit.jointly else None
         task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
         fit, session = fit_rows(task, rows, call.per_row, call.noise())
@@ -1070,8 +1070,10 @@ _FORMULAS = (
     _formula(
         "a cell that cannot be read raises",
         "dpstats/frame/rows.py",
-        "return suppress_private_errors(lambda: encode(self.design, self.table, start, stop))",
-        "return encode(self.design, self.table, start, stop)",
+        """return suppress_private_errors(
+            lambda: encode(self.design, self.table, start, stop, cut=True)
+        )""",
+        "return encode(self.design, self.table, start, stop, cut=True)",
         f"{_ROWS_OF}::test_a_cell_that_cannot_be_read_empties_its_row_without_a_message",
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
     ),

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.release import Release
 from dpstats.models.glm.family import Family, resolve_family
-from dpstats.models.linear.rows import LeastSquares
 from dpstats.score_rounds.releases import ScoreSession, Shares
-from dpstats.score_rounds.rows import RoundCuts, ScoreRows
+from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _N, _D = 24, 3

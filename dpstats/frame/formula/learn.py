@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dpstats.frame.formula.evaluate import State, learn_states, resolve
 from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse
 from dpstats.frame.schema import Declared, declared_spec, require_column
-from dpstats.frame.source import public_table
+from dpstats.frame.source import column_types, public_table
 from dpstats.frame.table import ADVICE, WORDS, Array, Levels, Table, check_levels
 
 Mask = npt.NDArray[np.bool_]
@@ -89,6 +90,61 @@ def learn_design(
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
     bound = _weight_bound(weights, rows, limits)
     return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
+
+
+def private_design(
+    formula: str,
+    data: Any,
+    limits: Mapping[str, Any] | None = None,
+    weights: str | None = None,
+    offset: str | None = None,
+) -> Design:
+    """The design of a formula from the kinds of a table's columns, which are public, and limits.
+
+    No value of a row is looked at: levels of categories are those of ``limits``.
+    """
+    limits = mapping("limits", limits)
+    table = column_types(data)
+    parsed, offsets = _parse(formula, table.names, weights, offset)
+    needed = dict.fromkeys(n for f in _all_factors(parsed, offsets) for n in f.columns)
+    needed |= {} if weights is None else {weights: None}
+    schema = {name: _private_kind(table, name, formula, limits.get(name)) for name in needed}
+    if WEIGHTS in limits:
+        schema[WEIGHTS] = limits[WEIGHTS]
+    return boxed(declare_design(formula, schema, weights=weights, offset=offset), schema)
+
+
+def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
+    """The same design, by which private numbers are cut to declared limits.
+
+    Those of weights are cut by their own bound, and levels are levels.
+    """
+    boxes = {}
+    for name, spec in design.columns.items():
+        one = declared_spec(name, schema[name]) if name in schema else None
+        if one is not None and one.span is not None and spec.levels is None:
+            boxes[name] = one.span
+    boxes.pop(design.weights or "", None)
+    return replace(design, boxes=boxes)
+
+
+def _private_kind(table: Table, name: str, formula: str, limit: Any) -> Any:
+    """How a column of private rows is declared: by its type, or as the user says."""
+    require_column(table, name, f"'{formula}'")
+    if limit is not None:
+        return limit
+    kind = table.type_of(name).kind
+    if kind in ("number", "bool"):
+        return float if kind == "number" else bool
+    if kind in ("category", "object"):
+        raise SchemaError(
+            f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, without "
+            f"a look at the private ones: limits={{'{name}': ['a', 'b']}}."
+        )
+    raise SchemaError(
+        f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"
+        + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
+    )
 
 
 def declare_design(

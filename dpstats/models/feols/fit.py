@@ -36,7 +36,6 @@ from dpstats.models.linear.fit import (
     prepared,
     reported,
 )
-from dpstats.models.linear.rows import LeastSquares
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
     Estimate,
@@ -47,6 +46,7 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
+from dpstats.score_rounds.rows import LeastSquares
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def _second_stage(
     estimate: Estimate,
     absorbed: float,
 ) -> SecondStage:
-    root, sd, terms = ready.at.root, rounds.curvature.used_sd, ready.moments.terms
+    root, sd, terms = ready.at.root, rounds.curvature.used_sd, ready.design.terms
     exogenous = [j for j in columns.regressors if j not in columns.endogenous]
     w, extra = root[:, exogenous], root[:, list(columns.excluded)]
     each = estimate.n / rounds.session.n  # rows behind a term of the sums

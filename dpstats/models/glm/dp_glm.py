@@ -29,13 +29,14 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, private_design
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items
 
@@ -140,7 +141,7 @@ def dp_glm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
-        jointly=sums_persons(method, public, limits),
+        jointly=sums_persons(method, public),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -156,10 +157,13 @@ def dp_glm(
         design, columns, _, norm = declared(formula, limits, weights, offset)
         columns = columns if norm is None else np.minimum(columns, norm)
         check_response(design, model)
+    elif public is None:
+        design = private_design(formula, data, limits, weights, offset)
+        check_response(design, model)
     else:
         moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
-    check_limits(design, method == "ssp", limits)
+    check_limits(design, public is None, limits)
     persons = "all" if call.unit.jointly else None
     task = GlmTask(
         method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons
@@ -171,6 +175,8 @@ def dp_glm(
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
+        if public is None and method == "anchored":
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         ready = task.prepared(rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)

@@ -51,6 +51,7 @@ from dpstats.score_rounds.cuts import (
 from dpstats.score_rounds.estimate import Estimate, pool_steps, share_left, without_errors
 from dpstats.score_rounds.notes import (
     average_condition,
+    hidden_note,
     matrix_notes,
     ridge_note,
     tail_note,
@@ -134,6 +135,8 @@ class _Rounds(ScoreRounds[GlmStep]):
         session, shares, price = self.session, self.shares, self.price
         n, d, mu = session.n, len(self.anchor), session.total.mu
         last = _is_last(shares, session.left, price, self.steps, self.start.reach, n)
+        if last:
+            session.weigh(None)
         windows = window_about(self.guesses[0]), window_about(self.guesses[1])
         lengths_share = shares.near.lengths if last else price.lengths
         by_tail = last and not self.family.binary  # most of it tells how long scores are
@@ -224,6 +227,7 @@ def anchored(
     squares = not family.binary or family.dispersed
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
+    session.weigh(start.leverage)
     rounds = _Rounds(
         session=session,
         coordinates=at,
@@ -386,8 +390,11 @@ def _finished(
         and start.rows is not None
         and _separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
     )
-    if not curvature.resolved or separated:
+    hidden = start.hidden
+    if separated or not curvature.resolved:
         estimate = without_errors(estimate)
+    elif hidden is not None:
+        estimate = without_errors(estimate, hidden)
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
@@ -413,7 +420,8 @@ def _finished(
         pearson_sd,
         len(steps),
         diagnostics,
-        _warnings(curvature, last, ridge)
+        (() if hidden is None else hidden_note(terms, hidden))
+        + _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
         + unused_note(summary, rounds.session.persons)
         + weight_note(weight_bound, summary, 1 - cut.slope + rounds.longer)

@@ -16,10 +16,11 @@ from dpstats.mechanism.passes import RowSource
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
-from dpstats.models.glm.public import StartingPoint, declared_start, public_start
+from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
 from dpstats.numerics.matrices import equilibrated_inverse, symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Estimate, not_private
+from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import ScoreSession
 
 _PAPERS_STEPS = 5
@@ -107,6 +108,8 @@ class GlmTaskForN:
                 begin = declared_start(session, family, task.columns)
                 fit = anchored(session, family, begin, ridge, steps, terms, task.errors, bound)
                 return fit, session
+        if task.moments is None:
+            return self._alone(rows, total, noise)
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
             with ScoreSession(
@@ -131,6 +134,18 @@ class GlmTaskForN:
                 steps or _PAPERS_STEPS,
             )
             return fit, session
+
+    def _alone(self, rows: RowSource, total: Privacy, noise: Noise) -> tuple[GlmFit, ScoreSession]:
+        """What public rows would tell is found first (`score_rounds.first_look`)."""
+        task = self.task
+        look, before = first_look(task.design, rows, total, noise, response=False)
+        start = private_start(task.family, look.rows)
+        with ScoreSession(
+            rows, task.family, start.whitening.back, start.coef, total, noise, after=before
+        ) as session:
+            terms, bound = task.design.terms, task.design.weight_bound
+            options = task.ridge, task.iterations, terms, task.errors, bound
+            return anchored(session, task.family, start, *options), session
 
     def public_fit(self) -> Estimate | None:
         """The fit of the public rows alone, under a weak prior that keeps it finite."""

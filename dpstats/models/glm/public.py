@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
@@ -13,7 +14,9 @@ from dpstats.models.glm.estimate import StepRange, information_whitening, moment
 from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.estimate import leaning
 from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.whitening import Whitened
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,10 @@ class StartingPoint:
         Share of the total spent on the start.
     known : bool
         Whether the public geometry tells the size of every direction; see `Curvature`.
+    leverage : float or None
+        Length from which rows weigh less in all rounds but the last.
+    hidden : (d,) array or None
+        Coefficients of which the first look at private rows saw too little for an error.
     """
 
     whitening: Whitening
@@ -46,6 +53,8 @@ class StartingPoint:
     score: float | None = None
     spent: float = 0.0
     known: bool = True
+    leverage: float | None = None
+    hidden: NDArray[np.bool_] | None = None
 
     def for_persons(self, rows: float) -> StartingPoint:
         """Where sums run over persons with so many rows as one was expected."""
@@ -134,6 +143,25 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     if mean is not None:
         coef[k] = family.predictor(mean)
     return coef
+
+
+def private_start(family: Family, seen: Whitened) -> StartingPoint:
+    """Zero, and the whitening of private rows by themselves."""
+    root, level = seen.whitening.root, _level_at_zero(family)
+    moment = root.T @ seen.curvature.used @ root
+    reach = _reach(family, seen.whitening, moment, None)
+    information = math.sqrt(level) * seen.lengths
+    zero = np.zeros(len(root))
+    return StartingPoint(
+        seen.whitening,
+        zero,
+        reach,
+        level,
+        information=information,
+        known=False,
+        leverage=seen.radius,
+        hidden=leaning(seen.whitening.back, seen.curvature),
+    )
 
 
 def declared_start(session: ScoreSession, family: Family, columns: Floats) -> StartingPoint:

@@ -30,13 +30,14 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, private_design
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
+from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 
@@ -157,7 +158,7 @@ def dp_lm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
-        jointly=sums_persons(method, public, limits),
+        jointly=sums_persons(method, public),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -167,7 +168,9 @@ def dp_lm(
     check_vcov(vcov)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
-    if method == "ssp":
+    if method == "anchored" and public is None:
+        design = private_design(formula, data, limits, weights, offset)
+    elif method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
     else:
         moments = linear_moments(formula, public, weights, offset, limits)
@@ -175,13 +178,15 @@ def dp_lm(
             require_response(moments)
         design = moments.design
     check_response(design)
-    check_limits(design, method == "ssp", limits)
+    check_limits(design, public is None, limits)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
+        if public is None and method == "anchored":
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())

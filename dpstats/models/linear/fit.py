@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
@@ -29,9 +30,9 @@ from dpstats.models.linear.estimate import (
     matrix_warnings,
 )
 from dpstats.models.linear.papers import pmt, ssp
-from dpstats.models.linear.planning import LinearPlan, plan_linear
+from dpstats.models.linear.planning import LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.releases import LinearSession
-from dpstats.models.linear.rows import LeastSquares, WithResponse
+from dpstats.models.linear.rows import WithResponse
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
@@ -52,11 +53,21 @@ from dpstats.score_rounds.estimate import (
     Estimate,
     Pooled,
     Step,
+    leaning,
     newton_step,
     pool_steps,
+    pool_weighed,
     without_errors,
 )
-from dpstats.score_rounds.notes import tail_note, unseen_note, unused_note, weight_note
+from dpstats.score_rounds.first_look import first_look
+from dpstats.score_rounds.notes import (
+    hidden_note,
+    ridge_note,
+    tail_note,
+    unseen_note,
+    unused_note,
+    weight_note,
+)
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
     PERSONS,
@@ -70,7 +81,7 @@ from dpstats.score_rounds.rounds import (
     summary_of,
     window_about,
 )
-from dpstats.score_rounds.rows import RoundCuts
+from dpstats.score_rounds.rows import LeastSquares, RoundCuts
 from dpstats.score_rounds.tails import median_excess, tail_of
 
 _CARE, _FAR_CARE = 0.4, 0.1
@@ -79,6 +90,13 @@ _NOTED = 1.75
 """Standard errors that cutting may move a coefficient by, from which a note is printed."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
+_EXPLAINED = 0.1
+"""Share of the information lost to cut rows that may explain a long last step."""
+LOST = (
+    "The fit has lost its way: its last step was longer than noise and sampling explain. The estimates "
+    "may be far off, and no standard errors are given. More rows, a larger budget, or a few public rows "
+    "help.",
+)
 WIDENING = 0.3
 """Share of what is cut that standard errors count."""
 
@@ -115,6 +133,8 @@ def fit_rows(
     task: LinearTask, rows: RowSource, total: Privacy, noise: Noise
 ) -> tuple[LinearFit, Session[Any]]:
     """Spend a total on a fit of these rows; the session tells what was released for it."""
+    if task.moments is None and task.extent is None:
+        return alone(task, rows, total, noise)
     if task.moments is None:
         assert task.extent is not None
         width = task.extent
@@ -188,47 +208,64 @@ class Prepared:
 
     Attributes
     ----------
-    moments : PublicMoments
+    design : Design
     seen : View
     at : Coordinates
     curvature : Curvature
         In coordinates of the whitening.
     plan : LinearPlan
     expected : float or None
-        Length of scores at the public anchor.
+        Length of scores at the first anchor.
     persons : PersonCounts or None
+    lines : tuple of Diagnostic
+        What is said of the moments and of the plan.
+    arrived : bool
+        Whether the first anchor is a fit, of public rows.
     """
 
-    moments: PublicMoments
+    design: Design
     seen: View
     at: Coordinates
     curvature: Curvature
     plan: LinearPlan
     expected: float | None
     persons: PersonCounts | None
+    lines: tuple[Diagnostic, ...]
+    arrived: bool = True
+    lost: float = 0.0
+
+    def _turned_curvature(self) -> Curvature:
+        """The second moments where rounds compute: the identity, where rows were turned by them."""
+        turn, seen = self.at.turn, self.curvature
+        if not self.arrived:
+            return seen
+        return Curvature(
+            turn.T @ seen.released @ turn,
+            seen.released_sd,
+            np.eye(len(turn)),
+            seen.used_sd * float(np.linalg.norm(turn, 2)) ** 2,
+            1.0,
+        )
 
     def rounds(self, session: ScoreSession, ridge: float) -> LinearRounds:
         """The rounds, still to be made."""
-        at, n, d = self.at, session.n, len(self.seen.shift)
+        at, n = self.at, session.n
         carried = at.root @ self.seen.shift
-        turned = Curvature(
-            at.turn.T @ self.curvature.released @ at.turn,
-            self.curvature.released_sd,
-            np.eye(d),
-            self.curvature.used_sd * float(np.linalg.norm(at.turn, 2)) ** 2,
-            1.0,
-        )
         each = rows_of_each(self.persons, n)
         return LinearRounds(
             session=session,
             coordinates=at,
             anchor=carried,
             carried=carried,
-            curvature=turned,
+            curvature=self._turned_curvature(),
             penalty=each * ridge * at.back.T @ at.back,
             limits=self.plan,
             expected=self.expected,
             rows=max(each, 1.0),
+            arrived=self.arrived,
+            weighed=not self.arrived,
+            hidden=bool(leaning(at.back, self.curvature).any()),
+            lost=self.lost,
         )
 
 
@@ -250,11 +287,15 @@ def anchored(
        mean squared residual and the shares of cut and of empty rows;
     4. the estimates of the rounds that began near the fit are averaged by inverse variance.
     """
-    ready = prepared(session, moments, seen, errors)
+    return solved_by_rounds(session, prepared(session, moments, seen, errors), ridge)
+
+
+def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> LinearFit:
+    """The rounds of a fit, and what they come to."""
     rounds = ready.rounds(session, ridge)
     made = rounds.run()
-    cut = rounds.plans[-1].cut
-    counts, d = ready.persons, len(moments.terms)
+    cut, terms = rounds.plans[-1].cut, ready.design.terms
+    counts, d = ready.persons, len(terms)
     solved = solution(
         ready.at,
         ready.curvature,
@@ -272,10 +313,53 @@ def anchored(
         within=session.within,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
-    if not ready.curvature.resolved:
+    lost = not ready.arrived and not rounds.settled()
+    if lost:
         estimate = without_errors(estimate)
-    moved = moments.terms, solved.moved
-    return reported(ready, rounds, made, estimate, solved.system, moved, ridge)
+    elif not ready.arrived:
+        estimate = without_errors(estimate, leaning(ready.at.back, ready.curvature))
+    elif not ready.curvature.resolved:
+        estimate = without_errors(estimate)
+    moved = terms, solved.moved
+    fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
+    return replace(fit, notes=LOST + ridge_note(ridge)) if lost else fit
+
+
+def alone(
+    task: LinearTask, rows: RowSource, total: Privacy, noise: Noise
+) -> tuple[LinearFit, ScoreSession]:
+    """Score rounds of private rows of which nothing is known but how many there are.
+
+    What public rows would tell is found first (`score_rounds.first_look`). Rounds begin at the location
+    of the response. Rows that were cut for the second moments weigh less in all rounds but the last,
+    so that scores and curvature belong together far from the fit; the last round counts all rows alike.
+    """
+    design = task.design
+    look, before = first_look(design, rows, total, noise, response=True)
+    back = look.rows.whitening.back
+    shift: Floats = np.zeros(rows.d)
+    if design.constant is not None:
+        shift[design.constant] = look.location
+    with ScoreSession(
+        rows, LeastSquares(), back, shift, total, noise, linear=True, after=before
+    ) as session:
+        n, d, mu, curvature = session.n, rows.d, session.total.mu, look.rows.curvature
+        back, shift = session.whiten(back, shift, look.scale)
+        session.weigh(look.rows.radius)
+        whitening = Whitening(back, np.linalg.inv(back))
+        ready = Prepared(
+            design=design,
+            seen=View(whitening, shift, look.scale),
+            at=Coordinates.plain(whitening),
+            curvature=curvature,
+            plan=plan_alone(n, d, mu, curvature.released_sd, task.errors),
+            expected=math.sqrt(d) * look.scale,
+            persons=None,
+            lines=(),
+            arrived=False,
+            lost=look.rows.lost,
+        )
+        return solved_by_rounds(session, ready, task.ridge), session
 
 
 def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
@@ -291,11 +375,12 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
     expected = _public_scale(moments, seen.whitening.back, d)
     for lengths, gram in plan.stages:
         curvature = _curvature(session, d, moments, lengths, gram)
-        at = _turned(seen.whitening, curvature)
+        at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
         seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
-    return Prepared(moments, seen, at, curvature, plan, expected, persons)
+    lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
+    return Prepared(moments.design, seen, at, curvature, plan, expected, persons, lines)
 
 
 def _curvature(
@@ -316,7 +401,7 @@ def _curvature(
     )
 
 
-def _turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
+def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
     """Coordinates in which the released curvature is the identity."""
     values, vectors = np.linalg.eigh(curvature.used)
     return Coordinates(whitening, (vectors / np.sqrt(values)) @ vectors.T)
@@ -342,6 +427,10 @@ class LinearRounds(ScoreRounds[_LinearStep]):
     limits: LinearPlan
     expected: float | None
     rows: float = 1.0  # of a person
+    arrived: bool = True
+    weighed: bool = False
+    hidden: bool = False
+    lost: float = 0.0
     measured: bool = True
     noise_sd: float = 0.0
     before: float | None = None
@@ -349,9 +438,27 @@ class LinearRounds(ScoreRounds[_LinearStep]):
 
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit."""
-        return pool_steps(
-            [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
-        )
+        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        if not self.weighed:
+            return pool_steps(used)
+        return pool_weighed(used, self.curvature.used, self.lost)
+
+    def settled(self) -> bool:
+        """Whether the last round began near the fit, and went no farther than noise and rows explain.
+
+        A step that is longer than noise at a chance of one in a thousand, and than twice what noise and
+        sampling leave, was not the last one; unless it counts long rows that weighed less before.
+        """
+        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        if len(used) < 2:
+            return False
+        last, d = used[-1], len(used[-1].move)
+        noise = last.noise_length**2 + used[-2].noise_length ** 2
+        square = float(last.move @ last.move)
+        if self.lost > _EXPLAINED or square < noise * float(stats.chi2.ppf(0.999, d)) / d:
+            return True
+        sampling = d * self.plans[-1].cut.unit ** 2 / self.session.n
+        return square - noise < 4 * (noise + sampling)
 
     def pooled_score(self, coef: Floats) -> Floats:
         """The mean score at some coefficients, by the rounds that are averaged, with their weights.
@@ -372,11 +479,14 @@ class LinearRounds(ScoreRounds[_LinearStep]):
         windows: Windows = (-1, 1), window
         fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
+        whole = sum(plan.pooled for plan in self.plans) >= limits.middle
+        if whole and limits.middle and not self.hidden:
+            self.session.weigh(None)
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
         scale = quantile or guess or histogram.peak()
-        near = _near(scale, self.before, self.expected)
+        near = _near(scale, self.before, self.expected if self.arrived else None)
         last = self._is_last(scale)
         self.before = scale
         left = self.session.left
@@ -412,6 +522,8 @@ class LinearRounds(ScoreRounds[_LinearStep]):
         if made + 1 >= limits.most_rounds or self.session.left - cost < limits.keep:
             return True
         if made + 1 < limits.least_rounds:
+            return False
+        if sum(plan.pooled for plan in self.plans) < limits.middle:
             return False
         if self.before is None:
             return _near(scale, None, self.expected)
@@ -453,8 +565,8 @@ def reported(
     ridge: float,
 ) -> LinearFit:
     """The fit with its diagnostics and notes; ``moved``: terms, and what cuts may have moved them."""
-    summary, moments, curvature = summary_of(made), ready.moments, ready.curvature
-    bound, cut = moments.design.weight_bound, rounds.plans[-1].cut
+    summary, curvature = summary_of(made), ready.curvature
+    bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
@@ -464,11 +576,15 @@ def reported(
             persons=rounds.session.persons,
         ),
         *rows_line(ready.persons),
-        *condition_lines(moments.gram, curvature.released),
+        *ready.lines[:2],
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
-        *_planned(ready.plan, moments),
+        *ready.lines[2:],
     )
-    notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
+    if ready.arrived:
+        notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
+    else:
+        unknown = np.isnan(np.diag(estimate.sampling))
+        notes = hidden_note(ready.design.terms, unknown) + ridge_note(ridge)
     notes += unused_note(summary, rounds.session.persons)
     notes += weight_note(bound, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()

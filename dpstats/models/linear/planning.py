@@ -32,6 +32,8 @@ class LinearPlan:
         The last round is left at least this share.
     fall : float
         Another round is made while the scale of the scores falls below this fraction.
+    middle : int
+        Rounds near the fit that come before the last one.
     predicted_ratio : float
         Predicted root mean square error over that of least squares without privacy, for normal errors.
     """
@@ -49,6 +51,7 @@ class LinearPlan:
     keep: float
     fall: float
     predicted_ratio: float
+    middle: int = 0
 
 
 def plan_linear(
@@ -108,4 +111,31 @@ def plan_linear(
         keep=0.3,
         fall=0.8,
         predicted_ratio=math.sqrt(best[0] * n),
+    )
+
+
+def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> LinearPlan:
+    """Divide a total of ``mu`` where rows have been whitened, and the fit begins from zero.
+
+    Rounds are cheap until they are near the fit: each comes some thirty times nearer. The round before
+    the last leaves the noise of the moments times its own distance, k of its noise: with p of what is
+    left and 1 - p for the last, k^2/p + 1/(1 - p) is smallest at p = k/(1 + k).
+    """
+    k = moments_sd * math.sqrt(d / 2)
+    near = min(max(k / (1 + k), 0.03), 0.3)
+    return LinearPlan(
+        stages=(),
+        scale=0.01,
+        later_scale=0.012,
+        far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
+        near=near,
+        outer=0.07 if errors == "hetero" else 0.0,
+        squares=0.05,
+        counts=0.005,
+        least_rounds=2,
+        most_rounds=9,
+        keep=0.3,
+        fall=0.8,
+        predicted_ratio=math.nan,
+        middle=1,
     )

@@ -96,19 +96,6 @@ def _joined(piece: Callable[[], Block]) -> _Joined:
     return _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
-class LeastSquares:
-    """What a linear model is to score rounds: residuals as scores, and a curvature of 1."""
-
-    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
-        residual = y - eta
-        return residual, np.ones_like(residual), residual
-
-    def possible(self, y: Floats) -> NDArray[np.bool_]:
-        """Every number is a response."""
-        return np.ones(len(y), dtype=np.bool_)
-
-
 class LinearRows(WhitenedRows[_Slab]):
     """Rows (z, y) of a linear model; see the module's docstring and `WhitenedRows`."""
 

@@ -481,7 +481,7 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
         ({"public": PUBLIC.assign(y=PUBLIC.y + 1)}, "Code the response as 0 and 1"),
         ({"public": PUBLIC.assign(y=-1.0), "family": "poisson"}, "of the 200 public rows"),
         ({"public": PUBLIC.assign(word="no"), "formula": "word ~ x1"}, r"limits=\{'word': \['no'"),
-        ({"public": None}, "dp_glm needs to know something public"),
+        ({"public": None, "method": "pmt"}, "method='pmt' needs public rows"),
         ({"ridge": -1}, "ridge"),
     ],
 )

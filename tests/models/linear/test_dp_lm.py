@@ -245,14 +245,15 @@ def test_a_published_matrix_is_enough() -> None:
     assert "NA" not in str(found.summary()).split("Error bounds")[0]
 
 
-def test_private_data_alone_need_limits() -> None:
-    with pytest.raises(PublicDataError, match=r"public=frame.*limits="):
-        dp_lm(FORMULA, DATA, mu=1)
+def test_sufficient_statistics_need_limits() -> None:
+    with pytest.raises(ArgumentError, match=r"method='ssp' needs limits for every column"):
+        dp_lm(FORMULA, DATA, mu=1, method="ssp")
     limits = {"y": (-10, 10), "x1": (-4, 4), "x2": (0, 8), "g": ["a", "b", "c"]}
-    found = dp_lm(FORMULA, DATA, limits=limits, mu=20, seed=1)
+    found = dp_lm(FORMULA, DATA, limits=limits, mu=20, seed=1, method="ssp")
     assert found.method == "ssp"
     assert np.linalg.norm(found.coef() - TRUTH) < 0.2
-    norm = dp_lm(FORMULA, DATA, limits=limits | {"(norm)": 6.0}, mu=20, seed=1)
+    norm_limits = limits | {"(norm)": 6.0}
+    norm = dp_lm(FORMULA, DATA, limits=norm_limits, mu=20, seed=1, method="ssp")
     assert np.linalg.norm(norm.coef() - TRUTH) < 1
 
 

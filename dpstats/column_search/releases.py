@@ -1,0 +1,114 @@
+"""The releases of a search for scales: counts of the values below points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
+from dpstats.column_search.rows import ColumnRows, Points
+from dpstats.mechanism.claims import ANSWERS, Claim
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.release import release_vector
+from dpstats.mechanism.session import Session
+
+_FINE = 2**26
+"""Counts are taken on a lattice so fine that noise spans millions of its steps."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """How many values of a column are at most ``point``, or so near to ``about``.
+
+    Attributes
+    ----------
+    column : int
+    point : float
+    about : float or None
+    ahead : (m,) array
+        Rising points, ``point`` among them, about which may be asked next: the same reading of the rows
+        counts them, and they are released only when they are asked for.
+    price : float
+        In shares of a plain question.
+    """
+
+    column: int
+    point: float
+    about: float | None
+    ahead: Floats
+    price: float = 1.0
+
+
+class ColumnSession(Session[ColumnRows]):
+    """Spends a part of a total on counts of columns.
+
+    Parameters
+    ----------
+    source : RowSource
+    columns : sequence of int
+        Of the design.
+    response : bool
+        Whether the response is looked at too, as the last column.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        columns: Sequence[int],
+        response: bool,
+        total: Privacy,
+        noise: Noise,
+    ) -> None:
+        super().__init__(ColumnRows(source, columns, response), total, noise)
+        self._known: dict[tuple[int, float | None, float], int] = {}
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._known.clear()
+
+    def counts(self, asked: Sequence[Question], share: float) -> tuple[Floats, Floats]:
+        """Answers, and the noise of each; a question of price 1 costs ``share``.
+
+        Questions of one price are one vector. One row replaced moves each of its q counts by one at
+        most: sensitivity sqrt(q).
+        """
+        self._read(asked)
+        values, noise_sd = np.zeros(len(asked)), np.zeros(len(asked))
+        for price in sorted({one.price for one in asked}):
+            at = [k for k, one in enumerate(asked) if one.price == price]
+            exact = [self._known[_key(asked[k])] for k in at]
+            release = self._record(
+                release_vector(
+                    "counts of values below points",
+                    np.array([int(count) * _FINE for count in exact], dtype=object),
+                    math.sqrt(len(at)) * _FINE,
+                    1 / _FINE,
+                    self._spend(share * price * len(at)),
+                    self._noise,
+                )
+            )
+            values[at], noise_sd[at] = release.value, release.noise_sd
+        return values, noise_sd
+
+    def _read(self, asked: Sequence[Question]) -> None:
+        """Count what is not known yet, by one reading of the rows for all columns."""
+        new = [one for one in asked if _key(one) not in self._known]
+        if not new:
+            return
+        points = [Points(one.column, one.about, one.ahead) for one in new]
+        for one, counts in zip(points, self._rows.counts(points), strict=True):
+            for point, count in zip(one.at, counts, strict=True):
+                self._known[one.column, one.about, float(point)] = count
+
+
+def _key(one: Question) -> tuple[int, float | None, float]:
+    return one.column, one.about, one.point
+
+
+CLAIMS = (Claim("counts of values below points", ANSWERS, "sqrt(q)", "ColumnSession.counts"),)

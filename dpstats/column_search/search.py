@@ -1,0 +1,207 @@
+"""A column's location and scale from noisy counts of the values below points.
+
+`search` asks one question after another and is sent the answers. It halves brackets in the order of
+floats, in which a step from 1 to 2 is as long as one from 2^50 to 2^51: columns of every unit, and
+shifted by a million of their standard deviations, take a few dozen questions. Nothing here sees
+a row, and no answer is without noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.column_search.releases import Question
+
+MOST = 44
+"""Questions for a column, in prices of a plain one."""
+_LARGEST = 200
+"""Octaves to each side of 1 that are told apart."""
+_AHEAD = 5
+"""Halvings that one reading of the rows serves."""
+_MASS = 0.4
+"""Share of rows with one value from which the others are looked at by themselves."""
+_SURE = 5.0
+"""Noise standard deviations above zero from which values exist: 3e-7 by noise alone."""
+_NARROW = 0.7
+"""Of the distance of the quartiles: how narrowly each is known in the end."""
+_SAME = 2.0**-30
+"""Relative width at which a bracket of both quartiles is one value."""
+_FAR, _FEW = 8.0, 0.02
+"""Scales from the location beyond which few rows should lie, and how few."""
+_QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and the median of |z|
+
+Asking = Generator[Question, tuple[float, float], "ColumnScale"]
+
+
+@dataclass(frozen=True)
+class ColumnScale:
+    """Where a column lies.
+
+    Attributes
+    ----------
+    location : float
+    scale : float or None
+        None where next to no row differs from the location.
+    """
+
+    location: float
+    scale: float | None
+
+
+def order(value: float) -> int:
+    """The place of a float in the order of all floats."""
+    bits = int(np.float64(value).view(np.int64))
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
+
+
+def float_at(place: int) -> float:
+    """The float with that place.
+
+    Examples
+    --------
+    >>> float_at(order(-2.5)), float_at(order(0.0) + 1) > 0
+    (-2.5, True)
+    """
+    size = float(np.int64(abs(place)).view(np.float64))
+    return size if place >= 0 else -size
+
+
+_TOP = order(2.0**_LARGEST)
+_LEAST = order(2.0**-_LARGEST)
+
+
+@dataclass
+class _Bracket:
+    """Between these places a quantile lies; both are places of floats."""
+
+    low: int
+    high: int
+
+    @property
+    def middle(self) -> int:
+        return (self.low + self.high) // 2
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float_at(self.low), float_at(self.high)
+
+    def ahead(self) -> Floats:
+        """The points of the next halvings."""
+        places = [self.low, self.high]
+        for _ in range(_AHEAD):
+            between = [(a + b) // 2 for a, b in itertools.pairwise(places)]
+            places = sorted({*places, *between})
+        return np.array([float_at(place) for place in places[1:-1]])
+
+    def halve(self, below: bool) -> None:
+        """Keep the lower half, where the quantile lies ``below`` the middle."""
+        if below:
+            self.high = self.middle
+        else:
+            self.low = self.middle
+
+
+def _at_most(column: int, point: float, about: float | None = None, price: float = 1.0) -> Question:
+    return Question(column, point, about, np.array([point]), price)
+
+
+def search(column: int, used: float, box: tuple[float, float] | None = None) -> Asking:
+    """Find a column's location and scale; ``used`` rows count, as noise tells it.
+
+    1. How many values are below zero, and at most zero? If at least 40 % are zero, the scale is the
+       median size of the others. If a quarter to three quarters are negative, zero is the location, and
+       the scale comes from the median size.
+    2. Else both quartiles are bracketed, until the brackets are narrow beside the distance between them.
+       If they stay together to the ninth digit, that is a value that most rows have: the scale is the
+       median distance of the others.
+    3. If more than two rows of a hundred are farther than eight scales, the scale grows.
+
+    ``box``: declared limits, within which all values lie.
+    """
+    asked = 2.0
+    below, _ = yield _at_most(column, float_at(-1))
+    upto, noise = yield _at_most(column, 0.0)
+    zeros = upto - below
+    if zeros > _MASS * used + 2 * noise:
+        return (yield from _beside(column, 0.0, 0.0, used))
+    if 0.25 * used < below + zeros / 2 < 0.75 * used:
+        size = yield from _size(column, 0.0, zeros + (used - zeros) / 2)
+        return (yield from _verified(column, ColumnScale(0.0, size / _MEDIAN), used))
+    sides = (_Bracket(-_TOP, -1), _Bracket(0, _TOP))
+    lower = _quartile_start(sides, 0.25 * used, below)
+    upper = _quartile_start(sides, 0.75 * used, below)
+    if box is not None:
+        for bracket in (lower, upper):
+            bracket.low = max(bracket.low, min(order(box[0]), bracket.high - 1))
+            bracket.high = min(bracket.high, max(order(box[1]), bracket.low + 1))
+    while asked < MOST:
+        if (lower.low, lower.high) == (upper.low, upper.high):
+            low, high = lower.ends
+            if high - low <= _SAME * max(abs(low), abs(high)):
+                middle = (low + high) / 2
+                return (yield from _beside(column, middle, 2 * (high - low), used))
+            count, _ = yield Question(column, float_at(lower.middle), None, lower.ahead())
+            asked += 1
+            lower.halve(count >= 0.25 * used)
+            upper.halve(count >= 0.75 * used)
+            continue
+        distance = sum(upper.ends) / 2 - sum(lower.ends) / 2
+        wide = [b for b in (lower, upper) if b.ends[1] - b.ends[0] > _NARROW * distance]
+        wide = [b for b in wide if b.high - b.low > 1]
+        if not wide:
+            break
+        for bracket, level in ((lower, 0.25), (upper, 0.75)):
+            if bracket not in wide:
+                continue
+            count, _ = yield Question(column, float_at(bracket.middle), None, bracket.ahead())
+            asked += 1
+            bracket.halve(count >= level * used)
+    first, last = sum(lower.ends) / 2, sum(upper.ends) / 2
+    scale = max(last - first, 1e-12 * max(abs(first), abs(last))) / _QUARTILES
+    return (yield from _verified(column, ColumnScale((first + last) / 2, scale), used))
+
+
+def _quartile_start(sides: tuple[_Bracket, _Bracket], rank: float, below: float) -> _Bracket:
+    side = sides[0] if below >= rank else sides[1]
+    return _Bracket(side.low, side.high)
+
+
+def _size(column: int, about: float, rank: float, least: float = 0.0) -> Asking_float:
+    """The distance from a location that ``rank`` rows do not exceed, to a quarter of an octave."""
+    bracket = _Bracket(max(_LEAST, order(least)), _TOP)
+    while bracket.high - bracket.low > 2**50:
+        point = float_at(bracket.middle)
+        count, _ = yield Question(column, point, about, bracket.ahead())
+        bracket.halve(count >= rank)
+    return math.sqrt(bracket.ends[0] * bracket.ends[1])
+
+
+def _beside(column: int, location: float, width: float, used: float) -> Asking:
+    """The scale of rows that do not have the value which most have."""
+    near, noise = yield _at_most(column, width, location, price=16.0)
+    others = used - near
+    if others < _SURE * noise:
+        return ColumnScale(location, None)
+    size = yield from _size(column, location, near + others / 2, width)
+    return (yield from _verified(column, ColumnScale(location, size), used))
+
+
+def _verified(column: int, found: ColumnScale, used: float) -> Asking:
+    """The same scale, or a larger one where too many rows lie far off."""
+    assert found.scale is not None
+    point = _FAR * found.scale
+    near, noise = yield _at_most(column, point, found.location, price=2.0)
+    if used - near < _FEW * used + 3 * noise:
+        return found
+    few = max(2 * _FEW * used, 3 * math.sqrt(2) * noise)
+    size = yield from _size(column, found.location, used - few, point)
+    return ColumnScale(found.location, size / 3)
+
+
+Asking_float = Generator[Question, tuple[float, float], float]

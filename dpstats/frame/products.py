@@ -1,0 +1,96 @@
+"""Which columns of a design are products of others, and what is known of a column without its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.frame.design import Design
+from dpstats.frame.formula.evaluate import COMPARISONS
+
+
+@dataclass(frozen=True)
+class DesignProducts:
+    """How the columns of a design are made of each other.
+
+    Attributes
+    ----------
+    known : dict
+        Columns of which the formula says what size they have: of levels and of comparisons.
+    factors : tuple
+        For each column those that it is a product of; itself alone where it is none, or where one of
+        the products of some of them is no column.
+    shares : dict
+        For a set of columns the column that their product is, and the factor between both.
+    """
+
+    known: dict[int, float]
+    factors: tuple[tuple[int, ...], ...]
+    shares: dict[tuple[int, ...], tuple[int, float]]
+
+    def searched(self) -> tuple[int, ...]:
+        """Columns whose location and scale are to be found."""
+        return tuple(
+            j for j, made in enumerate(self.factors) if made == (j,) and j not in self.known
+        )
+
+    def standardised(self, locations: Floats, scales: Floats) -> Floats:
+        """The matrix B for which columns x'B are centred and scaled, and products of such columns.
+
+        Locations count where there is a constant to take them up.
+        """
+        d = len(self.factors)
+        back = np.zeros((d, d))
+        for j, made in enumerate(self.factors):
+            size = float(np.prod([scales[k] for k in made]))
+            for kept in range(len(made) + 1):
+                for inner in combinations(made, kept):
+                    others = [-locations[k] for k in made if k not in inner]
+                    if tuple(inner) in self.shares:
+                        at, factor = self.shares[tuple(inner)]
+                        back[at, j] += float(np.prod(others)) * factor / size
+        return back
+
+
+def design_products(design: Design) -> DesignProducts:
+    """See `DesignProducts`."""
+    alone = {c.parts[0]: j for j, c in enumerate(design.program) if len(c.parts) == 1}
+    by_parts = {frozenset(c.parts): j for j, c in enumerate(design.program)}
+    known = {}
+    for (text, field), j in alone.items():
+        factor = design.factors[text]
+        if factor.fields.coding is not None:
+            known[j] = float(np.nanmax(np.abs(factor.fields.coding[field]))) or 1.0
+        elif factor.expr.op in COMPARISONS:
+            known[j] = 1.0
+    factors: list[tuple[int, ...]] = []
+    shares: dict[tuple[int, ...], tuple[int, float]] = {}
+    for j, column in enumerate(design.program):
+        parts = column.parts
+        if not parts:
+            factors.append(())
+            shares[()] = j, 1.0 / column.scale
+            continue
+        made = tuple(sorted(alone[part] for part in parts)) if set(parts) <= set(alone) else ()
+        if len(made) < 2 or len(set(made)) < len(made) or not _complete(parts, by_parts):
+            factors.append((j,))
+            shares[(j,)] = j, 1.0
+            continue
+        of_parts = float(np.prod([design.program[k].scale for k in made]))
+        factors.append(made)
+        shares[made] = j, of_parts / column.scale
+    return DesignProducts(known, tuple(factors), shares)
+
+
+def _complete(
+    parts: Sequence[tuple[str, str]], by_parts: dict[frozenset[tuple[str, str]], int]
+) -> bool:
+    return all(
+        frozenset(inner) in by_parts
+        for kept in range(len(parts))
+        for inner in combinations(parts, kept)
+    )
