@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -42,10 +42,12 @@ from dpstats.arguments import (
 )
 from dpstats.arrays import Floats
 from dpstats.budget.charge import Charge, charged, label_of
-from dpstats.errors import ArgumentError, PublicDataError, without_trace
+from dpstats.column_search.releases import LevelSession
+from dpstats.errors import ArgumentError, FormulaError, PublicDataError, SchemaError, without_trace
 from dpstats.frame import (
     Design,
     FirstRows,
+    LevelCells,
     PersonsTable,
     PublicMoments,
     Reading,
@@ -57,8 +59,10 @@ from dpstats.frame import (
     open_persons,
     open_public_rows,
     open_rows,
+    private_design,
     public_moments,
     require_formula,
+    undeclared_levels,
     with_response,
 )
 from dpstats.mechanism.noise import Noise, make_noise
@@ -72,6 +76,8 @@ _Spent = TypeVar("_Spent", bound=Total)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
+_LEVELS_DELTA, _LEVELS_SHARE = 0.1, 0.02
+"""Shares of delta, and of mu^2, for the release of levels."""
 _MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
@@ -220,6 +226,39 @@ class Call(Generic[_Spent]):
         """A call of which a row's share is known; the unit gets what that many rows of it are worth."""
         return Call(function, given, unit, unit.whole(per_row), per_row, **how)
 
+    def for_levels(self, names: Sequence[str]) -> Call[Privacy]:
+        """The same call, with a tenth of its delta for the release of the levels of these columns.
+
+        The total is then mu-GDP up to that slack, and still (epsilon, delta).
+        """
+        epsilon, delta = self.given.get("epsilon"), self.given.get("delta")
+        shown_names = ", ".join(f"`{name}`" for name in names)
+        declare = f"declare them, limits={{'{names[0]}': ['a', 'b']}}"
+        if epsilon is None or delta is None:
+            raise SchemaError(
+                f"the levels of {shown_names} are not known: without public rows, {declare}, without a "
+                "look at the private rows; or state the privacy as epsilon=1, delta=1e-6: levels that "
+                "many rows have are then released."
+            )
+        if self.unit.times > 1:
+            raise SchemaError(
+                f"the levels of {shown_names} are released where a row is protected, not a person "
+                f"with several: {declare}."
+            )
+        slack = _LEVELS_DELTA * delta
+        total = Privacy(resolve_privacy(epsilon=epsilon, delta=delta - slack).mu, slack)
+        return Call(
+            self.function,
+            self.given,
+            self.unit,
+            total,
+            total,
+            self.budget,
+            self.executor,
+            self.progress,
+            self.seed,
+        )
+
     def text(self, formula: str, options: Mapping[str, Any]) -> str:
         """The call as R would print it."""
         return call_text(self.function, formula, options, self.unit)
@@ -280,6 +319,25 @@ class Charged:
             without_trace(error)
             raise
 
+    def levels(self, names: Sequence[str], noise: Noise) -> ReleasedLevels:
+        """Release the levels of text columns."""
+        try:
+            with naming("the private data"):
+                cells = LevelCells(self.data)
+            with LevelSession(cells, self.call.per_row, noise) as session:
+                found = session.levels(names, _LEVELS_SHARE)
+        except BaseException as error:  # Ctrl-C among them
+            without_trace(error)
+            raise
+        for name, (levels, least) in found.items():
+            if len(levels) < 2:
+                raise SchemaError(
+                    f"fewer than two levels of `{name}` have more rows than about {least:.0f}, from "
+                    "which on they are released: declare them, "
+                    f"limits={{'{name}': ['a', 'b']}}. The call stays charged to its budget."
+                )
+        return ReleasedLevels(session, found)
+
     def notes(
         self, n: int | None, public: Any, moments: PublicMoments | None = None
     ) -> tuple[str, ...]:
@@ -300,6 +358,61 @@ class Charged:
     def released(self, result: _R) -> _R:
         """Write what was released beside the charge; the result."""
         return self.charge.released(result)
+
+
+@dataclass(frozen=True)
+class ReleasedLevels:
+    """Levels of text columns that were released, and the session that it was done by.
+
+    ``found`` has for each column its levels, and from how many rows on a level is released.
+    """
+
+    session: LevelSession
+    found: Mapping[str, tuple[list[str], float]]
+
+    def limits(self, declared: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The levels beside what was declared."""
+        return {**(declared or {}), **{name: levels for name, (levels, _) in self.found.items()}}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which levels were released, and what becomes of the others."""
+        return tuple(
+            f"The levels of `{name}` were released, those that more than about {least:.0f} rows have: "
+            f"{_listed(levels)}. Rows with another are not used."
+            for name, (levels, least) in self.found.items()
+        )
+
+
+def design_alone(
+    call: Call[Privacy],
+    formula: str,
+    data: Any,
+    limits: Mapping[str, Any] | None,
+    weights: str | None,
+    offset: str | None,
+) -> tuple[Call[Privacy], Design, tuple[str, ...]]:
+    """The design of private rows alone; with columns whose levels are to be released, if any.
+
+    For these the design has two levels in their place, so that what is wrong for public reasons is
+    found before a call is charged.
+    """
+    mapping("limits", limits)
+    with naming("the private data"):
+        unknown = undeclared_levels(formula, data, limits, weights, offset)
+        if unknown:
+            call = call.for_levels(unknown)
+        given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
+        try:
+            return call, private_design(formula, data, given, weights, offset), unknown
+        except FormulaError as error:
+            if not unknown:
+                raise
+            reason = str(error)
+    raise FormulaError(
+        f"{reason} (The levels 'a' and 'b' stand for those that would be released.) Where a formula "
+        f"names levels, declare them: limits={{'{unknown[0]}': [...]}}."
+    )
 
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:

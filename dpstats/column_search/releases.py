@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.column_search.rows import ColumnRows, Points
-from dpstats.mechanism.claims import ANSWERS, Claim
+from dpstats.errors import PassError, suppress_private_errors
+from dpstats.mechanism.claims import ANSWERS, COUNTS, Claim
+from dpstats.mechanism.conditional import frequent_threshold, release_frequent
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import release_vector
@@ -64,8 +67,9 @@ class ColumnSession(Session[ColumnRows]):
         response: bool,
         total: Privacy,
         noise: Noise,
+        after: Session[Any] | None = None,
     ) -> None:
-        super().__init__(ColumnRows(source, columns, response), total, noise)
+        super().__init__(ColumnRows(source, columns, response), total, noise, after)
         self._known: dict[tuple[int, float | None, float], int] = {}
 
     def __exit__(self, *error: Any) -> None:
@@ -107,8 +111,55 @@ class ColumnSession(Session[ColumnRows]):
                 self._known[one.column, one.about, float(point)] = count
 
 
+class LevelSession(Session[Any]):
+    """Spends a part of a total on the levels of text columns, and its slack on their thresholds.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the private rows.
+    """
+
+    def __init__(self, cells: Cells, total: Privacy, noise: Noise) -> None:
+        super().__init__(cells, total, noise)
+
+    def levels(self, names: Sequence[str], share: float) -> dict[str, tuple[list[str], float]]:
+        """For each column the levels that more rows have than a threshold, and that.
+
+        One row replaced moves two counts of each column by one: sqrt(2). The slack of the total is that
+        any threshold is exceeded by a level of one row (`conditional.release_frequent`).
+        """
+        self._use_slack()
+        out = {}
+        for name in names:
+            counts = suppress_private_errors(partial(self._rows.counts, name))
+            if counts is None:
+                raise PassError("the private levels could not be read; the cause is withheld.")
+            chance = self.total.slack / len(names)
+            cost = Privacy(self._spend(share / len(names)).mu)
+            found, kept = release_frequent("levels", counts, chance, cost, self._noise)
+            self._record(found)
+            out[name] = list(kept), frequent_threshold(found.noise_sd, chance)
+        return out
+
+
+class Cells(Protocol):
+    """Text columns of private rows, as `dpstats.frame` opens them."""
+
+    @property
+    def n(self) -> int: ...
+
+    def counts(self, name: str) -> dict[str, int]:
+        """How many rows have each text."""
+
+    def close(self) -> None: ...
+
+
 def _key(one: Question) -> tuple[int, float | None, float]:
     return one.column, one.about, one.point
 
 
-CLAIMS = (Claim("counts of values below points", ANSWERS, "sqrt(q)", "ColumnSession.counts"),)
+CLAIMS = (
+    Claim("counts of values below points", ANSWERS, "sqrt(q)", "ColumnSession.counts"),
+    Claim("levels", COUNTS, "sqrt(2)", "LevelSession.levels"),
+)

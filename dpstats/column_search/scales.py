@@ -20,19 +20,20 @@ def share_of_search(n: int, mu: float, columns: int) -> float:
 
 def find_scales(
     session: ColumnSession, columns: int, boxes: dict[int, tuple[float, float]]
-) -> list[ColumnScale]:
-    """Location and scale of each column that the session looks at.
+) -> tuple[float, list[ColumnScale]]:
+    """How many rows are used, and location and scale of each column that the session looks at.
 
     All columns ask together, so that a reading of the rows serves all. What their searches do not need
     of the share is left to the fit.
     """
-    share = share_of_search(session.n, session.total.mu, columns) / (MOST * columns)
+    several = max(columns, 1)
+    share = share_of_search(session.n, session.total.mu, several) / (MOST * several)
     alive, _ = session.counts([Question(0, math.inf, None, np.array([math.inf]), 2.0)], share)
     used = float(min(max(alive[0], 0.05 * session.n), session.n))
     searches: dict[int, Asking] = {k: search(k, used, boxes.get(k)) for k in range(columns)}
     found: dict[int, ColumnScale] = {}
     asked = {k: next(one) for k, one in searches.items()}
-    least = 1.0 - 1.5 * MOST * columns * share
+    least = 1.0 - 1.5 * MOST * several * share
     while asked:
         if session.left - share * sum(one.price for one in asked.values()) < least:
             break
@@ -44,4 +45,4 @@ def find_scales(
                 asked[k] = searches[k].send((float(value), float(sd)))
             except StopIteration as end:
                 found[k] = end.value
-    return [found.get(k, ColumnScale(0.0, None)) for k in range(columns)]
+    return float(alive[0]), [found.get(k, ColumnScale(0.0, None)) for k in range(columns)]

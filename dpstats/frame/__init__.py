@@ -21,6 +21,7 @@ from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
+from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
@@ -30,6 +31,7 @@ __all__ = [
     "Design",
     "DesignProducts",
     "FirstRows",
+    "LevelCells",
     "PanelColumns",
     "PanelFormula",
     "PersonsBlock",
@@ -61,5 +63,6 @@ __all__ = [
     "public_persons",
     "require_formula",
     "subset_design",
+    "undeclared_levels",
     "with_response",
 ]

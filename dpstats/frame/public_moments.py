@@ -113,6 +113,15 @@ class PublicMoments:
         base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
         return replace(self, gram=self.gram + np.diag(part * base), ridged=True)
 
+    @property
+    def full_rank(self) -> bool:
+        """Whether the sample determines every column."""
+        try:
+            self.require_full_rank()
+        except PublicDataError:
+            return False
+        return True
+
     def require_full_rank(self, ridge: bool = True) -> None:
         """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
 

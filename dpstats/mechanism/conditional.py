@@ -9,6 +9,7 @@ rounding may add to a sensitivity is part of the sensitivity (`WIDENED`, and the
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,6 +21,8 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers
 from dpstats.mechanism.release import Release, release_vector
 
+_FINE = 2**26
+"""Counts are taken on a lattice so fine that noise spans millions of its steps."""
 WIDENED = 1 + 1e-6
 """Factor on a sensitivity that covers the rounding to a lattice made for it."""
 
@@ -75,3 +78,33 @@ def release_if_safe(
     value = drawn.value if passed else np.full_like(drawn.value, np.nan)
     release = replace(drawn, value=value, sensitivity=sensitivity, cost=cost)
     return TestedRelease(release, passed)
+
+
+def frequent_threshold(noise_sd: float, chance: float) -> float:
+    """What the noisy count of a name that one row has exceeds with a probability of at most ``chance``.
+
+    Discrete Gaussian noise is sub-Gaussian: P(noise >= t) <= exp(-t^2/(2 sd^2)).
+    """
+    return 1 + noise_sd * math.sqrt(2 * math.log(1 / chance)) * (1 + 1e-9)
+
+
+def release_frequent(
+    what: str, counts: Mapping[str, int], chance: float, cost: Privacy, noise: Noise
+) -> tuple[Release, tuple[str, ...]]:
+    """The names that many rows have, in order, and their noisy counts: those above a threshold alone.
+
+    mu-GDP up to a slack of ``chance``, whatever is released after it. Replacing a row takes its name a
+    from one count and adds a name b to another. Let C be the same release over the names that both data
+    sets have: its counts differ by at most sqrt(2) in l2, so that C, and what follows, is mu-GDP. A name
+    that only one of both data sets has is that of the replaced row alone, with a count of 1, and exceeds
+    the threshold with probability q <= ``chance``, independently of the other counts. So for every event
+    S of the outcomes, with D the data that have a: P(S | D) <= q + (1 - q) C_D(S), and
+    P(S | D') >= (1 - q) C_D'(S), since b is not shown with at least that probability. If C is
+    (epsilon, delta), then P(S | D) <= q + e^epsilon P(S | D') + delta.
+    """
+    names = sorted(counts)
+    total = np.array([int(counts[name]) * _FINE for name in names], dtype=object)
+    drawn = release_vector(what, total, math.sqrt(2) * _FINE, 1 / _FINE, cost, noise)
+    shown = drawn.value > frequent_threshold(drawn.noise_sd, chance)
+    kept = tuple(name for name, above in zip(names, shown, strict=True) if above)
+    return replace(drawn, value=drawn.value[shown]), kept

@@ -233,7 +233,7 @@ def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
 
 def mechanism_table(privacy: PrivacyStatement) -> Table:
     """What was released, with which noise."""
-    spent = privacy.spent
+    spent = privacy.in_short()
     return Table.from_columns(
         [
             Column("Released", [s.released for s in spent], align="l"),

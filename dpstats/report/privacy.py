@@ -60,6 +60,10 @@ class ReleasedNumbers(Protocol):
     def cost(self) -> Total: ...
 
 
+_MANY = "counts of values below points"
+"""A release that is made many times."""
+
+
 @dataclass(frozen=True)
 class Spent:
     """One line of the table of mechanisms; ``share`` is that of the total's mu^2, or pure epsilon."""
@@ -185,6 +189,27 @@ class PrivacyStatement:
     def mechanisms(self) -> pd.DataFrame:
         """What was released, its sensitivity, the noise added and the share of the total."""
         return frame_of(self.spent, *(field.name for field in fields(Spent)))
+
+    def in_short(self) -> tuple[Spent, ...]:
+        """The same lines, with the many counts of a search as one.
+
+        Sensitivity and mu add in squares; the noise is the largest.
+        """
+        out: list[Spent] = []
+        for line in self.spent:
+            last = out[-1] if out else None
+            if last is None or (last.released, line.released) != (_MANY, _MANY):
+                out.append(line)
+                continue
+            out[-1] = replace(
+                last,
+                numbers=last.numbers + line.numbers,
+                sensitivity=math.hypot(last.sensitivity, line.sensitivity),
+                noise_sd=max(last.noise_sd, line.noise_sd),
+                mu=math.hypot(last.mu, line.mu),
+                share=last.share + line.share,
+            )
+        return tuple(out)
 
     def plot(self, ax: Any = None, at: Any = None) -> Any:
         """The trade-off curve: the errors of a test on one row (or person), whatever else is known.

@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import listed
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
 from dpstats.errors import ArgumentError
-from dpstats.frame import Design, design_products
+from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.session import Session
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
+
+_TELLING, _SAME = 8, 1e-10
+"""Public rows that tell a scale, and the relative variance from which a column differs in them."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +43,14 @@ class FirstLook:
     rows : Whitened
     location, scale : float
         Of the response, less its offset; 0 and 1 where it was not looked at.
+    enough : bool
+        Whether enough rows are used for a fit, and have responses that differ.
     """
 
     rows: Whitened
     location: float
     scale: float
+    enough: bool
 
 
 def least_budget(d: int) -> float:
@@ -70,24 +79,66 @@ def check_budget(n: int, d: int, mu: float, unit: PrivacyUnit, delta: float | No
 
 
 def first_look(
-    design: Design, source: RowSource, total: Privacy, noise: Noise, *, response: bool
+    design: Design,
+    source: RowSource,
+    total: Privacy,
+    noise: Noise,
+    *,
+    response: bool,
+    public: PublicMoments | None = None,
+    after: Session[Any] | None = None,
 ) -> tuple[FirstLook, ScoreSession]:
-    """Look at the rows of a table; the session has spent what it took, and is closed."""
+    """Look at the rows of a table; the session has spent what it took, and is closed.
+
+    ``public``: rows that do not determine all columns; those whose scale they tell are not searched.
+    """
     made, centred = design_products(design), design.constant is not None
-    searched = made.searched()
-    with ColumnSession(source, searched, response, total, noise) as columns:
-        found = find_scales(columns, len(searched) + response, _boxes(design, searched))
+    told = {} if public is None else public_scales(public)
+    searched = tuple(j for j in made.searched() if j not in told)
+    with ColumnSession(source, searched, response, total, noise, after) as columns:
+        used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
+    nothing = np.zeros(source.d, dtype=np.bool_)
     locations, scales = np.zeros(source.d), np.ones(source.d)
     for j, size in made.known.items():
         scales[j] = size
-    for j, one in zip(searched, found, strict=False):
+    for j, one in [*told.items(), *zip(searched, found, strict=False)]:
         locations[j], scales[j] = _standard(one, centred)
+        nothing[j] = one.scale is None and centred
     location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
     back, zero = made.standardised(locations, scales), np.zeros(source.d)
     with ScoreSession(
         source, LeastSquares(), back, zero, total, noise, linear=True, after=columns
     ) as session:
-        return FirstLook(whiten(session, back), location, scale), session
+        seen = whiten(session, back, nothing)
+    enough = used * total.mu >= least_budget(source.d)
+    if response and found[-1].scale is None:
+        enough = False
+    return FirstLook(seen, location, scale, enough), session
+
+
+def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
+    """Locations and scales of the columns that differ in enough public rows."""
+    constant, square = public.design.constant, np.diag(public.gram)
+    if public.m is None or public.m < _TELLING:
+        return {}
+    mean = np.zeros(len(square)) if constant is None else public.gram[constant]
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return {
+        j: ColumnScale(float(mean[j]), float(spread[j]))
+        for j in range(len(square))
+        if spread[j] ** 2 > _SAME * square[j] and j != constant
+    }
+
+
+def undetermined_note(public: PublicMoments) -> tuple[str, ...]:
+    """That public rows do not determine all columns, and of which they do not tell the size."""
+    told = public_scales(public)
+    lacking = [name for j, name in enumerate(public.terms) if j not in told and name != "Intercept"]
+    sizes = f" They do not tell the size of {listed(lacking)}." if lacking else ""
+    return (
+        f"The {public.m} public rows do not determine all {len(public.terms)} columns.{sizes} What they "
+        "do not tell was found in the private rows, as without public rows.",
+    )
 
 
 def _boxes(design: Design, searched: tuple[int, ...]) -> dict[int, tuple[float, float]]:

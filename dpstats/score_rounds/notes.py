@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
+from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
 
 _NAMED = 3
@@ -94,16 +95,25 @@ def unseen_note(noise_sd: float, n: int) -> tuple[str, ...]:
     )
 
 
-def weight_note(bound: float | None, rest: RowSummary, expected: float) -> tuple[str, ...]:
-    """Where more rows count as cut than their scores explain, as those with too large weights do.
+def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str, ...]:
+    """Where more rows count as cut than their scores explain, as those outside limits do.
 
-    ``bound`` is that of the weights, None where there are none; ``expected`` the share of rows that
-    cuts at released lengths let expect.
+    ``expected`` is the share of rows that cuts at released lengths let expect.
     """
-    unexplained = rest.cut_share - expected
-    if bound is None or unexplained - 3 * rest.share_sd < _OVERWEIGHT:
+    unexplained, bound = rest.cut_share - expected, design.weight_bound
+    if not (bound or design.boxes) or unexplained - 3 * rest.share_sd < _OVERWEIGHT:
         return ()
     share = 100 * min(unexplained, 0.99)
+    if design.boxes:
+        limits = [
+            f"`{name}` ({low:.4g} to {high:.4g})" for name, (low, high) in design.boxes.items()
+        ]
+        weights = f", or weights above {bound:.4g}" if bound else ""
+        return (
+            f"About {share:.2g}% of the private rows seem to have values outside the limits of "
+            f"{', '.join(limits)}{weights}; they were cut to them, and the fit is that of the cut "
+            "values. Wide limits cost next to nothing.",
+        )
     return (
         f"About {share:.2g}% of the private rows seem to have weights above the public bound "
         f"{bound:.4g}, which they are given instead: the fit is weighted otherwise than asked for. Give "
@@ -111,8 +121,14 @@ def weight_note(bound: float | None, rest: RowSummary, expected: float) -> tuple
     )
 
 
-def unused_note(rest: RowSummary, persons: str | None = None) -> tuple[str, ...]:
-    """Said when a tenth of the rows, or ``persons``, or more surely does not count."""
+def unused_note(
+    rest: RowSummary, persons: str | None = None, alone: bool = False
+) -> tuple[str, ...]:
+    """Said when a tenth of the rows, or ``persons``, or more surely does not count.
+
+    ``alone``: without public rows.
+    """
+    known = "were not declared" if alone else "the public data do not know"
     if rest.empty_share - 3 * rest.share_sd < 0.1:
         return ()
     share = 100 * min(rest.empty_share, 0.99)
@@ -123,7 +139,7 @@ def unused_note(rest: RowSummary, persons: str | None = None) -> tuple[str, ...]
             "(missing values, levels that the public data do not know, impossible responses).",
         )
     return (
-        f"About {share:.2g}% of the private rows are not used: missing values, levels that the public "
-        "data do not know, impossible responses, or rows of a person beyond rows_per_person. Levels "
-        "count when public rows have them.",
+        f"About {share:.2g}% of the private rows are not used: missing values, levels that {known}, "
+        "impossible responses, or rows of a person beyond rows_per_person."
+        + ("" if alone else " Levels count when public rows have them."),
     )

@@ -129,9 +129,10 @@ class Model(Result):
 
     def _page_items(self, with_bounds: bool) -> dict[str, Any]:
         """What every page shows."""
+        alone = self.method == "anchored" and self.public is None
         return {
             "call": self.call,
-            "method": self.method,
+            "method": "alone" if alone else self.method,
             "coefficients": self.coefficients,
             "privacy": self.privacy,
             "bounds": self._bounds() if with_bounds else (),

@@ -11,21 +11,32 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import cut_of_moments
+from dpstats.score_rounds.estimate import leaning
 from dpstats.score_rounds.releases import ScoreSession, Shares
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import median_excess, tail_of
 
+Mask = NDArray[np.bool_]
+
 _LENGTHS = 0.006
+"""Share of a histogram of row lengths."""
 _MOST = 0.4
+"""Share that all stages together may take."""
 _SEEN = 1.2
+"""Times the largest eigenvalue of the noise, what is seen."""
 _LOW, _HIGH = 0.4, 3.0
+"""Between these lie the eigenvalues of rows that are whitened well enough."""
 _PATIENCE = 2
-_FINAL = 0.08
-_FARTHER = 1.3
+"""Stages without a new direction after which no more are made."""
+_FINAL, _FARTHER = 0.08, 1.3
+"""Share of the last second moments, which are released where they reach so much farther."""
+_FIRM = 1e8
+"""Curvature of what is not there."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ class Whitened:
         90 % quantile of the lengths of rows.
     radius : float
         Where they were cut for the second moments.
+    nothing : (d,) array
+        Columns that no row differs in.
     lost : float
         What that took off the mean square length at most, which may all lie in one direction.
     """
@@ -49,15 +62,23 @@ class Whitened:
     curvature: Curvature
     lengths: float
     radius: float
+    nothing: Mask
     lost: float = 0.0
+
+    @property
+    def hidden(self) -> Mask:
+        """Coefficients of which too little is seen for an error."""
+        return leaning(self.whitening.back, self.curvature) | self.nothing
 
 
 def share_of_moments(n: int, d: int, mu: float) -> float:
     return float(min(max((16 * d**1.5 / (n * mu)) ** 2, 0.02), 0.06))
 
 
-def whiten(session: ScoreSession, back: Floats) -> Whitened:
+def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     """Whiten the rows of a session, which sees x'back so far.
+
+    ``nothing``: columns that no row differs in. They keep to themselves, with coefficients of zero.
 
     A direction that is carried by a few rows, such as a rare level, stays hidden however it is
     stretched, because its rows are cut. Where stages no longer bring new directions to light, the first
@@ -76,13 +97,13 @@ def whiten(session: ScoreSession, back: Floats) -> Whitened:
         radius = cut_of_moments(tail, d, n, mu * math.sqrt(share))
         made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
         assert made.information is not None
-        released, sd = made.information.value, made.information.noise_sd
+        released, sd = apart(made.information.value, nothing), made.information.noise_sd
         noise = sd * math.sqrt(2 * d)
         values = np.linalg.eigvalsh(released)
         hidden = int((values < _SEEN * noise).sum())
         whitening = Whitening(back, np.linalg.inv(back))
-        curvature = shrink_second_moment(released, sd, known=False)
-        stages.append((hidden, Whitened(whitening, curvature, quantile, radius)))
+        curvature = still(shrink_second_moment(released, sd, known=False), nothing)
+        stages.append((hidden, Whitened(whitening, curvature, quantile, radius, nothing)))
         if not hidden and values[0] > _LOW and values[-1] < _HIGH:
             break
         spent = (share + _LENGTHS) * (len(stages) + 1)
@@ -99,14 +120,29 @@ def whiten(session: ScoreSession, back: Floats) -> Whitened:
     if not hidden and farther < _FARTHER * best.radius:
         return replace(best, lost=median_excess(lengths, quantile, n, best.radius))
     lost = median_excess(lengths, quantile, n, farther)
-    return replace(_measured(session, best, farther), lost=lost)
+    return replace(_measured(session, best, farther, nothing), lost=lost)
 
 
-def _measured(session: ScoreSession, seen: Whitened, radius: float) -> Whitened:
+def apart(matrix: Floats, nothing: Mask) -> Floats:
+    """The matrix with 1 on the diagonal for columns that are not there, and 0 beside it."""
+    out = np.where(nothing[:, None] | nothing, 0.0, matrix)
+    out[nothing, nothing] = 1.0
+    return out
+
+
+def still(curvature: Curvature, nothing: Mask) -> Curvature:
+    """So large a curvature for columns that are not there that no step goes their way."""
+    used = apart(curvature.used, nothing)
+    used[nothing, nothing] = _FIRM
+    return replace(curvature, used=used) if nothing.any() else curvature
+
+
+def _measured(session: ScoreSession, seen: Whitened, radius: float, nothing: Mask) -> Whitened:
     """The same whitening with second moments at a larger share, and so with fewer rows cut."""
     zero = np.zeros(len(seen.whitening.back))
     session.whiten(seen.whitening.back, zero)
     made = session.round(Shares(information=_FINAL), zero, RoundCuts(None, radius))
     assert made.information is not None
-    curvature = shrink_second_moment(made.information.value, made.information.noise_sd, known=False)
-    return replace(seen, curvature=curvature, radius=radius)
+    released = apart(made.information.value, nothing)
+    curvature = shrink_second_moment(released, made.information.noise_sd, known=False)
+    return replace(seen, curvature=still(curvature, nothing), radius=radius)

@@ -84,7 +84,7 @@ def learn_states(
         for name in call.columns:
             if name in unknown:
                 raise PublicDataError(
-                    f"`{call.text}` needs to know where `{name}` lies: declare it as "
+                    f"`{call.text}` needs to know where `{name}` lies: declare its limits, "
                     f"{{'{name}': (low, high)}}, or pass public rows that have the column."
                 )
         values = evaluate(call.args[0], columns, states)

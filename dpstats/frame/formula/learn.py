@@ -105,13 +105,20 @@ def private_design(
     """
     limits = mapping("limits", limits)
     table = column_types(data)
-    parsed, offsets = _parse(formula, table.names, weights, offset)
-    needed = dict.fromkeys(n for f in _all_factors(parsed, offsets) for n in f.columns)
-    needed |= {} if weights is None else {weights: None}
+    needed = used_columns(formula, table.names, weights, offset)
     schema = {name: _private_kind(table, name, formula, limits.get(name)) for name in needed}
     if WEIGHTS in limits:
         schema[WEIGHTS] = limits[WEIGHTS]
     return boxed(declare_design(formula, schema, weights=weights, offset=offset), schema)
+
+
+def used_columns(
+    formula: str, names: Sequence[str], weights: str | None, offset: str | None
+) -> tuple[str, ...]:
+    """The columns that a formula, its weights and its offset read, of a table with these names."""
+    parsed, offsets = _parse(formula, names, weights, offset)
+    needed = dict.fromkeys(n for f in _all_factors(parsed, offsets) for n in f.columns)
+    return tuple(needed | ({} if weights is None else {weights: None}))
 
 
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
@@ -139,7 +146,8 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any) -> Any:
     if kind in ("category", "object"):
         raise SchemaError(
             f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, without "
-            f"a look at the private ones: limits={{'{name}': ['a', 'b']}}."
+            f"a look at the private ones, limits={{'{name}': ['a', 'b']}}; or state the privacy as "
+            "epsilon=1, delta=1e-6: levels that many rows have are then released."
         )
     raise SchemaError(
         f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    design_alone,
     documented,
     public_rows,
     resolve_public,
@@ -36,7 +38,7 @@ from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items
 
@@ -153,20 +155,23 @@ def dp_glm(
     check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
+    unknown: tuple[str, ...] = ()
+    alone = method == "anchored" and public is None
     if method == "ssp":
         design, columns, _, norm = declared(formula, limits, weights, offset)
         columns = columns if norm is None else np.minimum(columns, norm)
         check_response(design, model)
-    elif public is None:
-        design = private_design(formula, data, limits, weights, offset)
+    elif alone:
+        call, design, unknown = design_alone(call, formula, data, limits, weights, offset)
         check_response(design, model)
     else:
-        moments, known = family_moments(formula, public, model, weights, offset, limits)
-        design = moments.design
+        partly = method == "anchored" and not call.unit.jointly
+        moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
+        design, alone = moments.design, not moments.full_rank
     check_limits(design, public is None, limits)
     persons = "all" if call.unit.jointly else None
     task = GlmTask(
-        method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons
+        method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons, alone
     )
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
@@ -175,11 +180,22 @@ def dp_glm(
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if public is None and method == "anchored":
+        if alone:
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         ready = task.prepared(rows.n)
-    fit, session = ready.fit_rows(rows, call.per_row, call.noise())
+    noise, levels = call.noise(), None
+    if unknown:
+        levels = charged.levels(unknown, noise)
+        design = private_design(formula, data, levels.limits(limits), weights, offset)
+        check_response(design, model)
+        rows = charged.rows(design)
+        ready = replace(task, design=design).prepared(rows.n)
+    fit, session = ready.fit_rows(
+        rows, call.per_row, noise, None if levels is None else levels.session
+    )
     notes = charged.notes(rows.n, public, moments)
+    notes += () if levels is None else levels.notes
+    notes += undetermined_note(moments) if alone and moments is not None else ()
     result = glm_model(charged.text, ready, fit, session, notes, call.unit, delta)
     return charged.released(result)
 
@@ -208,7 +224,14 @@ def glm_model(
         iterations=fit.steps,
         limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
         **model_items(
-            fit, task.design, task.moments, session.n, session, unit, delta, ready.public_fit()
+            fit,
+            task.design,
+            None if task.alone else task.moments,
+            session.n,
+            session,
+            unit,
+            delta,
+            ready.public_fit(),
         ),
     )
 
@@ -220,10 +243,15 @@ def family_moments(
     weights: str | None,
     offset: str | None,
     limits: Mapping[str, Any] | None,
+    partly: bool = False,
 ) -> tuple[PublicMoments, PublicRows | None]:
-    """Public moments that can carry a fit, and the public rows as numbers where rows were given."""
+    """Public moments that can carry a fit, and the public rows as numbers where rows were given.
+
+    ``partly``: or moments that do not determine all columns.
+    """
     moments = resolve_public(formula, public, weights, offset, limits)
-    moments.require_full_rank()
+    if not partly:
+        moments.require_full_rank()
     check_response(moments.design, family)
     return moments, _public_rows(moments, public, family)
 

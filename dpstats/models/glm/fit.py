@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.frame import Design
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     GlmStep,
@@ -53,10 +54,10 @@ from dpstats.score_rounds.notes import (
     average_condition,
     hidden_note,
     matrix_notes,
+    outside_note,
     ridge_note,
     tail_note,
     unused_note,
-    weight_note,
 )
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
@@ -72,6 +73,7 @@ from dpstats.score_rounds.rounds import (
     window_about,
 )
 from dpstats.score_rounds.tails import tail_of
+from dpstats.score_rounds.whitening import apart, still
 
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
@@ -174,8 +176,13 @@ class _Rounds(ScoreRounds[GlmStep]):
         assert made.information is not None
         assert made.score is not None
         n, reach = self.session.n, self.start.reach
-        self.seen.append(ReleasedInformation(made.information.value, made.information.noise_sd))
+        released, nothing = made.information.value, self.start.nothing
+        if nothing is not None:
+            released = apart(released, nothing)
+        self.seen.append(ReleasedInformation(released, made.information.noise_sd))
         curvature = pool_information(self.seen, self.start.level, self.start.known)
+        if nothing is not None:
+            curvature = still(curvature, nothing)
         step = trusted_step(
             curvature,
             self.penalty,
@@ -200,9 +207,8 @@ def anchored(
     start: StartingPoint,
     ridge: float,
     iterations: int | None,
-    terms: Sequence[str],
+    design: Design,
     errors: str,
-    weight_bound: float | None,
 ) -> GlmFit:
     """Private Newton steps from a public anchor.
 
@@ -213,6 +219,7 @@ def anchored(
     of the total, and shares it with the outer products of the scores, the mean squared Pearson residual
     and the shares of cut and of empty rows.
     """
+    terms = design.terms
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
     coef, spent, persons = start.coef, start.spent, None
@@ -243,7 +250,7 @@ def anchored(
         persons=persons,
     )
     made = rounds.run()
-    return _finished(rounds, made, ridge, terms, weight_bound)
+    return _finished(rounds, made, ridge, design)
 
 
 def _round_plan(
@@ -347,9 +354,7 @@ def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares
     )
 
 
-def _finished(
-    rounds: _Rounds, made: Round, ridge: float, terms: Sequence[str], weight_bound: float | None
-) -> GlmFit:
+def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> GlmFit:
     """Coefficients, covariances and diagnostics from what was released.
 
     The last round is averaged, by inverse variance, with those of the others that had arrived.
@@ -357,7 +362,7 @@ def _finished(
     family, start, steps, n = rounds.family, rounds.start, rounds.steps, rounds.session.n
     curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
     assert curvature is not None
-    summary = summary_of(made)
+    summary, terms = summary_of(made), design.terms
     pooled = pool_steps([one.step for one in steps[:-1] if one.arrived] + [last.step])
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
     hessian = curvature.used + rounds.penalty
@@ -400,7 +405,11 @@ def _finished(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
             "share whose score or information was cut in the last round"
-            + ("" if weight_bound is None else ", or whose weight was above the public bound"),
+            + (
+                ""
+                if design.weight_bound is None
+                else ", or whose weight was above the public bound"
+            ),
             "share that is missing, or has an unknown level or an impossible response",
             rounds.session.persons,
         ),
@@ -423,8 +432,8 @@ def _finished(
         (() if hidden is None else hidden_note(terms, hidden))
         + _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
-        + unused_note(summary, rounds.session.persons)
-        + weight_note(weight_bound, summary, 1 - cut.slope + rounds.longer)
+        + unused_note(summary, rounds.session.persons, start.leverage is not None)
+        + outside_note(design, summary, 1 - cut.slope + rounds.longer)
         + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,

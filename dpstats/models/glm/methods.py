@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.session import Session
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
@@ -46,6 +48,8 @@ class GlmTask:
     errors : {"hetero", "iid"}
     persons : {"all"} or None
         Scores are summed up over the rows of persons.
+    alone : bool
+        There are no public rows, or too few to determine all columns.
     """
 
     method: str
@@ -59,6 +63,7 @@ class GlmTask:
     iterations: int | None
     errors: str = "hetero"
     persons: str | None = None
+    alone: bool = False
 
     def prepared(self, n: int) -> GlmTaskForN:
         """What public facts say of a fit of n rows; raises where they do not suffice."""
@@ -70,7 +75,7 @@ class GlmTask:
             limits = _require_limits(
                 papers_limits(self.family, self.known, log_factor), self.family
             )
-        elif self.moments is not None:
+        elif self.moments is not None and not self.alone:
             start = public_start(self.family, self.moments, self.known)
         return GlmTaskForN(self, limits, start, log_factor)
 
@@ -96,26 +101,30 @@ class GlmTaskForN:
     log_factor: float
 
     def fit_rows(
-        self, rows: RowSource, total: Privacy, noise: Noise
+        self,
+        rows: RowSource,
+        total: Privacy,
+        noise: Noise,
+        after: Session[Any] | None = None,
     ) -> tuple[GlmFit, ScoreSession]:
         """Spend a total on a fit of these rows; the session tells what was released for it."""
         task, zero = self.task, np.zeros(rows.d)
         family, ridge, steps = task.family, task.ridge, task.iterations
-        terms, bound = task.design.terms, task.design.weight_bound
+        design, errors = task.design, task.errors
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
             with ScoreSession(rows, family, scale, zero, total, noise) as session:
                 begin = declared_start(session, family, task.columns)
-                fit = anchored(session, family, begin, ridge, steps, terms, task.errors, bound)
+                fit = anchored(session, family, begin, ridge, steps, design, errors)
                 return fit, session
-        if task.moments is None:
-            return self._alone(rows, total, noise)
+        if task.alone:
+            return self._alone(rows, total, noise, after)
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
             with ScoreSession(
                 rows, family, back, coef, total, noise, persons=task.persons
             ) as session:
-                fit = anchored(session, family, self.start, ridge, steps, terms, task.errors, bound)
+                fit = anchored(session, family, self.start, ridge, steps, design, errors)
                 return fit, session
         assert task.moments is not None
         assert self.limits is not None
@@ -135,22 +144,25 @@ class GlmTaskForN:
             )
             return fit, session
 
-    def _alone(self, rows: RowSource, total: Privacy, noise: Noise) -> tuple[GlmFit, ScoreSession]:
+    def _alone(
+        self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
+    ) -> tuple[GlmFit, ScoreSession]:
         """What public rows would tell is found first (`score_rounds.first_look`)."""
         task = self.task
-        look, before = first_look(task.design, rows, total, noise, response=False)
+        look, before = first_look(
+            task.design, rows, total, noise, response=False, public=task.moments, after=after
+        )
         start = private_start(task.family, look.rows)
         with ScoreSession(
             rows, task.family, start.whitening.back, start.coef, total, noise, after=before
         ) as session:
-            terms, bound = task.design.terms, task.design.weight_bound
-            options = task.ridge, task.iterations, terms, task.errors, bound
+            options = task.ridge, task.iterations, task.design, task.errors
             return anchored(session, task.family, start, *options), session
 
     def public_fit(self) -> Estimate | None:
         """The fit of the public rows alone, under a weak prior that keeps it finite."""
         task = self.task
-        if task.known is None or task.moments is None:
+        if task.known is None or task.moments is None or task.alone:
             return None
         m, d = len(task.known.y), len(task.design.terms)
         start = self.start or public_start(task.family, task.moments, task.known)

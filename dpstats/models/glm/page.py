@@ -18,6 +18,7 @@ GLM_METHODS = {
     "pmt": "public-moment-guided truncation (Algorithms 3 and 4 of the papers)",
     "ssp": "private Newton steps within declared limits",
 }
+_SHOWN = GLM_METHODS | {"alone": "private Newton steps, from private rows alone"}
 _DISPERSION = {
     "fixed": "taken to be {}",
     "private": "estimated as {}, private",
@@ -63,7 +64,7 @@ class GlmPage(ModelPage):
 def summary_page(page: GlmPage) -> Page:
     """R's summary.glm, followed by the privacy, bounds and diagnostics blocks."""
     said = (
-        ("Method", GLM_METHODS[page.method]),
+        ("Method", _SHOWN[page.method]),
         ("Family", f"{page.family}, link: {page.link}"),
     )
     fit = (Paragraph(_dispersion_line(page)), Preformatted("\n".join(_fit_lines(page))))

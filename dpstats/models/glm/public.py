@@ -14,7 +14,6 @@ from dpstats.models.glm.estimate import StepRange, information_whitening, moment
 from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.estimate import leaning
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.whitening import Whitened
 
@@ -42,6 +41,8 @@ class StartingPoint:
         Length from which rows weigh less in all rounds but the last.
     hidden : (d,) array or None
         Coefficients of which the first look at private rows saw too little for an error.
+    nothing : (d,) array or None
+        Columns that no row differs in.
     """
 
     whitening: Whitening
@@ -55,6 +56,7 @@ class StartingPoint:
     known: bool = True
     leverage: float | None = None
     hidden: NDArray[np.bool_] | None = None
+    nothing: NDArray[np.bool_] | None = None
 
     def for_persons(self, rows: float) -> StartingPoint:
         """Where sums run over persons with so many rows as one was expected."""
@@ -160,7 +162,8 @@ def private_start(family: Family, seen: Whitened) -> StartingPoint:
         information=information,
         known=False,
         leverage=seen.radius,
-        hidden=leaning(seen.whitening.back, seen.curvature),
+        hidden=seen.hidden,
+        nothing=seen.nothing,
     )
 
 

@@ -25,6 +25,7 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
+    design_alone,
     documented,
     resolve_public,
     sums_persons,
@@ -37,7 +38,7 @@ from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
-from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 
@@ -168,12 +169,16 @@ def dp_lm(
     check_vcov(vcov)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
-    if method == "anchored" and public is None:
-        design = private_design(formula, data, limits, weights, offset)
+    unknown: tuple[str, ...] = ()
+    alone = method == "anchored" and public is None
+    if alone:
+        call, design, unknown = design_alone(call, formula, data, limits, weights, offset)
     elif method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
     else:
-        moments = linear_moments(formula, public, weights, offset, limits)
+        partly = method == "anchored" and not call.unit.jointly
+        moments = linear_moments(formula, public, weights, offset, limits, partly)
+        alone = not moments.full_rank
         if method == "pmt":
             require_response(moments)
         design = moments.design
@@ -185,12 +190,21 @@ def dp_lm(
     with call.charged(call.text(formula, options), data) as charged:
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if public is None and method == "anchored":
+        if alone:
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+    noise, levels = call.noise(), None
+    if unknown:
+        levels = charged.levels(unknown, noise)
+        design = private_design(formula, data, levels.limits(limits), weights, offset)
+        rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
-    fit, session = fit_rows(task, rows, call.per_row, call.noise())
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
+    fit, session = fit_rows(
+        task, rows, call.per_row, noise, None if levels is None else levels.session
+    )
     notes = charged.notes(rows.n, public, moments)
+    notes += () if levels is None else levels.notes
+    notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
     return charged.released(model)
 
@@ -215,12 +229,12 @@ def linear_model(
         **model_items(
             fit,
             task.design,
-            task.moments,
+            None if task.alone else task.moments,
             session.n,
             session,
             unit,
             delta,
-            least_squares_of(task.moments),
+            None if task.alone else least_squares_of(task.moments),
         ),
     )
 
@@ -231,10 +245,12 @@ def linear_moments(
     weights: str | None,
     offset: str | None,
     limits: Mapping[str, Any] | None,
+    partly: bool = False,
 ) -> PublicMoments:
-    """Public moments that can carry a linear fit."""
+    """Public moments that can carry a linear fit; ``partly``: or that do not determine all columns."""
     moments = resolve_public(formula, public, weights, offset, limits)
-    moments.require_full_rank()
+    if not partly:
+        moments.require_full_rank()
     if moments.yy is not None and not moments.yy > 1e-280:
         raise PublicDataError(
             "the public response is zero in every row, or too small to square: rescale it, or give "

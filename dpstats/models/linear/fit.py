@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from dpstats.accounting.privacy import Privacy
@@ -53,7 +54,6 @@ from dpstats.score_rounds.estimate import (
     Estimate,
     Pooled,
     Step,
-    leaning,
     newton_step,
     pool_steps,
     pool_weighed,
@@ -62,11 +62,11 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import (
     hidden_note,
+    outside_note,
     ridge_note,
     tail_note,
     unseen_note,
     unused_note,
-    weight_note,
 )
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
@@ -92,6 +92,11 @@ _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
+TOO_LITTLE = (
+    "The rows tell too little for a fit: hardly any can be used, or their responses hardly differ. The "
+    "estimates may be far off, and no standard errors are given. Look at missing values, at levels that "
+    "were not declared, and at limits that most values exceed.",
+)
 LOST = (
     "The fit has lost its way: its last step was longer than noise and sampling explain. The estimates "
     "may be far off, and no standard errors are given. More rows, a larger budget, or a few public rows "
@@ -117,6 +122,8 @@ class LinearTask:
     errors : {"hetero", "iid"}
     persons : {"all", "within"} or None
         Scores are summed up over the rows of persons: all of it, or what is left within persons.
+    alone : bool
+        There are no public rows, or too few to determine all columns.
     """
 
     method: str
@@ -127,14 +134,19 @@ class LinearTask:
     eta: float
     errors: str = "hetero"
     persons: str | None = None
+    alone: bool = False
 
 
 def fit_rows(
-    task: LinearTask, rows: RowSource, total: Privacy, noise: Noise
+    task: LinearTask,
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None = None,
 ) -> tuple[LinearFit, Session[Any]]:
     """Spend a total on a fit of these rows; the session tells what was released for it."""
-    if task.moments is None and task.extent is None:
-        return alone(task, rows, total, noise)
+    if task.alone:
+        return alone(task, rows, total, noise, after)
     if task.moments is None:
         assert task.extent is not None
         width = task.extent
@@ -221,6 +233,12 @@ class Prepared:
         What is said of the moments and of the plan.
     arrived : bool
         Whether the first anchor is a fit, of public rows.
+    lost : float
+        Share of the information that was cut off long rows.
+    enough : bool
+        Whether the first look at private rows found enough of them.
+    hidden : (d,) array or None
+        Coefficients of which that look saw too little for an error.
     """
 
     design: Design
@@ -233,6 +251,8 @@ class Prepared:
     lines: tuple[Diagnostic, ...]
     arrived: bool = True
     lost: float = 0.0
+    enough: bool = True
+    hidden: NDArray[np.bool_] | None = None
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -264,7 +284,7 @@ class Prepared:
             rows=max(each, 1.0),
             arrived=self.arrived,
             weighed=not self.arrived,
-            hidden=bool(leaning(at.back, self.curvature).any()),
+            hidden=self.hidden is not None and bool(self.hidden.any()),
             lost=self.lost,
         )
 
@@ -313,20 +333,26 @@ def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> Li
         within=session.within,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
-    lost = not ready.arrived and not rounds.settled()
+    lost = not ready.arrived and not (ready.enough and rounds.settled())
     if lost:
         estimate = without_errors(estimate)
     elif not ready.arrived:
-        estimate = without_errors(estimate, leaning(ready.at.back, ready.curvature))
+        estimate = without_errors(estimate, ready.hidden)
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
     moved = terms, solved.moved
     fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
-    return replace(fit, notes=LOST + ridge_note(ridge)) if lost else fit
+    if not lost:
+        return fit
+    return replace(fit, notes=(LOST if ready.enough else TOO_LITTLE) + fit.notes)
 
 
 def alone(
-    task: LinearTask, rows: RowSource, total: Privacy, noise: Noise
+    task: LinearTask,
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None,
 ) -> tuple[LinearFit, ScoreSession]:
     """Score rounds of private rows of which nothing is known but how many there are.
 
@@ -335,7 +361,9 @@ def alone(
     so that scores and curvature belong together far from the fit; the last round counts all rows alike.
     """
     design = task.design
-    look, before = first_look(design, rows, total, noise, response=True)
+    look, before = first_look(
+        design, rows, total, noise, response=True, public=task.moments, after=after
+    )
     back = look.rows.whitening.back
     shift: Floats = np.zeros(rows.d)
     if design.constant is not None:
@@ -358,6 +386,8 @@ def alone(
             lines=(),
             arrived=False,
             lost=look.rows.lost,
+            enough=look.enough,
+            hidden=look.rows.hidden,
         )
         return solved_by_rounds(session, ready, task.ridge), session
 
@@ -585,8 +615,8 @@ def reported(
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown) + ridge_note(ridge)
-    notes += unused_note(summary, rounds.session.persons)
-    notes += weight_note(bound, summary, 1 - cut.slope)
+    notes += unused_note(summary, rounds.session.persons, not ready.arrived)
+    notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         cautions = unseen_note(rounds.noise_sd, rounds.session.n)

@@ -20,6 +20,7 @@ EPTR_METHODS = {
     "adassp": "noisy moments with a ridge (AdaSSP), from the public fit",
     "paper": "ePTR-OLS (Algorithm 4 of the ePTR paper)",
 }
+_SHOWN = METHODS | EPTR_METHODS | {"alone": "score rounds, from private rows alone"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class LinearPage(ModelPage):
 
 def summary_page(page: LinearPage) -> Page:
     """R's summary.lm, followed by the privacy, bounds and diagnostics blocks."""
-    said: tuple[tuple[str, str], ...] = (("Method", (METHODS | EPTR_METHODS)[page.method]),)
+    said: tuple[tuple[str, str], ...] = (("Method", _SHOWN[page.method]),)
     if page.answer:
         said += (("Answer", page.answer),)
     fit = Preformatted("\n".join(row_lines(page) + _fit_lines(page)))
