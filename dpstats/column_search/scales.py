@@ -33,7 +33,7 @@ def find_scales(
     searches: dict[int, Asking] = {k: search(k, used, boxes.get(k)) for k in range(columns)}
     found: dict[int, ColumnScale] = {}
     asked = {k: next(one) for k, one in searches.items()}
-    least = 1.0 - 1.5 * MOST * several * share
+    least = 1.0 - min(3 * MOST * several * share, 0.5)
     while asked:
         if session.left - share * sum(one.price for one in asked.values()) < least:
             break

@@ -36,7 +36,11 @@ _FAR, _FEW = 8.0, 0.02
 """Scales from the location beyond which few rows should lie, and how few."""
 _QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and the median of |z|
 
+_DEAR = 16.0
+"""Price of the questions on which a scale hangs alone."""
+
 Asking = Generator[Question, tuple[float, float], "ColumnScale"]
+AskingNumber = Generator[Question, tuple[float, float], float]
 
 
 @dataclass(frozen=True)
@@ -172,23 +176,33 @@ def _quartile_start(sides: tuple[_Bracket, _Bracket], rank: float, below: float)
     return _Bracket(side.low, side.high)
 
 
-def _size(column: int, about: float, rank: float, least: float = 0.0) -> Asking_float:
+def _size(
+    column: int, about: float, rank: float, least: float = 0.0, price: float = 1.0
+) -> AskingNumber:
     """The distance from a location that ``rank`` rows do not exceed, to a quarter of an octave."""
     bracket = _Bracket(max(_LEAST, order(least)), _TOP)
     while bracket.high - bracket.low > 2**50:
         point = float_at(bracket.middle)
-        count, _ = yield Question(column, point, about, bracket.ahead())
+        count, _ = yield Question(column, point, about, bracket.ahead(), price)
         bracket.halve(count >= rank)
     return math.sqrt(bracket.ends[0] * bracket.ends[1])
 
 
 def _beside(column: int, location: float, width: float, used: float) -> Asking:
-    """The scale of rows that do not have the value which most have."""
-    near, noise = yield _at_most(column, width, location, price=16.0)
+    """The scale of rows that do not have the value which most have.
+
+    Whether there are any is asked at a high price; where all of them are one away, as those of a column
+    of 0 and 1 are, two more answers tell the scale. Else a search at that price does.
+    """
+    near, noise = yield _at_most(column, width, location, price=_DEAR)
     others = used - near
     if others < _SURE * noise:
         return ColumnScale(location, None)
-    size = yield from _size(column, location, near + others / 2, width)
+    less, _ = yield _at_most(column, 1 - 1e-6, location, price=_DEAR)
+    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=_DEAR)
+    if abs(less - near) < _SURE / 2 * noise and used - upto < _SURE / 2 * noise:
+        return ColumnScale(location, 1.0)
+    size = yield from _size(column, location, near + others / 2, width, price=_DEAR)
     return (yield from _verified(column, ColumnScale(location, size), used))
 
 
@@ -202,6 +216,3 @@ def _verified(column: int, found: ColumnScale, used: float) -> Asking:
     few = max(2 * _FEW * used, 3 * math.sqrt(2) * noise)
     size = yield from _size(column, found.location, used - few, point)
     return ColumnScale(found.location, size / 3)
-
-
-Asking_float = Generator[Question, tuple[float, float], float]

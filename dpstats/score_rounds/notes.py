@@ -71,17 +71,32 @@ def tail_note(terms: Sequence[str], moved: Floats, share: float, allowed: float)
     )
 
 
-def hidden_note(terms: Sequence[str], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Where coefficients lean on directions that the noise hides."""
-    if not unknown.any():
-        return ()
-    named = [f"`{term}`" for term, lost in zip(terms, unknown, strict=True) if lost]
-    more = f" and {len(named) - 6} more" if len(named) > 6 else ""
-    return (
-        f"The rows show too little of {', '.join(named[:6])}{more} beside the noise: too few rows "
-        "differ in it, or other columns say nearly the same. No standard errors are given there, and "
-        "the estimates are drawn towards zero. More rows or budget, or fewer or broader levels, help.",
-    )
+def hidden_note(
+    terms: Sequence[str], unknown: NDArray[np.bool_], nothing: NDArray[np.bool_] | None
+) -> tuple[str, ...]:
+    """Where coefficients lean on directions that the noise hides, or on columns that are not there."""
+    absent = np.zeros(len(terms), dtype=np.bool_) if nothing is None else nothing
+    notes = []
+    if absent.any():
+        notes.append(
+            f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a coefficient of "
+            "zero. The constant takes up what it adds on average. Levels that are declared are seen "
+            "where fewer rows have them."
+        )
+    if (unknown & ~absent).any():
+        notes.append(
+            f"The rows show too little of {_some(terms, unknown & ~absent)} beside the noise: too few "
+            "rows differ in it, or other columns say nearly the same. No standard errors are given "
+            "there, and the estimates are drawn towards zero. More rows or budget, or fewer or broader "
+            "levels, help."
+        )
+    return tuple(notes)
+
+
+def _some(terms: Sequence[str], which: NDArray[np.bool_]) -> str:
+    """The first six of these terms."""
+    named = [f"`{term}`" for term, chosen in zip(terms, which, strict=True) if chosen]
+    return ", ".join(named[:6]) + (f" and {len(named) - 6} more" if len(named) > 6 else "")
 
 
 def unseen_note(noise_sd: float, n: int) -> tuple[str, ...]:

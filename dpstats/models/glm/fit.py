@@ -429,7 +429,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         pearson_sd,
         len(steps),
         diagnostics,
-        (() if hidden is None else hidden_note(terms, hidden))
+        (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
         + unused_note(summary, rounds.session.persons, start.leverage is not None)

@@ -239,6 +239,8 @@ class Prepared:
         Whether the first look at private rows found enough of them.
     hidden : (d,) array or None
         Coefficients of which that look saw too little for an error.
+    nothing : (d,) array or None
+        Columns in which hardly any row differs.
     """
 
     design: Design
@@ -253,6 +255,7 @@ class Prepared:
     lost: float = 0.0
     enough: bool = True
     hidden: NDArray[np.bool_] | None = None
+    nothing: NDArray[np.bool_] | None = None
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -388,6 +391,7 @@ def alone(
             lost=look.rows.lost,
             enough=look.enough,
             hidden=look.rows.hidden,
+            nothing=look.rows.nothing,
         )
         return solved_by_rounds(session, ready, task.ridge), session
 
@@ -614,7 +618,7 @@ def reported(
         notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
-        notes = hidden_note(ready.design.terms, unknown) + ridge_note(ridge)
+        notes = hidden_note(ready.design.terms, unknown, ready.nothing) + ridge_note(ridge)
     notes += unused_note(summary, rounds.session.persons, not ready.arrived)
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
