@@ -62,6 +62,7 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import (
     hidden_note,
+    leverage_note,
     outside_note,
     ridge_note,
     tail_note,
@@ -618,7 +619,8 @@ def reported(
         notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
-        notes = hidden_note(ready.design.terms, unknown, ready.nothing) + ridge_note(ridge)
+        notes = hidden_note(ready.design.terms, unknown, ready.nothing)
+        notes += leverage_note(ready.lost) + ridge_note(ridge)
     notes += unused_note(summary, rounds.session.persons, not ready.arrived)
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()

@@ -17,7 +17,11 @@ from dpstats.report.bound import Bound
 from dpstats.report.format import format_c
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.bounds import distance_to_noiseless_fit, simulated_distance
+from dpstats.score_rounds.bounds import (
+    distance_to_noiseless_fit,
+    estimated_distance,
+    simulated_distance,
+)
 from dpstats.score_rounds.estimate import r_squared
 from dpstats.score_rounds.result import Model
 
@@ -93,9 +97,11 @@ class LinearModel(Model):
         if self.system is None:
             return ()
         if self.public is None:
+            simulated = simulated_distance(self.system, self.eta)
             return (
                 distance_to_noiseless_fit(self.system, self.eta),
-                simulated_distance(self.system, self.eta),
+                simulated,
+                *estimated_distance(self.system, simulated),
             )
         facts = LinearFacts(
             n=self.estimate.n,
