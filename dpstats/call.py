@@ -21,6 +21,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Self, TypeVar
 
@@ -57,6 +58,8 @@ from dpstats.frame import (
     open_persons,
     open_public_rows,
     open_rows,
+    opened,
+    private_design,
     public_moments,
     require_formula,
     with_response,
@@ -264,6 +267,25 @@ class Charged:
     def __repr__(self) -> str:
         return f"<call: {self.text}>"
 
+    def design(
+        self,
+        formula: str,
+        limits: Mapping[str, Any] | None,
+        weights: str | None,
+        offset: str | None,
+    ) -> Design:
+        """The design of a formula by the kinds of the private table's columns, and limits."""
+        try:
+            with naming("the private data"):
+                return private_design(formula, self._table, limits, weights, offset)
+        except BaseException as error:
+            without_trace(error)
+            raise
+
+    @cached_property
+    def _table(self) -> Any:
+        return opened(self.data)
+
     def rows(self, design: Design) -> Rows | PersonsTable:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`.
 
@@ -274,8 +296,8 @@ class Charged:
             with naming("the private data"):
                 if self.call.unit.jointly:
                     assert self.first is not None
-                    return open_persons(design, self.data, reading, self.first)
-                return open_rows(design, self.data, reading, self.first)
+                    return open_persons(design, self._table, reading, self.first)
+                return open_rows(design, self._table, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise

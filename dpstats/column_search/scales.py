@@ -26,6 +26,8 @@ def find_scales(
     All columns ask together, so that a reading of the rows serves all. What their searches do not need
     of the share is left to the fit.
     """
+    if not columns:
+        return []
     share = share_of_search(session.n, session.total.mu, columns) / (MOST * columns)
     alive, _ = session.counts([Question(0, math.inf, None, np.array([math.inf]), 2.0)], share)
     used = float(min(max(alive[0], 0.05 * session.n), session.n))

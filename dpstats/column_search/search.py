@@ -143,7 +143,8 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
     while asked < MOST:
         if (lower.low, lower.high) == (upper.low, upper.high):
             low, high = lower.ends
-            if high - low <= _SAME * max(abs(low), abs(high)):
+            one_value = high - low <= _SAME * max(abs(low), abs(high))
+            if one_value or lower.high - lower.low <= 1:
                 middle = (low + high) / 2
                 return (yield from _beside(column, middle, 2 * (high - low), used))
             count, _ = yield Question(column, float_at(lower.middle), None, lower.ahead())

@@ -24,6 +24,7 @@ from dpstats.frame.persons import FirstRows
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
+from dpstats.frame.source import opened
 
 __all__ = [
     "Block",
@@ -53,6 +54,7 @@ __all__ = [
     "open_persons",
     "open_public_rows",
     "open_rows",
+    "opened",
     "panel_formula",
     "panel_moments",
     "points_formula",

@@ -29,7 +29,7 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments, private_design
+from dpstats.frame import Design, PublicMoments
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
@@ -153,30 +153,31 @@ def dp_glm(
     check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
+    design: Design | None = None
     if method == "ssp":
         design, columns, _, norm = declared(formula, limits, weights, offset)
         columns = columns if norm is None else np.minimum(columns, norm)
         check_response(design, model)
-    elif public is None:
-        design = private_design(formula, data, limits, weights, offset)
-        check_response(design, model)
-    else:
+    elif public is not None:
         moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
-    check_limits(design, public is None, limits)
-    persons = "all" if call.unit.jointly else None
-    task = GlmTask(
-        method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons
-    )
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
+    persons = "all" if call.unit.jointly else None
     with call.charged(call.text(formula, options), data) as charged:
+        if design is None:
+            design = charged.design(formula, limits, weights, offset)
+            check_response(design, model)
+        check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if public is None and method == "anchored":
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+        task = GlmTask(
+            method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons
+        )
         ready = task.prepared(rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments)

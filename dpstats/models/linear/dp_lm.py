@@ -30,7 +30,7 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments, private_design
+from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
@@ -168,21 +168,24 @@ def dp_lm(
     check_vcov(vcov)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
-    if method == "anchored" and public is None:
-        design = private_design(formula, data, limits, weights, offset)
-    elif method == "ssp":
+    design: Design | None = None
+    if method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
-    else:
+    elif public is not None:
         moments = linear_moments(formula, public, weights, offset, limits)
         if method == "pmt":
             require_response(moments)
         design = moments.design
-    check_response(design)
-    check_limits(design, public is None, limits)
+    if design is not None:
+        check_response(design)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
+        if design is None:
+            design = charged.design(formula, limits, weights, offset)
+            check_response(design)
+        check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if public is None and method == "anchored":
