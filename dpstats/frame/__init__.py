@@ -16,7 +16,13 @@ from dpstats.frame.formula.layouts import (
     features_design,
     points_formula,
 )
-from dpstats.frame.formula.learn import boxed, declare_design, learn_design, private_design
+from dpstats.frame.formula.learn import (
+    boxed,
+    check_written,
+    declare_design,
+    learn_design,
+    private_design,
+)
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.panel import PanelColumns, panel_moments
@@ -41,6 +47,7 @@ __all__ = [
     "SpentOn",
     "boxed",
     "check_columns",
+    "check_written",
     "class_design",
     "columns_of",
     "curve_formula",

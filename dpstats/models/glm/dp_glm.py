@@ -29,7 +29,7 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
@@ -161,6 +161,8 @@ def dp_glm(
     elif public is not None:
         moments, known = family_moments(formula, public, model, weights, offset, limits)
         design = moments.design
+    else:
+        check_written(formula, weights, offset)
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov

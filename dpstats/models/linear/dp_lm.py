@@ -30,7 +30,7 @@ from dpstats.call import (
     sums_persons,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
@@ -178,6 +178,8 @@ def dp_lm(
         design = moments.design
     if design is not None:
         check_response(design)
+    else:
+        check_written(formula, weights, offset)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
