@@ -21,6 +21,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Self, TypeVar
 
@@ -33,6 +34,7 @@ from dpstats.arguments import (
     as_int,
     computable,
     is_path,
+    listed,
     mapping,
     naming,
     number,
@@ -59,6 +61,7 @@ from dpstats.frame import (
     open_persons,
     open_public_rows,
     open_rows,
+    opened,
     private_design,
     public_moments,
     require_formula,
@@ -231,33 +234,17 @@ class Call(Generic[_Spent]):
 
         The total is then mu-GDP up to that slack, and still (epsilon, delta).
         """
-        epsilon, delta = self.given.get("epsilon"), self.given.get("delta")
-        shown_names = ", ".join(f"`{name}`" for name in names)
-        declare = f"declare them, limits={{'{names[0]}': ['a', 'b']}}"
-        if epsilon is None or delta is None:
-            raise SchemaError(
-                f"the levels of {shown_names} are not known: without public rows, {declare}, without a "
-                "look at the private rows; or state the privacy as epsilon=1, delta=1e-6: levels that "
-                "many rows have are then released."
-            )
         if self.unit.times > 1:
             raise SchemaError(
-                f"the levels of {shown_names} are released where a row is protected, not a person "
-                f"with several: {declare}."
+                f"the levels of {listed(names)} are released where a row is protected, not a person "
+                f"with several: declare them, limits={{'{names[0]}': ['a', 'b']}}."
             )
+        epsilon, delta = self.given.get("epsilon"), self.given.get("delta")
+        assert delta is not None
         slack = _LEVELS_DELTA * delta
         total = Privacy(resolve_privacy(epsilon=epsilon, delta=delta - slack).mu, slack)
-        return Call(
-            self.function,
-            self.given,
-            self.unit,
-            total,
-            total,
-            self.budget,
-            self.executor,
-            self.progress,
-            self.seed,
-        )
+        how = self.budget, self.executor, self.progress, self.seed
+        return Call(self.function, self.given, self.unit, total, total, *how)
 
     def text(self, formula: str, options: Mapping[str, Any]) -> str:
         """The call as R would print it."""
@@ -303,6 +290,36 @@ class Charged:
     def __repr__(self) -> str:
         return f"<call: {self.text}>"
 
+    def design(
+        self,
+        formula: str,
+        limits: Mapping[str, Any] | None,
+        weights: str | None,
+        offset: str | None,
+        unknown: Sequence[str] = (),
+    ) -> Design:
+        """The design of a formula by the kinds of the private table's columns, and limits.
+
+        Columns with ``unknown`` levels have two in their place, so that what is wrong for public reasons
+        is found before these are released.
+        """
+        given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
+        try:
+            with naming("the private data"):
+                return private_design(formula, self._table, given, weights, offset)
+        except BaseException as error:
+            without_trace(error)
+            if unknown and isinstance(error, FormulaError):
+                error.args = (
+                    f"{error} (The levels 'a' and 'b' stand for those that would be released.) Where a "
+                    f"formula names levels, declare them: limits={{'{unknown[0]}': [...]}}.",
+                )
+            raise
+
+    @cached_property
+    def _table(self) -> Any:
+        return opened(self.data)
+
     def rows(self, design: Design) -> Rows | PersonsTable:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`.
 
@@ -313,8 +330,8 @@ class Charged:
             with naming("the private data"):
                 if self.call.unit.jointly:
                     assert self.first is not None
-                    return open_persons(design, self.data, reading, self.first)
-                return open_rows(design, self.data, reading, self.first)
+                    return open_persons(design, self._table, reading, self.first)
+                return open_rows(design, self._table, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise
@@ -323,7 +340,7 @@ class Charged:
         """Release the levels of text columns."""
         try:
             with naming("the private data"):
-                cells = LevelCells(self.data)
+                cells = LevelCells(self._table)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
         except BaseException as error:  # Ctrl-C among them
@@ -384,35 +401,25 @@ class ReleasedLevels:
         )
 
 
-def design_alone(
+def with_levels(
     call: Call[Privacy],
     formula: str,
     data: Any,
     limits: Mapping[str, Any] | None,
     weights: str | None,
     offset: str | None,
-) -> tuple[Call[Privacy], Design, tuple[str, ...]]:
-    """The design of private rows alone; with columns whose levels are to be released, if any.
+) -> tuple[Call[Privacy], tuple[str, ...]]:
+    """A call that pays for the release of levels, where it may, and the columns that need it.
 
-    For these the design has two levels in their place, so that what is wrong for public reasons is
-    found before a call is charged.
+    It may where epsilon and delta are given, so that a part of delta is there for it. Names and types of
+    columns are public, and looked at before anything is charged.
     """
     mapping("limits", limits)
+    if call.given.get("delta") is None or type(data).__name__ == "RecordBatchReader":
+        return call, ()
     with naming("the private data"):
         unknown = undeclared_levels(formula, data, limits, weights, offset)
-        if unknown:
-            call = call.for_levels(unknown)
-        given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
-        try:
-            return call, private_design(formula, data, given, weights, offset), unknown
-        except FormulaError as error:
-            if not unknown:
-                raise
-            reason = str(error)
-    raise FormulaError(
-        f"{reason} (The levels 'a' and 'b' stand for those that would be released.) Where a formula "
-        f"names levels, declare them: limits={{'{unknown[0]}': [...]}}."
-    )
+    return (call.for_levels(unknown), unknown) if unknown else (call, ())
 
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:

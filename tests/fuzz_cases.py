@@ -2010,10 +2010,18 @@ def changes_to(function: str) -> st.SearchStrategy[Change]:
     return st.one_of([st.builds(Change, st.just(n), pool) for n, pool in pools.items()])
 
 
-def cases(function: str) -> st.SearchStrategy[Case]:
-    """Calls of a function with up to five changes."""
+def cases(function: str, *before: Change) -> st.SearchStrategy[Case]:
+    """Calls of a function with these changes, and up to five more."""
     lists = st.lists(changes_to(function), max_size=5, unique_by=lambda change: change.what)
-    return st.builds(Case, st.just(function), lists.map(tuple))
+    return st.builds(Case, st.just(function), lists.map(lambda more: (*before, *more)))
+
+
+ALONE = (
+    Change("public", None),
+    Change("formula", "y ~ x + z"),
+    Change("total", {**_BUDGET, "mu": 50.0}),
+)
+"""A call without public rows, and with a budget that suffices for a dozen rows."""
 
 
 # ---------------------------------------------------------------------------------------------

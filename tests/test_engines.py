@@ -94,6 +94,8 @@ FITS: dict[str, Callable[..., Any]] = {
     "lm weighted": partial(dp_lm, "y ~ x1 * g", **_linear, **_weighted),
     "lm ssp": partial(dp_lm, "y ~ x1 + x2", mu=1, seed=1, limits=_limits, method="ssp"),
     "lm pmt": partial(dp_lm, "y ~ x1 + x2 + g", **_linear, method="pmt"),
+    "lm alone": partial(dp_lm, "y ~ x1 + x2 + year", mu=1, seed=1),
+    "glm alone": partial(dp_glm, "b ~ x1 + x2", mu=1, seed=1, limits={"x1": (-1, 1)}),
     "glm": partial(dp_glm, "b ~ x1 + x2 + g", **_linear),
     "glm weighted": partial(dp_glm, "b ~ x1", **_linear, **_weighted),
     "eptr lm": partial(eptr_lm, "y ~ x1 + x2 + g", **_tested),

@@ -18,7 +18,7 @@ import dpstats
 from dpstats.errors import ArgumentError, PlanWarning
 
 from . import fuzz_cases
-from .fuzz_cases import FUNCTIONS, Case, Change, Outcome, cases, run, smaller
+from .fuzz_cases import ALONE, FUNCTIONS, Case, Change, Outcome, cases, run, smaller
 
 _FEW = {"eptr_bayes": 4, "eptr_nw": 4, "dp_mixture": 4, "plot": 2, "plan_glm": 4}
 """Fewer cases of those whose plans take long."""
@@ -36,9 +36,9 @@ def _besides_time(outcome: Outcome) -> list[str]:
     return [what for what in outcome.findings if not what.endswith(" seconds")]
 
 
-def _check(function: str, examples: int) -> None:
+def _check(function: str, examples: int, *before: Change) -> None:
     @settings(_SETTINGS, max_examples=examples)
-    @given(cases(function))
+    @given(cases(function, *before))
     def one(case: Case) -> None:
         found = _besides_time(run(case))
         assert not found, "\n".join(found)
@@ -51,10 +51,23 @@ def test_a_hostile_call_ends_in_a_result_or_in_an_error_of_the_package(function:
     _check(function, _FEW.get(function, _USUAL))
 
 
+@pytest.mark.parametrize("function", ["dp_lm", "dp_glm"])
+def test_so_does_one_without_public_rows(function: str) -> None:
+    outcome = run(Case(function, ALONE))
+    assert outcome.kind == "result", outcome.message
+    _check(function, _USUAL, *ALONE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_hostile_calls(function: str) -> None:
     _check(function, 12 * _FEW.get(function, _USUAL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["dp_lm", "dp_glm"])
+def test_many_hostile_calls_without_public_rows(function: str) -> None:
+    _check(function, 12 * _USUAL, *ALONE)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

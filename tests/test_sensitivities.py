@@ -41,7 +41,42 @@ def _one_column() -> Watched:
     return adversaries._declared("eptr_lm", "y ~ 0 + x", options, rest, pair)
 
 
+_alone, _within = adversaries.sharp_alone, partial(adversaries.sharp_family, public=False)
+_ACROSS = adversaries.beam(0, 1e3, 1e9), adversaries.beam(90, 1e5, 1e9)
+_APART = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1e12)
+_TURNED = adversaries.beam(0, 1e3, 1.0), adversaries.beam(90, 1e5, 1.0)
+_OTHERWISE = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1.0)
+_FITTED = adversaries.beam(0, 0.1, 1.0), adversaries.beam(0, 0.1, 1e9)
+_ABSENT = adversaries.corner(math.nan, 0, 1), adversaries.beam(0, 1e5, 1.0)
+_corner, _wide = adversaries.corner, adversaries.WIDE
 _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
+    ("dp_lm", "anchored, alone"): {"across": partial(_alone, "dp_lm", _ACROSS)},
+    ("dp_lm", "anchored, alone in a box"): {
+        "across": partial(_alone, "dp_lm", _ACROSS, **_wide),
+        "fitted": partial(_alone, "dp_lm", (_corner(0, 0.1, 0), _corner(0, 0.1, 1e9)), **_wide),
+    },
+    ("dp_glm", "ssp, binomial"): {
+        "apart": partial(_within, "binomial", (_corner(2, 2, 0), _corner(2, 2, 1)), 1.0),
+    },
+    ("dp_glm", "ssp, poisson"): {
+        "across": partial(_within, "poisson", (_corner(2, 2, 0), _corner(2, -2, 1e3)), 2.0),
+        "apart": partial(_within, "poisson", (_corner(2, 2, 0), _corner(2, 2, 1e3)), 2.0),
+        "fitted": partial(_within, "poisson", (_corner(2, 2, 1), _corner(2, 2, 1e3)), 2.0),
+    },
+    ("dp_glm", "anchored, alone, binomial"): {
+        "across": partial(_alone, "dp_glm", _TURNED, **adversaries.YES),
+        "apart": partial(_alone, "dp_glm", _OTHERWISE, **adversaries.YES),
+        "absent": partial(_alone, "dp_glm", _ABSENT, **adversaries.YES),
+    },
+    ("dp_glm", "anchored, alone, poisson"): {
+        "across": partial(_alone, "dp_glm", _ACROSS, **adversaries.COUNTS),
+        "apart": partial(_alone, "dp_glm", _APART, **adversaries.COUNTS),
+    },
+    ("dp_glm", "anchored, alone in a box"): {
+        "across": partial(_alone, "dp_glm", _ACROSS, **adversaries.COUNTS, **_wide),
+        "apart": partial(_alone, "dp_glm", _APART, **adversaries.COUNTS, **_wide),
+        "fitted": partial(_alone, "dp_glm", _FITTED, **adversaries.COUNTS, **_wide),
+    },
     ("eptr_lm", "adaptive"): {"one column": _one_column},
     ("eptr_lm", "paper"): {
         "near": partial(adversaries._sharp_squares, "paper", 62.1, "mirror"),
@@ -64,6 +99,7 @@ it that no promise may be made for them.
 
 _ENOUGH = 0.95
 _LESS: dict[tuple[str, str], float] = {
+    ("dp_lm anchored, alone", ""): _ENOUGH,
     ("dp_lm pmt", "second moments"): 0.61,
     ("dp_lm anchored", "second moments"): 0.9,
     ("dp_lm anchored", "outer"): 0.7,
@@ -73,14 +109,10 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_feols within", "outer"): 0.9,
     ("dp_glm pmt", "information"): 0.61,
     ("dp_glm pmt", "mean score"): 0.86,
-    ("dp_glm ssp", "second moments"): 0.72,
-    ("dp_glm ssp", "information"): 0.86,
-    ("dp_glm ssp", "mean score"): 0.91,
     ("dp_glm ssp", "shares"): 0.7,
     ("dp_glm anchored, poisson, persons", "information"): 0.87,
     ("dp_glm anchored, poisson, persons", "outer"): 0.83,
     ("dp_feols instruments", "outer"): 0.92,
-    ("dp_glm ssp", "outer"): 0.7,
     ("eptr_lm paper", "least-squares"): 0.6,
     ("eptr_nw paper", "curve"): 0.47,
     ("dp_mean refined, pure", "share"): 0.49,

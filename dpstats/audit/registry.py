@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
+from dpstats.column_search import releases as column_search
 from dpstats.mechanism import session
 from dpstats.mechanism.claims import Claim
 from dpstats.models.eptr_bayes import releases as eptr_bayes
@@ -15,8 +16,9 @@ from dpstats.models.linear import releases as linear
 from dpstats.score_rounds import releases as score_rounds
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "dp_lm, dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
-    "dp_glm": (*score_rounds.CLAIMS, *session.CLAIMS),
+    "dp_lm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
+    "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *session.CLAIMS),
+    "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
     "dp_mean, dp_mvnorm, dp_mixture": gaussian.CLAIMS,
     "eptr_lm": eptr_linear.CLAIMS,
     "eptr_bayes": eptr_bayes.CLAIMS,

@@ -147,7 +147,8 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
     while asked < MOST:
         if (lower.low, lower.high) == (upper.low, upper.high):
             low, high = lower.ends
-            if high - low <= _SAME * max(abs(low), abs(high)):
+            one_value = high - low <= _SAME * max(abs(low), abs(high))
+            if one_value or lower.high - lower.low <= 1:
                 middle = (low + high) / 2
                 return (yield from _beside(column, middle, 2 * (high - low), used))
             count, _ = yield Question(column, float_at(lower.middle), None, lower.ahead())
@@ -192,7 +193,7 @@ def _beside(column: int, location: float, width: float, used: float) -> Asking:
     """The scale of rows that do not have the value which most have.
 
     Whether there are any is asked at a high price; where all of them are one away, as those of a column
-    of 0 and 1 are, two more answers tell the scale. Else a search at that price does.
+    of 0 and 1 are, two more answers tell the scale. Else a search does, the dearer the fewer they are.
     """
     near, noise = yield _at_most(column, width, location, price=_DEAR)
     others = used - near
@@ -202,7 +203,9 @@ def _beside(column: int, location: float, width: float, used: float) -> Asking:
     upto, _ = yield _at_most(column, 1 + 1e-6, location, price=_DEAR)
     if abs(less - near) < _SURE / 2 * noise and used - upto < _SURE / 2 * noise:
         return ColumnScale(location, 1.0)
-    size = yield from _size(column, location, near + others / 2, width, price=_DEAR)
+    # the noise of an answer is an eighth of these rows, or what it is at the highest price
+    price = min(max((8 * math.sqrt(_DEAR) * noise / others) ** 2, 1.0), _DEAR)
+    size = yield from _size(column, location, near + others / 2, width, price)
     return (yield from _verified(column, ColumnScale(location, size), used))
 
 

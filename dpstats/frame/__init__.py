@@ -16,7 +16,13 @@ from dpstats.frame.formula.layouts import (
     features_design,
     points_formula,
 )
-from dpstats.frame.formula.learn import boxed, declare_design, learn_design, private_design
+from dpstats.frame.formula.learn import (
+    boxed,
+    check_written,
+    declare_design,
+    learn_design,
+    private_design,
+)
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.panel import PanelColumns, panel_moments
@@ -25,6 +31,7 @@ from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
+from dpstats.frame.source import opened
 
 __all__ = [
     "Block",
@@ -42,6 +49,7 @@ __all__ = [
     "SpentOn",
     "boxed",
     "check_columns",
+    "check_written",
     "class_design",
     "columns_of",
     "curve_formula",
@@ -55,6 +63,7 @@ __all__ = [
     "open_persons",
     "open_public_rows",
     "open_rows",
+    "opened",
     "panel_formula",
     "panel_moments",
     "points_formula",

@@ -8,15 +8,21 @@ from typing import Any
 
 from dpstats.errors import SchemaError
 from dpstats.frame.formula.learn import used_columns
-from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
-from dpstats.frame.table import Opaque, slices
+from dpstats.frame.source import (
+    BLOCK_ROWS,
+    DaskPartitions,
+    OneTable,
+    column_types,
+    open_source,
+)
+from dpstats.frame.table import Opaque, is_table, slices
 
 
 class LevelCells(Opaque):
     """The cells of text columns of private rows; ``n`` rows, which is public."""
 
     def __init__(self, data: Any) -> None:
-        source = open_source(data)
+        source = OneTable(data) if is_table(data) else open_source(data)
         if isinstance(source, DaskPartitions):
             raise SchemaError(
                 "levels of a Dask DataFrame are not searched: declare them, limits={'g': ['a', 'b']}."

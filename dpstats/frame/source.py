@@ -50,6 +50,7 @@ ONE_SHOT = (
     "path of a Parquet file or folder, or a function that starts afresh each time: "
     "lambda: pd.read_csv(path, chunksize=100_000, dtype=...)."
 )
+NO_BLOCK = "the data are an empty list: there is no block of rows in them."
 
 
 class Source(Protocol):
@@ -119,7 +120,7 @@ def public_table(data: Any) -> Table:
 
 def column_types(data: Any) -> Table:
     """A table that shows names and types of the columns: of blocks the first one."""
-    source = data if is_table(data) else open_source(data)
+    source = OneTable(data) if is_table(data) else open_source(data)
     if isinstance(source, DaskPartitions):
         return source.schema
     if isinstance(source, ParquetFiles):
@@ -127,7 +128,16 @@ def column_types(data: Any) -> Table:
         return FolderTable(as_table(schema.empty_table()), dict(folders))
     if isinstance(source, OneTable):
         return source.table
-    return next(source.tables(()))
+    first = next(source.tables(()), None)
+    if first is None:
+        raise SchemaError(NO_BLOCK)
+    return first
+
+
+def opened(data: Any) -> Any:
+    """A stream of Arrow data as a table in memory, because it may be read once only; else the data."""
+    stream = is_arrow(data) and not (isinstance(data, pd.DataFrame) or hasattr(data, "dtype"))
+    return as_table(data) if stream else data
 
 
 def _require_no_arguments(make: Callable[..., Any]) -> None:
@@ -193,7 +203,7 @@ class Blocks(Opaque):
                 "pd.read_csv(..., dtype={'x': float, 'g': str})."
             )
         if k == 0:
-            raise SchemaError("the data are an empty list: there is no block of rows in them.")
+            raise SchemaError(NO_BLOCK)
         return n
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:

@@ -142,14 +142,18 @@ def undetermined_note(public: PublicMoments) -> tuple[str, ...]:
 
 
 def _boxes(design: Design, searched: tuple[int, ...]) -> dict[int, tuple[float, float]]:
-    """Declared limits, by the places in which columns are searched; the response is the last."""
+    """Declared limits, by the places in which columns are searched; the response is the last.
+
+    A response is searched less its offset, which limits say nothing of.
+    """
     places = {j: k for k, j in enumerate(searched)}
     boxes = {
         places[j]: design.boxes[name]
         for name, j in design.bare.items()
         if name in design.boxes and j in places
     }
-    if design.response_kind == "number" and design.response in design.boxes:
+    plain = design.response_kind == "number" and not design.offsets
+    if plain and design.response in design.boxes:
         boxes[len(searched)] = design.boxes[str(design.response)]
     return boxes
 

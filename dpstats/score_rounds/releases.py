@@ -303,6 +303,7 @@ class ScoreSession(Session[ScoreRows]):
 CLAIMS = (
     Claim("histogram of rows per person", COUNTS, "sqrt(2)", "ScoreSession.rows_of_persons"),
     Claim("rows of persons", SQUARE, "k", "ScoreSession.rows_of_persons"),
+    Claim("histogram of row lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("histogram of information lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("histogram of score lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("histogram of responses", COUNTS, "sqrt(2)", "ScoreRows.response_counts"),

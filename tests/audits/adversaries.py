@@ -92,7 +92,8 @@ class Setup:
         def call(data: pd.DataFrame, seed: int) -> Any:
             return function(formula, data, public, seed=seed, **options)
 
-        return Watched(self.function, call, (tables[0], tables[1]))
+        place = f"{self.function} alone" if "alone" in self.method else self.function
+        return Watched(place, call, (tables[0], tables[1]))
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -267,19 +268,16 @@ _CURVES: dict[str, tuple[Row, Row]] = {
 }
 
 
-def _pair(*rows: tuple[float, str, float]) -> tuple[Row, Row]:
-    first, second = ({"x": x, "g": g, "y": y} for x, g, y in rows)
-    return first, second
-
-
 # found by a search over pairs of rows for the largest mean shift of what is released, in noise sds
 _WORST: dict[tuple[str, str], tuple[Row, Row]] = {
-    ("dp_lm", "ssp"): _pair((_FAR, "a", 0.0), (0.0, "b", 1e9)),
     ("dp_mvnorm", "refined"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
     ("dp_mvnorm", "paper"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
 }
 
 _LIMITS = {"x": (-2.0, 2.0), "g": ["a", "b", "c"]}
+_ALONE: dict[str, Any] = {**_GAUSSIAN, "limits": {"g": _LIMITS["g"]}}
+_MANY_ALONE = 800
+"""Rows that a third of mu = 2, or epsilon = 2, is enough for without public rows."""
 
 
 def setups() -> list[Setup]:
@@ -298,6 +296,13 @@ def setups() -> list[Setup]:
         lm(
             method="ssp",
             options={**_GAUSSIAN, "method": "ssp", "limits": {**_LIMITS, "y": (-4.0, 4.0)}},
+            m=0,
+        ),
+        lm(method="anchored, alone", options=_ALONE, n=_MANY_ALONE, m=0),
+        lm(
+            method="anchored, alone in a box",
+            options={**_GAUSSIAN, "limits": {**_LIMITS, "y": (-4.0, 4.0)}},
+            n=_MANY_ALONE,
             m=0,
         ),
     ]
@@ -321,6 +326,25 @@ def setups() -> list[Setup]:
             out.append(
                 glm(method=f"{method}, {family}", options=options, m=0 if method == "ssp" else 12)
             )
+        alone = {**_ALONE, "family": family, "iterations": 2}
+        out.append(glm(method=f"anchored, alone, {family}", options=alone, n=_MANY_ALONE, m=0))
+    out.append(
+        Setup(
+            "dp_glm",
+            "anchored, alone in a box",
+            formula="y ~ x + g",
+            options={
+                **_GAUSSIAN,
+                "family": "poisson",
+                "iterations": 2,
+                "limits": {**_LIMITS, "y": (0.0, 10.0)},
+            },
+            rows=partial(_regression, response="count"),
+            n=_MANY_ALONE,
+            m=0,
+            pairs=_COUNTS,
+        )
+    )
     out.append(
         Setup(
             "dp_glm",
@@ -478,7 +502,8 @@ def _declared(
     def call(data: pd.DataFrame, seed: int) -> Any:
         return target(formula, data, public, seed=seed, **options)
 
-    return Watched(function, call, (tables[0], tables[1]))
+    alone = function in ("dp_lm", "dp_glm") and public is None and "method" not in options
+    return Watched(f"{function} alone" if alone else function, call, (tables[0], tables[1]))
 
 
 def _uninformative(n: int, low: float, high: float) -> pd.DataFrame:
@@ -492,7 +517,7 @@ def _uninformative(n: int, low: float, high: float) -> pd.DataFrame:
     return pd.DataFrame({"x": z[:, 0], "z": z[:, 1], "y": np.tile([low, high], n // 2)})
 
 
-def _beam(degrees: float, length: float, y: float) -> Row:
+def beam(degrees: float, length: float, y: float) -> Row:
     """A row of this length in this direction."""
     angle = math.radians(degrees)
     return {"x": length * math.cos(angle), "z": length * math.sin(angle), "y": y}
@@ -520,7 +545,7 @@ def _sharp_scores() -> Watched:
 
     With so many public rows they are given the least share there is, 0.05 of the total.
     """
-    pair = _beam(0, 1e3, 1e3), _beam(180, 1e5, 1e9)
+    pair = beam(0, 1e3, 1e3), beam(180, 1e5, 1e9)
     return _against("dp_lm", _SHORTEST, pair, 40, 200, (-1.0, 1.0))
 
 
@@ -533,7 +558,7 @@ _PAPERS_ANGLES = -15.0, 105.0
 
 
 def _sharp_moments() -> Watched:
-    first, second = (_beam(angle, 1e6, 1e20) for angle in _PAPERS_ANGLES)
+    first, second = (beam(angle, 1e6, 1e20) for angle in _PAPERS_ANGLES)
     return _against("dp_lm", _PAPERS, (first, second), 40, 24, (-1.0, 1.0))
 
 
@@ -543,21 +568,47 @@ def _sharp_papers_family(family: str, y: float, responses: tuple[float, float]) 
     Not for the logit, whose c1 = 1 and c2 = 1/4 no row reaches at once.
     """
     options = {**_PAPERS, "family": family, "iterations": 1}
-    first, second = (_beam(angle, 1e6, y) for angle in _PAPERS_ANGLES)
+    first, second = (beam(angle, 1e6, y) for angle in _PAPERS_ANGLES)
     return _against("dp_glm", options, (first, second), 40, 24, responses)
 
 
-def _sharp_family(family: str, pair: tuple[Row, Row], high: float, *, public: bool) -> Watched:
+_BOX = {"x": (-2.0, 2.0), "z": (-2.0, 2.0)}
+WIDE: dict[str, Any] = {"limits": {"x": (-1e7, 1e7), "z": (-1e7, 1e7), "y": (-1e12, 1e12)}}
+
+
+def sharp_corners() -> Watched:
+    """Two corners of the box, at which rows with their response are as long as may be, at right angles.
+
+    So are (1, 1, r) and (1, 1, -r) where r^2 = 2: the response has the share of two columns.
+    """
+    options = {**_SHORTEST, "method": "ssp", "limits": {**_BOX, "y": (-4.0, 4.0)}}
+    pair = {"x": 2.0, "z": 2.0, "y": 4.0}, {"x": 2.0, "z": 2.0, "y": -4.0}
+    return _against("dp_lm", options, pair, 40, 0, (-1.0, 1.0))
+
+
+def sharp_alone(function: str, pair: tuple[Row, Row], **options: Any) -> Watched:
+    """Rows alone, of which nothing is known; or within limits that are far too wide."""
+    low = -1.0 if function == "dp_lm" else 0.0
+    high = 2.0 if options.get("family") == "poisson" else 1.0
+    return _against(function, {**_SHORTEST, **options}, pair, 200, 0, (low, high))
+
+
+def sharp_family(family: str, pair: tuple[Row, Row], high: float, *, public: bool) -> Watched:
     """One Newton step from 0 with scores as opposite as they can be: it has most of the total.
 
     Beside public rows the other matrix releases have a ninth of that or less, and the best angle is
-    180 degrees; within limits they have a third, and it is near 135.
+    180 degrees; within limits they have a third, and it is near 135, or 90 between corners of the box.
     """
     options: dict[str, Any] = {**_SHORTEST, "family": family, "iterations": 1}
     if public:
         return _against("dp_glm", options, pair, 40, 8, (0.0, high))
-    options["limits"] = {"x": (-2.0, 2.0), "z": (-2.0, 2.0), "y": (0.0, 10.0 if high > 1 else 1.0)}
+    options["limits"] = {**_BOX, "y": (0.0, 1e3 if high > 1 else 1.0)}
     return _against("dp_glm", {**options, "method": "ssp"}, pair, 200, 0, (0.0, high))
+
+
+def corner(x: float, z: float, y: float) -> Row:
+    """A corner of the box of two columns, or near one."""
+    return {"x": x, "z": z, "y": y}
 
 
 def _sharp_groups(regime: str) -> Watched:
@@ -716,25 +767,39 @@ def _sharp_own(calibration: str, count: int, other: int) -> Watched:
 Name = tuple[str, str, str]
 """Function, method and pair."""
 
-_YES, _COUNT = partial(_sharp_family, "binomial"), partial(_sharp_family, "poisson")
+OPPOSITE = beam(0, 1e3, 1e3), beam(180, 1e5, 1e9)
+"""Opposite scores of a linear model, and the same moments of the design."""
+_OBTUSE = beam(0, 1e6, 1e9), beam(120, 3e7, 1e9)
+_SURE = beam(0, 1e6, 1.0), beam(120, 3e7, 1.0)
+YES: dict[str, Any] = {"family": "binomial", "iterations": 1}
+COUNTS: dict[str, Any] = {"family": "poisson", "iterations": 1}
+_YES, _COUNT = partial(sharp_family, "binomial"), partial(sharp_family, "poisson")
 
 # sizes at which a scan found the most; "adaptive": an eigenvalue so large that its noise is nothing
 _SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
     ("dp_lm", "anchored"): _sharp_scores,
     ("dp_lm", "pmt"): _sharp_moments,
     ("dp_glm", "anchored, binomial"): partial(
-        _YES, (_beam(0, 1e6, 1.0), _beam(180, 3e7, 1.0)), 1.0, public=True
+        _YES, (beam(0, 1e6, 1.0), beam(180, 3e7, 1.0)), 1.0, public=True
     ),
     ("dp_glm", "anchored, poisson"): partial(
-        _COUNT, (_beam(0, 1e6, 0.0), _beam(0, 3e7, 1e12)), 2.0, public=True
+        _COUNT, (beam(0, 1e6, 0.0), beam(0, 3e7, 1e12)), 2.0, public=True
     ),
     ("dp_glm", "pmt, binomial"): partial(_sharp_papers_family, "binomial(probit)", 1.0, (0.0, 1.0)),
     ("dp_glm", "pmt, poisson"): partial(_sharp_papers_family, "poisson", 1e9, (0.0, 2.0)),
+    ("dp_lm", "ssp"): sharp_corners,
+    ("dp_lm", "anchored, alone"): partial(sharp_alone, "dp_lm", OPPOSITE),
+    ("dp_lm", "anchored, alone in a box"): partial(sharp_alone, "dp_lm", OPPOSITE, **WIDE),
     ("dp_glm", "ssp, binomial"): partial(
-        _YES, (_beam(0, 1e12, 1.0), _beam(135, 1e14, 1.0)), 1.0, public=False
+        _YES, (corner(2, 2, 1), corner(2, -2, 1)), 1.0, public=False
     ),
     ("dp_glm", "ssp, poisson"): partial(
-        _COUNT, (_beam(0, 1e12, 0.0), _beam(45, 1e15, 1e3)), 2.0, public=False
+        _COUNT, (corner(2, 0, 1e3), corner(-2, 2, 1e3)), 2.0, public=False
+    ),
+    ("dp_glm", "anchored, alone, binomial"): partial(sharp_alone, "dp_glm", _SURE, **YES),
+    ("dp_glm", "anchored, alone, poisson"): partial(sharp_alone, "dp_glm", _OBTUSE, **COUNTS),
+    ("dp_glm", "anchored, alone in a box"): partial(
+        sharp_alone, "dp_glm", _OBTUSE, **COUNTS, **WIDE
     ),
     ("dp_mean", "refined, pure"): partial(_sharp_pure, "dp_mean", {**_PURE, "covariance": 1.0}),
     ("dp_mean", "paper, pure"): partial(

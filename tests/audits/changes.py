@@ -30,7 +30,7 @@ from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import PapersPlan
 from dpstats.propose_test.safety import SafetyLevels
 from tests.audits.releases import Draws, Echo, Tape, Voice
-from tests.audits.watched import PLACES, Twin, Watched, listening
+from tests.audits.watched import PLACES, Twin, Watched, listening, of_one
 
 BEHIND_A_TEST = "if the test passes"
 Step = tuple[Any, float]
@@ -224,8 +224,8 @@ def _in_step(
         neighbour = WithResponse(other[0]) if isinstance(source, WithResponse) else other[0]
         voices = Voice(draws, tape), _Compared(tape, notes)
         one, two = (
-            kind(table, *(voice if hasattr(v, "coin") else v for v in given), **named)
-            for table, voice in zip((source, neighbour), voices, strict=True)
+            kind(table, *(voice if hasattr(v, "coin") else v for v in given), **of_one(named, k))
+            for k, (table, voice) in enumerate(zip((source, neighbour), voices, strict=True))
         )
         notes.total = one.total
         return Twin(one, two, tape, ends=False)
@@ -238,8 +238,8 @@ def _in_step(
 
     yield call, "open_rows", rows
     yield call, "open_persons", persons
-    for name, kind in place.sessions:
-        yield place.opens, name, partial(session, kind)
+    for opens, name, kind in place.sessions:
+        yield opens, name, partial(session, kind)
 
 
 def _own_in_step(stack: ExitStack, module: Any, yours: Any, notes: _Notes, seed: int) -> None:

@@ -107,6 +107,14 @@ class Twin:
         return both
 
 
+def of_one(named: dict[str, Any], side: int) -> dict[str, Any]:
+    """Arguments with one of two sessions, where both in step are given."""
+    return {
+        name: (value._first, value._second)[side] if isinstance(value, Twin) else value
+        for name, value in named.items()
+    }
+
+
 def _is_noise(value: Any) -> bool:
     return hasattr(value, "coin") and hasattr(value, "integers")
 
@@ -119,7 +127,7 @@ def _with_noise(given: Sequence[Any], noise: Any) -> list[Any]:
 class Place:
     """Where a function opens its session, and the functions of its module that work on it.
 
-    ``inner``: the steps open the session themselves.
+    ``inner``: modules in which the steps open their sessions themselves.
     """
 
     function: str
@@ -128,17 +136,19 @@ class Place:
     inner: str | None = None
 
     @property
-    def sessions(self) -> list[tuple[str, type]]:
-        """Those that are opened there, by their names: one of them in every call."""
-        return [(name, getattr(self.opens, name)) for name in self.session.split()]
+    def sessions(self) -> list[tuple[Any, str, type]]:
+        """Those that are opened, with their modules and names."""
+        modules = [import_module(name) for name in (self.inner or self.function).split()]
+        return [
+            (module, name, getattr(module, name))
+            for module in modules
+            for name in self.session.split()
+            if hasattr(module, name)
+        ]
 
     @property
     def module(self) -> Any:
         return import_module(self.function)
-
-    @property
-    def opens(self) -> Any:
-        return import_module(self.inner or self.function)
 
 
 PLACES = {
@@ -147,6 +157,18 @@ PLACES = {
     ),
     "dp_glm": Place(
         "dpstats.models.glm.methods", "ScoreSession", ("anchored", "pmt", "declared_start")
+    ),
+    "dp_lm alone": Place(
+        "dpstats.models.linear.fit",
+        "ColumnSession ScoreSession",
+        ("alone",),
+        inner="dpstats.score_rounds.first_look dpstats.models.linear.fit",
+    ),
+    "dp_glm alone": Place(
+        "dpstats.models.glm.methods",
+        "ColumnSession ScoreSession",
+        ("alone",),
+        inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
     "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
     "eptr_lm": Place(
@@ -222,14 +244,14 @@ class Watched:
             return noted
 
         with ExitStack() as stack:
-            for name, kind in place.sessions:
+            for opens, name, kind in place.sessions:
 
                 def session(*given: Any, kind: type = kind, **named: Any) -> Any:
                     made = kind(*given, **named)
                     seen.opened.append((kind, given, named, made))
                     return made
 
-                stack.enter_context(mock.patch.object(place.opens, name, session))
+                stack.enter_context(mock.patch.object(opens, name, session))
             for name in place.steps:
                 old = getattr(place.module, name)
                 stack.enter_context(mock.patch.object(place.module, name, watched(old)))
@@ -276,8 +298,8 @@ class Watched:
         sides = self.sources[side], self.sources[1 - side]
         voices = Voice(noise, tape), Echo(tape)
         first, second = (
-            kind(source, *_with_noise(given[1:], voice), **named)
-            for source, voice in zip(sides, voices, strict=True)
+            kind(source, *_with_noise(given[1:], voice), **of_one(named, k))
+            for k, (source, voice) in enumerate(zip(sides, voices, strict=True))
         )
         return Twin(first, second, tape, ends=True)
 
@@ -306,9 +328,10 @@ class Watched:
 
     @contextmanager
     def opening(self, make: Callable[..., Any]) -> Iterator[None]:
-        """Sessions that the steps open themselves are made by ``make``."""
-        place = PLACES[self.function]
-        with mock.patch.object(place.opens, place.session, make):
+        """Sessions that the steps open themselves are made by ``make``, of their kind."""
+        with ExitStack() as stack:
+            for opens, name, kind in PLACES[self.function].sessions:
+                stack.enter_context(mock.patch.object(opens, name, partial(make, kind)))
             yield
 
     def ratios(self, count: int, seed: int, part: float = 1.0) -> Ratios:
@@ -344,10 +367,9 @@ class Watched:
     def _tapes(self) -> list[Tape]:
         return []
 
-    def _inner(self, side: int, noise: Any, *given: Any, **named: Any) -> Twin:
+    def _inner(self, side: int, noise: Any, kind: type, *given: Any, **named: Any) -> Twin:
         tape = Tape()
         self._tapes.append(tape)
-        kind = self._public.opened[0][0]
         return self._twin(kind, given, named, side, noise, tape)
 
     # -- whole calls ------------------------------------------------------------------------------
@@ -358,17 +380,17 @@ class Watched:
         other = self.sources[1 - side]
         with listening(), ExitStack() as stack:
             if place.session:
-                kind = self._public.opened[0][0]
 
-                def session(*given: Any, **named: Any) -> Twin:
+                def session(kind: type, *given: Any, **named: Any) -> Twin:
                     tape = Tape()
                     tapes.append(tape)
                     noise = next(v for v in given if _is_noise(v))
-                    first = kind(*_with_noise(given, Voice(noise, tape)), **named)
-                    second = kind(other, *_with_noise(given[1:], Echo(tape)), **named)
+                    first = kind(*_with_noise(given, Voice(noise, tape)), **of_one(named, 0))
+                    second = kind(other, *_with_noise(given[1:], Echo(tape)), **of_one(named, 1))
                     return Twin(first, second, tape, ends=False)
 
-                stack.enter_context(mock.patch.object(place.opens, kind.__name__, session))
+                for opens, name, kind in place.sessions:
+                    stack.enter_context(mock.patch.object(opens, name, partial(session, kind)))
             else:
                 step = getattr(place.module, place.steps[0])
                 theirs = self._both[1 - side].steps[0][1][:3]
@@ -395,7 +417,7 @@ def _silently(call: Call, table: Any, seed: int) -> None:
 
 def _require_public(one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
     for a, b in zip(one, two, strict=True):
-        if _is_noise(a):
+        if _is_noise(a) or hasattr(a, "pieces"):
             continue
         if pickle.dumps(a) != pickle.dumps(b):
             raise Leak("a session is opened otherwise for neighbours")

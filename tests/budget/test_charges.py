@@ -29,7 +29,7 @@ from dpstats.frame import Design, open_rows
 from dpstats.mechanism.conditional import release_if_safe
 from dpstats.mechanism.session import Session
 from dpstats.report.privacy import PrivacyStatement
-from tests.contracts.calls import CALLS, FUNCTIONS, TABLES, every_function, every_method
+from tests.contracts.calls import CALLS, OPENED, TABLES, every_function, every_method
 
 _PERSONS = 3
 
@@ -182,7 +182,7 @@ def test_an_error_after_the_last_release_leaves_the_charge(
 
 
 @pytest.mark.parametrize("kind", [ArgumentError, SchemaError, PlanWarning, PassError])
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS.values() if name in TABLES])
+@pytest.mark.parametrize("name", [name for name in OPENED if name in TABLES])
 def test_what_is_refused_before_anything_is_read_is_not_charged(
     name: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +195,8 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
             raise kind("before")
         return rows_of(design, data, *given)
 
-    monkeypatch.setattr("dpstats.call.open_rows", rows)
+    for place in ("open_rows", "private_design"):
+        monkeypatch.setattr(f"dpstats.call.{place}", rows)
     with pytest.raises(kind):
         CALLS[name](table, budget=budget)
     assert len(budget.entries) == (kind is PassError)

@@ -20,7 +20,15 @@ from dpstats.accounting.composition import Composed
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 from tests.conftest import SECRETS, Silent
-from tests.contracts.calls import BUDGETS, CALLS, FUNCTIONS, TABLES, every_function, every_method
+from tests.contracts.calls import (
+    BUDGETS,
+    CALLS,
+    FUNCTIONS,
+    OPENED,
+    TABLES,
+    every_function,
+    every_method,
+)
 from tests.contracts.held import held_rows
 from tests.report.snapshots import FORMS, written
 
@@ -320,7 +328,7 @@ def _number(table: pd.DataFrame) -> str:
 
 
 @pytest.mark.parametrize("fact", _FACTS)
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS.values() if name in TABLES])
+@pytest.mark.parametrize("name", [name for name in OPENED if name in TABLES])
 def test_what_is_no_such_table_is_refused_by_its_schema(name: str, fact: str) -> None:
     """No value is looked at or said, and nothing is charged."""
     with Budget(mu=50, slack=0.5) as budget, pytest.raises(DPStatsError) as caught:

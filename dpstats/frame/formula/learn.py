@@ -17,7 +17,7 @@ from dpstats.frame.formula import engine
 from dpstats.frame.formula.bind import bind, response_of
 from dpstats.frame.formula.evaluate import State, learn_states, resolve
 from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
-from dpstats.frame.formula.parse import Parsed, formula_text, parse
+from dpstats.frame.formula.parse import Parsed, formula_text, parse, split_sides
 from dpstats.frame.schema import Declared, declared_spec, require_column
 from dpstats.frame.source import column_types, public_table
 from dpstats.frame.table import ADVICE, WORDS, Array, Levels, Table, check_levels
@@ -251,13 +251,20 @@ def _build(
     )
 
 
-def _parse(
-    formula: str, names: Sequence[str], weights: str | None, offset: str | None
-) -> tuple[Parsed, tuple[str, ...]]:
-    hidden = [name for name in (weights, offset) if name is not None]
+def check_written(formula: str, weights: str | None, offset: str | None) -> None:
+    """Raise unless they are text that reads as a formula, and names; no table is needed for that."""
+    split_sides(formula)
     for role, name in (("weights", weights), ("offset", offset)):
         if name is not None and not isinstance(name, str):
             raise SchemaError(f"{role}= takes the name of a column, not {type(name).__name__}.")
+
+
+def _parse(
+    formula: str, names: Sequence[str], weights: str | None, offset: str | None
+) -> tuple[Parsed, tuple[str, ...]]:
+    check_written(formula, weights, offset)
+    hidden = [name for name in (weights, offset) if name is not None]
+    for role, name in (("weights", weights), ("offset", offset)):
         if name is not None and name not in names and not _CALCULATED.isdisjoint(name):
             raise SchemaError(_calculated(formula, role, name))
     parsed = parse(formula, names, hidden)

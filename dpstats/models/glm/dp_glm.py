@@ -24,14 +24,14 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
-    design_alone,
     documented,
     public_rows,
     resolve_public,
     sums_persons,
+    with_levels,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments, private_design
+from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
@@ -155,6 +155,7 @@ def dp_glm(
     check_iterations(iterations)
     method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
+    design: Design | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
     if method == "ssp":
@@ -162,31 +163,45 @@ def dp_glm(
         columns = columns if norm is None else np.minimum(columns, norm)
         check_response(design, model)
     elif alone:
-        call, design, unknown = design_alone(call, formula, data, limits, weights, offset)
-        check_response(design, model)
+        check_written(formula, weights, offset)
+        call, unknown = with_levels(call, formula, data, limits, weights, offset)
     else:
         partly = method == "anchored" and not call.unit.jointly
         moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
         design, alone = moments.design, not moments.full_rank
-    check_limits(design, public is None, limits)
-    persons = "all" if call.unit.jointly else None
-    task = GlmTask(
-        method, model, design, moments, known, columns, ridge, eta, iterations, vcov, persons, alone
-    )
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
+    persons = "all" if call.unit.jointly else None
     with call.charged(call.text(formula, options), data) as charged:
+        if design is None:
+            design = charged.design(formula, limits, weights, offset, unknown)
+            check_response(design, model)
+        check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+        task = GlmTask(
+            method,
+            model,
+            design,
+            moments,
+            known,
+            columns,
+            ridge,
+            eta,
+            iterations,
+            vcov,
+            persons,
+            alone,
+        )
         ready = task.prepared(rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = private_design(formula, data, levels.limits(limits), weights, offset)
+        design = charged.design(formula, levels.limits(limits), weights, offset)
         check_response(design, model)
         rows = charged.rows(design)
         ready = replace(task, design=design).prepared(rows.n)

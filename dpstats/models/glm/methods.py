@@ -118,7 +118,7 @@ class GlmTaskForN:
                 fit = anchored(session, family, begin, ridge, steps, design, errors)
                 return fit, session
         if task.alone:
-            return self._alone(rows, total, noise, after)
+            return alone(task, rows, total, noise, after)
         if self.start is not None:
             back, coef = self.start.whitening.back, self.start.coef
             with ScoreSession(
@@ -144,21 +144,6 @@ class GlmTaskForN:
             )
             return fit, session
 
-    def _alone(
-        self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
-    ) -> tuple[GlmFit, ScoreSession]:
-        """What public rows would tell is found first (`score_rounds.first_look`)."""
-        task = self.task
-        look, before = first_look(
-            task.design, rows, total, noise, response=False, public=task.moments, after=after
-        )
-        start = private_start(task.family, look.rows)
-        with ScoreSession(
-            rows, task.family, start.whitening.back, start.coef, total, noise, after=before
-        ) as session:
-            options = task.ridge, task.iterations, task.design, task.errors
-            return anchored(session, task.family, start, *options), session
-
     def public_fit(self) -> Estimate | None:
         """The fit of the public rows alone, under a weak prior that keeps it finite."""
         task = self.task
@@ -173,6 +158,21 @@ class GlmTaskForN:
         dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
         sampling = dispersion / m * equilibrated_inverse(information)
         return not_private(coef, sampling, dispersion, information, m)
+
+
+def alone(
+    task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
+) -> tuple[GlmFit, ScoreSession]:
+    """What public rows would tell is found first (`score_rounds.first_look`)."""
+    look, before = first_look(
+        task.design, rows, total, noise, response=False, public=task.moments, after=after
+    )
+    start = private_start(task.family, look.rows)
+    with ScoreSession(
+        rows, task.family, start.whitening.back, start.coef, total, noise, after=before
+    ) as session:
+        options = task.ridge, task.iterations, task.design, task.errors
+        return anchored(session, task.family, start, *options), session
 
 
 def _require_limits(limits: ScoreBounds | None, family: Family) -> ScoreBounds:

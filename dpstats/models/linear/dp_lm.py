@@ -25,13 +25,13 @@ from dpstats.call import (
     check_size,
     choose_method,
     declared,
-    design_alone,
     documented,
     resolve_public,
     sums_persons,
+    with_levels,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments, private_design
+from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
@@ -169,12 +169,14 @@ def dp_lm(
     check_vcov(vcov)
     method = choose_method("dp_lm", METHODS, method, public, limits)
     moments, extent = None, None
+    design: Design | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
-    if alone:
-        call, design, unknown = design_alone(call, formula, data, limits, weights, offset)
-    elif method == "ssp":
+    if method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
+    elif alone:
+        check_written(formula, weights, offset)
+        call, unknown = with_levels(call, formula, data, limits, weights, offset)
     else:
         partly = method == "anchored" and not call.unit.jointly
         moments = linear_moments(formula, public, weights, offset, limits, partly)
@@ -182,12 +184,16 @@ def dp_lm(
         if method == "pmt":
             require_response(moments)
         design = moments.design
-    check_response(design)
-    check_limits(design, public is None, limits)
+    if design is not None:
+        check_response(design)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
+        if design is None:
+            design = charged.design(formula, limits, weights, offset, unknown)
+            check_response(design)
+        check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
@@ -195,7 +201,8 @@ def dp_lm(
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = private_design(formula, data, levels.limits(limits), weights, offset)
+        design = charged.design(formula, levels.limits(limits), weights, offset)
+        check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import COUNTS, GRAM, PRODUCT, Claim
+from dpstats.mechanism.claims import GRAM, PRODUCT, Claim
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
@@ -77,7 +77,6 @@ class LinearSession(Session[LinearRows]):
 
 
 CLAIMS = (
-    Claim("histogram of row lengths", COUNTS, "sqrt(2)", "ScoreRows.length_counts"),
     Claim("second moments of the design", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "Session._moments"),
     Claim("joint moments of design and response", GRAM, "sqrt(2) R^2", "Session._moments"),
     Claim("moments of design and response", PRODUCT, "2 R B", "LinearSession.cross"),
