@@ -11,8 +11,8 @@ from dpstats.column_search.search import MOST, Asking, ColumnScale, search
 
 _LEAST, _LARGEST = 0.08, 0.4
 _COUNT_SD = 20.0
-ENOUGH = 1.7
-"""Times the questions that are planned for, what may be asked: the longest search takes 73 / 44."""
+ENOUGH = 3.0
+"""Times the questions that are planned for, what may be asked: long searches are few."""
 
 
 def share_of_search(n: int, mu: float, columns: int) -> float:

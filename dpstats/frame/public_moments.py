@@ -22,6 +22,8 @@ from dpstats.frame.table import Array, PandasTable, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
+# rows for each column from which a dependence is no accident
+_MANY = 10
 # of a second moment: what is computed from it is still finite
 _LARGEST = 1e200
 
@@ -113,14 +115,32 @@ class PublicMoments:
         base = np.where(diagonal > 0, diagonal, diagonal.mean() or 1.0)
         return replace(self, gram=self.gram + np.diag(part * base), ridged=True)
 
-    @property
-    def full_rank(self) -> bool:
-        """Whether the sample determines every column."""
-        try:
-            self.require_full_rank()
-        except PublicDataError:
-            return False
-        return True
+    def determines_columns(self) -> bool:
+        """Whether the sample determines every column.
+
+        Raises
+        ------
+        PublicDataError
+            If columns that differ depend on each other in many rows: the formula says a thing twice.
+        """
+        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
+        used = rms > 0
+        constant = self.design.constant
+        if constant is not None and used[constant]:
+            spread = self.gram.diagonal() - self.gram[constant] ** 2 / self.gram[constant, constant]
+            used &= spread > _RANK_TOLERANCE * rms**2
+            used[constant] = True
+        full = bool(used.all()) and not self._dependent(rms).size
+        if not full and self.m is not None and self.m >= _MANY * len(rms):
+            part = replace(self, gram=self.gram[np.ix_(used, used)])
+            if part._dependent(rms[used]).size:
+                self.require_full_rank()
+        return full
+
+    def _dependent(self, rms: Array) -> Array:
+        """Directions in which the sample has no extent, of columns divided by their size."""
+        values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
+        return np.asarray(vectors[:, values < _RANK_TOLERANCE * values[-1]])
 
     def require_full_rank(self, ridge: bool = True) -> None:
         """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
@@ -136,10 +156,9 @@ class PublicMoments:
             reason = f"the column(s) {listed(zero)} are zero in every public row"
             self._refuse(reason, zero[-1], ridge)
         require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
-        values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
-        null = values < _RANK_TOLERANCE * values[-1]
-        if null.any():
-            size = np.sqrt((vectors[:, null] ** 2).sum(axis=1))
+        null = self._dependent(rms)
+        if null.size:
+            size = np.sqrt((null**2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
             reason = f"the columns {listed(involved)} depend on each other"
             self._refuse(reason, involved[-1], ridge)

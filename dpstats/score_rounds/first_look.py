@@ -95,7 +95,10 @@ def first_look(
     made, centred = design_products(design), design.constant is not None
     told = {} if public is None else public_scales(public)
     searched = tuple(j for j in made.searched() if j not in told)
-    with ColumnSession(source, searched, response, total, noise, after) as columns:
+    looked = (
+        searched if searched or response else (0,)
+    )  # some column, to count the rows that are used
+    with ColumnSession(source, looked, response, total, noise, after) as columns:
         used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
     nothing = np.zeros(source.d, dtype=np.bool_)
     locations, scales = np.zeros(source.d), np.ones(source.d)

@@ -168,7 +168,8 @@ def dp_glm(
     else:
         partly = method == "anchored" and not call.unit.jointly
         moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
-        design, alone = moments.design, not moments.full_rank
+        design = moments.design
+        alone = partly and not moments.determines_columns()
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge or None}
     options["vcov"] = None if vcov == "hetero" else vcov

@@ -180,7 +180,7 @@ def dp_lm(
     else:
         partly = method == "anchored" and not call.unit.jointly
         moments = linear_moments(formula, public, weights, offset, limits, partly)
-        alone = not moments.full_rank
+        alone = partly and not moments.determines_columns()
         if method == "pmt":
             require_response(moments)
         design = moments.design

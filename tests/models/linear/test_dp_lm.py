@@ -245,6 +245,19 @@ def test_a_published_matrix_is_enough() -> None:
     assert "NA" not in str(found.summary()).split("Error bounds")[0]
 
 
+def test_public_rows_may_tell_a_part_and_the_rest_is_found() -> None:
+    """Fewer rows than columns, a level that they lack, a constant column: a note says so."""
+    levels = {"g": ["a", "b", "c"]}
+    alike = PUBLIC[PUBLIC.g != "c"]
+    for public in (PUBLIC.head(3), alike.head(60), PUBLIC.assign(x2=1.0)):
+        found = dp_lm(FORMULA, DATA, public=public, mu=20, seed=1, limits=levels)
+        assert np.linalg.norm(found.coef() - TRUTH) < 0.2
+        assert any("do not determine all 5 columns" in note for note in found.notes)
+        assert np.isfinite(found.se()).all()
+    with pytest.raises(PublicDataError, match="depend on each other"):
+        dp_lm("y ~ x1 + double", DATA.assign(double=0.0), PUBLIC.assign(double=2 * PUBLIC.x1), mu=1)
+
+
 def test_sufficient_statistics_need_limits() -> None:
     with pytest.raises(ArgumentError, match=r"method='ssp' needs limits for every column"):
         dp_lm(FORMULA, DATA, mu=1, method="ssp")
@@ -393,7 +406,6 @@ class _Unreadable:
         ({"formula": "Y ~ x1"}, "did you mean `y`"),
         ({"method": "ssp"}, "needs limits"),
         ({"public": PUBLIC.drop(columns="x2")}, "x2"),
-        ({"public": PUBLIC.head(3)}, "with_ridge"),
         ({"public": PUBLIC.assign(x2=2 * PUBLIC.x1)}, "x2"),
         ({"public": PUBLIC.head(0)}, "public"),
         ({"formula": "y ~ x1 + nothere"}, "nothere"),
