@@ -43,7 +43,7 @@ _MAY: dict[str, set[str]] = {
         "frame",
         "column_search",
     },
-    "call": {"accounting", "budget", "frame", "mechanism", "numerics", "report"},
+    "call": {"accounting", "budget", "column_search", "frame", "mechanism", "numerics", "report"},
     "audit": {"accounting", "budget", "report"},
     "compare": {"accounting", "budget", "report", "score_rounds", "models.linear", "models.glm"},
     "plans": {*_MODEL, "models.linear", "models.glm", "models.feols"},
@@ -272,7 +272,13 @@ _DRAWERS = {
 }
 _DOORS = {"call.py", "plans/plan.py", "plans/panel.py"}
 """Where a noise is made: in the one protocol of calls, and for rehearsals on public rows."""
-_RELEASING = {"release_vector", "release_symmetric", "release_counts", "release_if_safe"}
+_RELEASING = {
+    "release_vector",
+    "release_symmetric",
+    "release_counts",
+    "release_if_safe",
+    "release_frequent",
+}
 
 
 def _parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
