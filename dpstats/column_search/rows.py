@@ -17,7 +17,7 @@ from dpstats.mechanism.passes import Block, Integers, PrivateRows, RowSource, on
 
 @dataclass(frozen=True)
 class ColumnSlab:
-    """The columns that are looked at (k, b); NaN in rows that are not used."""
+    """The columns that are looked at (k, b), and zeros; NaN in rows that are not used."""
 
     values: Floats
 
@@ -43,7 +43,9 @@ class ColumnRows(PrivateRows[ColumnSlab]):
     columns : sequence of int
         Of the design.
     response : bool
-        Whether the response, less its offset, is the last column.
+        Whether the response, less its offset, is a column too.
+
+    A last column is zero in every row that is used, so that these can be counted.
     """
 
     def __init__(self, source: RowSource, columns: Sequence[int], response: bool) -> None:
@@ -60,7 +62,7 @@ class ColumnRows(PrivateRows[ColumnSlab]):
 
     def _keep(self, x: Floats, columns: tuple[Floats, ...], space: Floats) -> ColumnSlab:
         y, used = columns
-        chosen = [x[:, j] for j in self._columns] + [y] * self._response
+        chosen = [x[:, j] for j in self._columns] + [y] * self._response + [np.zeros(len(y))]
         values = np.empty((len(chosen), len(x)))
         for k, column in enumerate(chosen):
             values[k] = np.where(used, column, np.nan)

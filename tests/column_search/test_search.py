@@ -36,7 +36,7 @@ def _found(
         assert question.point in question.ahead, "what is asked is counted"
         assert (np.diff(question.ahead) > 0).all(), "points rise"
         price += question.price
-        assert price < 500, "a search ends"
+        assert price < 400, "a search ends"
         try:
             question = asking.send(answer(question))
         except StopIteration as end:

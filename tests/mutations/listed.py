@@ -6,6 +6,7 @@ cases of tests. They are among those that run by default, and few, so that the l
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 
@@ -37,6 +38,12 @@ def _replayed(*methods: str) -> tuple[str, ...]:
     """Neighbours in step, and the change of every total."""
     test = "tests/test_sensitivities.py::test_no_total_moves_farther_than_is_claimed"
     return tuple(f"{test}[{method}]" for method in methods)
+
+
+def _inside(lines: str) -> str:
+    """What follows the first line, in its block."""
+    first, _, rest = lines.partition("\n")
+    return f"{first}\n{textwrap.indent(rest, '    ')}"
 
 
 def _charged(*methods: str) -> tuple[str, ...]:
@@ -779,15 +786,30 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
-    persons = "all" if call.unit.jointly else None
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
-    fit, session = fit_rows(task, rows, call.per_row, call.noise())
+_GLM_FITS = """        ready = task.prepared(rows.n)
+    noise, levels = call.noise(), None
+    if unknown:
+        levels = charged.levels(unknown, noise)
+        design = charged.design(formula, levels.limits(limits), weights, offset)
+        check_response(design, model)
+        rows = charged.rows(design)
+        ready = replace(task, design=design).prepared(rows.n)
+    fit, session = ready.fit_rows(
+        rows, call.per_row, noise, None if levels is None else levels.session
+    )
 """
-_LM_FITS_INSIDE = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
-        persons = "all" if call.unit.jointly else None
-        task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons)
-        fit, session = fit_rows(task, rows, call.per_row, call.noise())
+_LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+    noise, levels = call.noise(), None
+    if unknown:
+        levels = charged.levels(unknown, noise)
+        design = charged.design(formula, levels.limits(limits), weights, offset)
+        check_response(design)
+        rows = charged.rows(design)
+    persons = "all" if call.unit.jointly else None
+    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
+    fit, session = fit_rows(
+        task, rows, call.per_row, noise, None if levels is None else levels.session
+    )
 """
 _CHARGED = (
     _charge(
@@ -847,14 +869,14 @@ _CHARGED = (
         "dp_lm fits where what is refused is not charged",
         "dpstats/models/linear/dp_lm.py",
         _LM_FITS,
-        _LM_FITS_INSIDE,
+        _inside(_LM_FITS),
         _AFTER,
     ),
     _charge(
         "dp_glm fits where what is refused is not charged",
         "dpstats/models/glm/dp_glm.py",
-        "    fit, session = ready.fit_rows(rows, call.per_row, call.noise())\n",
-        "        fit, session = ready.fit_rows(rows, call.per_row, call.noise())\n",
+        _GLM_FITS,
+        _inside(_GLM_FITS),
         _AFTER,
     ),
     _charge(

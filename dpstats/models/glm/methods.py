@@ -160,6 +160,7 @@ class GlmTaskForN:
         return not_private(coef, sampling, dispersion, information, m)
 
 
+@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def alone(
     task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
 ) -> tuple[GlmFit, ScoreSession]:

@@ -351,6 +351,7 @@ def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> Li
     return replace(fit, notes=(LOST if ready.enough else TOO_LITTLE) + fit.notes)
 
 
+@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def alone(
     task: LinearTask,
     rows: RowSource,

@@ -1,0 +1,365 @@
+"""Fits of private rows alone: no public rows, and no limits unless they are declared.
+
+With next to no noise a fit is that of statsmodels, in whatever units its columns are. Whatever the noise
+is, a call ends with a result.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+from dpstats import Budget, dp_glm, dp_lm, etable
+from dpstats.errors import ArgumentError, DPStatsError, SchemaError
+from dpstats.mechanism.noise import SeededNoise
+from dpstats.score_rounds.first_look import least_budget
+
+Floats = np.ndarray
+_N = 3000
+_SURE: dict[str, Any] = {"rho": 1e12, "seed": 1}
+
+
+def _rows(n: int = _N, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    b = 0.5 * a + rng.normal(size=n)
+    g = rng.choice(["p", "q", "r"], n)
+    y = 1 + a - 2 * b + 0.7 * (g == "q") + rng.normal(size=n) * (1 + 0.5 * np.abs(a))
+    yes = rng.random(n) < 1 / (1 + np.exp(-(0.3 + 0.6 * a - 0.5 * b)))
+    count = rng.poisson(np.exp(0.2 + 0.3 * a))
+    return pd.DataFrame(
+        {"a": a, "b": b, "g": g, "y": y, "yes": yes.astype(float), "c": count.astype(float)}
+    )
+
+
+DATA = _rows()
+_LEVELS = {"g": ["p", "q", "r"]}
+
+# -- the fit of all rows, when there is next to no noise ---------------------------------------------
+
+
+def _linear_in(change: list[list[float]]) -> Floats:
+    """Coefficients on columns x that are x0 T are T^-1 times those on x0."""
+    return np.linalg.inv(np.array(change, dtype=float))
+
+
+_PLAIN = np.eye(3)
+_COLUMNS: dict[str, tuple[str, pd.DataFrame, str, Floats | None]] = {
+    "plain": ("a + b", DATA, "a + b", _PLAIN),
+    "levels": ("a + g", DATA, "a + g", None),
+    "an interaction": ("a * b", DATA, "a * b", None),
+    "no constant": ("0 + a + b", DATA, "0 + a + b", None),
+    "a square": ("a + I(a**2)", DATA, "a + I(a**2)", None),
+    "collinear": (
+        "a + b",
+        DATA.assign(b=DATA.a + 1e-4 * DATA.b),
+        "a + b",
+        _linear_in([[1, 0, 0], [0, 1, 1], [0, 0, 1e-4]]),
+    ),
+    "nearly the same": (
+        "a + b",
+        DATA.assign(b=DATA.a + 1e-7 * DATA.b),
+        "a + b",
+        _linear_in([[1, 0, 0], [0, 1, 1], [0, 0, 1e-7]]),
+    ),
+    "of many sizes": (
+        "a + b",
+        DATA.assign(a=1e-9 * DATA.a, b=1e9 * DATA.b),
+        "a + b",
+        _linear_in([[1, 0, 0], [0, 1e-9, 0], [0, 0, 1e9]]),
+    ),
+    "far away": (
+        "a + b",
+        DATA.assign(a=DATA.a + 1e6, b=DATA.b - 1e6),
+        "a + b",
+        _linear_in([[1, 1e6, -1e6], [0, 1, 0], [0, 0, 1]]),
+    ),
+}
+"""A formula and table, the formula on plain columns that is the same model, and the map between both."""
+_FAMILIES: dict[str, tuple[str, Any]] = {
+    "binomial": ("yes", sm.families.Binomial()),
+    "poisson": ("c", sm.families.Poisson()),
+}
+
+
+@cache
+def _plain(kind: str, right: str) -> tuple[pd.Index, Floats, Floats]:
+    """Terms, coefficients and sandwich (HC1) by statsmodels."""
+    if kind == "linear":
+        fit = smf.ols(f"y ~ {right}", DATA).fit(cov_type="HC1")
+        return fit.params.index, fit.params.to_numpy(), fit.cov_params().to_numpy()
+    response, family = _FAMILIES[kind]
+    fit = smf.glm(f"{response} ~ {right}", DATA, family=family).fit(tol=1e-14, maxiter=100)
+    x, residual = fit.model.exog, fit.resid_response.to_numpy()
+    bread = np.linalg.inv(x.T @ (x * np.asarray(family.variance(fit.mu))[:, None]))
+    meat = (x * residual[:, None] ** 2).T @ x
+    n, d = x.shape
+    return fit.params.index, fit.params.to_numpy(), n / (n - d) * bread @ meat @ bread
+
+
+@pytest.mark.parametrize("columns", _COLUMNS)
+@pytest.mark.parametrize("kind", ["linear", *_FAMILIES])
+def test_without_noise_it_is_the_fit_of_statsmodels(kind: str, columns: str) -> None:
+    """To a ten thousandth of a standard error, and the errors to a ten thousandth of themselves."""
+    right, table, plain, change = _COLUMNS[columns]
+    limits = _LEVELS if "g" in right else None
+    if kind == "linear":
+        fit: Any = dp_lm(f"y ~ {right}", table, limits=limits, **_SURE)
+    else:
+        formula = f"{_FAMILIES[kind][0]} ~ {right}"
+        fit = dp_glm(formula, table, family=kind, limits=limits, **_SURE)
+    terms, coef, sandwich = _plain(kind, plain)
+    if change is not None:
+        coef, sandwich = change @ coef, change @ sandwich @ change.T
+    se = np.sqrt(np.diag(sandwich))
+    assert np.abs((fit.coef()[terms].to_numpy() - coef) / se).max() < 1e-4
+    assert fit.se()[terms].to_numpy() == pytest.approx(se, rel=1e-4)
+
+
+def test_declared_limits_that_nothing_exceeds_change_nothing_then() -> None:
+    plain = dp_lm("y ~ a + b", DATA, **_SURE)
+    wide = {"a": (-1e6, 1e3), "b": (-100.0, 1e9), "y": (-1e4, 1e5)}
+    boxed = dp_lm("y ~ a + b", DATA, limits=wide, **_SURE)
+    assert boxed.coef().to_numpy() == pytest.approx(plain.coef().to_numpy(), abs=1e-5)
+    assert _cut(boxed) == pytest.approx(0, abs=1e-3)
+
+
+def _cut(fit: Any) -> float:
+    return float(fit.diagnostics().loc["truncated rows", "value"])
+
+
+def test_values_beyond_limits_count_as_their_ends_and_as_cut() -> None:
+    """A lower limit counts as an upper one does; where a value is missing, nothing is cut."""
+    table = DATA.assign(a=np.where(np.arange(_N) % 10 == 0, np.nan, DATA.a))
+    box = {"a": (-0.5, 1.0), "y": (-2.0, 3.0)}
+    inside = table.assign(a=table.a.clip(*box["a"]), y=table.y.clip(*box["y"]))
+    fit = dp_lm("y ~ a + b", table, limits=box, **_SURE)
+    cut = dp_lm("y ~ a + b", inside, **_SURE)
+    assert fit.coef().to_numpy() == pytest.approx(cut.coef().to_numpy(), abs=1e-4)
+    outside = (inside != table)[["a", "y"]].any(axis=1) & table.a.notna()
+    assert _cut(fit) == pytest.approx(outside.mean(), abs=0.002)
+    assert float(fit.diagnostics().loc["empty rows", "value"]) == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_boxed_response_may_have_its_logarithm_taken() -> None:
+    table = DATA.assign(p=np.exp(DATA.y))
+    fit = dp_lm("log(p) ~ a", table, limits={"p": (0.1, 5.0)}, **_SURE)
+    inside = table.assign(p=table.p.clip(0.1, 5.0))
+    open_fit = smf.ols("np.log(p) ~ a", inside).fit()
+    assert fit.coef().to_numpy() == pytest.approx(open_fit.params.to_numpy(), abs=1e-4)
+
+
+def test_limits_of_a_response_say_nothing_of_it_less_its_offset() -> None:
+    """y lies within (0, 10), and y - o far below."""
+    rng = np.random.default_rng(3)
+    y = rng.uniform(0, 10, _N)
+    table = pd.DataFrame({"y": y, "a": y + rng.normal(size=_N), "o": 1e4 + 0 * y})
+    for limits in (None, {"y": (0.0, 10.0)}):
+        fit = dp_lm("y ~ a", table, offset="o", limits=limits, **_SURE)
+        exact = smf.ols("I(y - o) ~ a", table).fit()
+        assert fit.coef().to_numpy() == pytest.approx(exact.params.to_numpy(), rel=1e-5)
+
+
+def test_weights_and_offsets_need_no_public_rows() -> None:
+    rng = np.random.default_rng(4)
+    table = DATA.assign(w=rng.uniform(0, 2, _N), o=rng.normal(size=_N))
+    fit = dp_lm("y ~ a + b", table, weights="w", offset="o", limits={"(weights)": (0, 2)}, **_SURE)
+    exact = smf.wls("I(y - o) ~ a + b", table, weights=table.w).fit()
+    assert fit.coef().to_numpy() == pytest.approx(exact.params.to_numpy(), abs=1e-4)
+
+
+# -- what is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [dp_lm, dp_glm])
+def test_too_small_a_budget_is_refused_with_what_would_do(function: Callable[..., Any]) -> None:
+    """Before a row is read, and nothing is charged: n mu is to be 20 d^1.5 + 100."""
+    formula = "yes ~ a + b"
+    read = []
+
+    def blocks() -> list[pd.DataFrame]:
+        read.append(1)
+        return [DATA[:100]]
+
+    with Budget(mu=50) as budget, pytest.raises(ArgumentError) as caught:
+        function(formula, blocks, mu=1)
+    text = str(caught.value)
+    assert len(read) == 2, "once for the types of columns, once for the number of rows"
+    assert budget.entries == ()
+    for enough in ("mu = 2.04", "204 rows", "fewer columns", "public=frame"):
+        assert enough in text, text
+    least = least_budget(3)
+    assert least == pytest.approx(20 * 3**1.5 + 100)
+    assert function(formula, DATA[:100], mu=1.001 * least / 100, seed=1).nobs == 100
+    with pytest.raises(ArgumentError):
+        function(formula, DATA[:100], mu=0.999 * least / 100, seed=1)
+
+
+def test_what_would_do_is_said_in_the_units_that_were_asked_for() -> None:
+    with pytest.raises(ArgumentError, match=r"epsilon = .* at this delta"):
+        dp_lm("y ~ a", DATA[:100], epsilon=1, delta=1e-6)
+    with pytest.raises(ArgumentError, match="too few") as caught:
+        dp_lm("y ~ a", DATA[:100], mu=3, rows_per_person=4)
+    (said,) = re.findall(r"mu = ([0-9.]+) would", str(caught.value))
+    enough = 1.01 * float(said)
+    assert dp_lm("y ~ a", DATA[:100], mu=enough, rows_per_person=4, seed=1).privacy.mu == enough
+
+
+_REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "levels that nobody declared": ("y ~ g", {}, "levels must be declared"),
+    "a column that is not there": ("y ~ zz", {}, "zz"),
+    "limits of nothing": ("y ~ a", {"limits": {"b": (0, 1)}}, "no effect"),
+    "what is learnt from rows": ("y ~ scale(a)", {}, "scale"),
+    "a method that needs public rows": ("y ~ a", {"method": "pmt"}, "public"),
+    "a response of words": ("g ~ a", {"limits": _LEVELS}, "category"),
+    "no response": ("~ a", {}, "response"),
+    "weights without a bound": ("y ~ a", {"weights": "b"}, "bound"),
+}
+
+
+@pytest.mark.parametrize("what", _REFUSED)
+def test_what_cannot_be_known_without_public_rows_is_refused(what: str) -> None:
+    formula, options, said = _REFUSED[what]
+    with Budget(mu=50) as budget, pytest.raises(DPStatsError, match=said):
+        dp_lm(formula, DATA, mu=1, **options)
+    assert budget.entries == ()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda table: [table[:1000], table[1000:]],
+        lambda table: lambda: iter([table[:1000], table[1000:]]),
+        lambda table: __import__("polars").from_pandas(table),
+        lambda table: __import__("pyarrow").Table.from_pandas(table),
+        lambda table: __import__("pyarrow").Table.from_pandas(table).to_reader(),
+    ],
+    ids=["list", "function", "polars", "pyarrow", "a stream that is read once"],
+)
+def test_types_are_read_off_any_table(made: Callable[[pd.DataFrame], Any]) -> None:
+    expected = dp_lm("y ~ a + b", DATA, mu=1, seed=1)
+    fit = dp_lm("y ~ a + b", made(DATA), mu=1, seed=1)
+    assert fit.coef().tolist() == expected.coef().tolist()
+
+
+def test_a_file_shows_its_types_and_no_blocks_are_no_table(tmp_path: Any) -> None:
+    DATA.to_parquet(tmp_path / "rows.parquet")
+    fit = dp_lm("y ~ a + b", tmp_path / "rows.parquet", mu=1, seed=1)
+    assert fit.coef().tolist() == dp_lm("y ~ a + b", DATA, mu=1, seed=1).coef().tolist()
+    for nothing in ([], lambda: iter([])):
+        with pytest.raises(SchemaError, match="empty list"):
+            dp_lm("y ~ a", nothing, mu=1)
+
+
+# -- results ------------------------------------------------------------------------------------------
+
+
+@cache
+def _fits() -> tuple[Any, Any]:
+    box = {**_LEVELS, "b": (-3.0, 3.0)}
+    return (
+        dp_lm("y ~ a + b + g", DATA, mu=2, limits=box, seed=1),
+        dp_glm("yes ~ a + b + g", DATA, mu=2, limits=box, seed=1),
+    )
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_result_answers_all_that_needs_no_public_rows(which: int) -> None:
+    fit = _fits()[which]
+    page = str(fit.summary())
+    assert "Rows: 3000 private" in page
+    assert (fit.confint().to_numpy()[:, 0] < fit.coef()).all()
+    new = pd.DataFrame({"a": [0.0, 1.0], "b": [0.5, 30.0], "g": ["p", "q"]})
+    predicted = fit.predict(new)
+    assert np.isfinite(np.asarray(predicted)).all()
+    assert len(etable([fit])) > 0 if hasattr(etable([fit]), "__len__") else str(etable([fit]))
+    assert fit.privacy.mu == 2.0
+    assert sum(line.share for line in fit.privacy.spent) <= 1 + 1e-9
+    assert any("counts of values below points" in line.released for line in fit.privacy.spent)
+
+
+def test_a_smaller_model_follows_from_the_moments() -> None:
+    fit = _fits()[0]
+    smaller = fit.update("~ . - b")
+    assert list(smaller.coef().index) == [t for t in fit.coef().index if t != "b"]
+    assert smaller.privacy.mu == fit.privacy.mu
+
+
+def test_a_level_that_noise_hides_has_no_error_and_a_note() -> None:
+    table = DATA.assign(g=np.where(np.arange(_N) < 2, "r", np.where(DATA.g == "r", "p", DATA.g)))
+    fit = dp_lm("y ~ a + g", table, mu=1, limits=_LEVELS, seed=1)
+    assert math.isnan(fit.se()["g[T.r]"])
+    assert np.isfinite(fit.se()[["a"]]).all()
+    assert any("`g[T.r]`" in note and "too little" in note for note in fit.notes)
+
+
+def test_a_constant_column_has_no_error_and_raises_nothing() -> None:
+    fit = dp_lm("y ~ a + b", DATA.assign(b=3.0), mu=1, seed=1)
+    assert math.isnan(fit.se()["b"])
+    assert np.isfinite(fit.coef()).all()
+
+
+# -- whatever the noise is ----------------------------------------------------------------------------
+
+
+class _Wild(SeededNoise):
+    """Noise that is at times thirty times what it is said to be. Of no law; for robustness alone."""
+
+    def integers(self, sd: float, size: int) -> Any:
+        factor = (0.0, 1.0, 5.0, 30.0)[self._generator.integers(4)]
+        return np.rint(self._generator.standard_normal(size) * factor * sd).astype(np.int64)
+
+
+_CALLS: dict[str, Callable[..., Any]] = {
+    "linear": lambda data: dp_lm("y ~ a * b + g", data, mu=1, limits=_LEVELS),
+    "in a box": lambda data: dp_lm("y ~ a + b", data, mu=1, limits={"a": (0, 1e-99), "y": (0, 1)}),
+    "no constant": lambda data: dp_lm("y ~ 0 + a + b", data, mu=1, vcov="iid"),
+    "binomial": lambda data: dp_glm("yes ~ a + b", data, mu=1),
+    "poisson": lambda data: dp_glm("c ~ a + b", data, mu=1, family="poisson"),
+    "levels alone": lambda data: dp_glm("yes ~ g", data, mu=1, limits=_LEVELS),
+}
+
+
+@pytest.mark.parametrize("call", _CALLS)
+def test_a_call_ends_with_a_result_whatever_the_noise(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(6):
+        monkeypatch.setattr("dpstats.call.make_noise", lambda _, seed=seed: _Wild(seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = _CALLS[call](DATA[:900])
+        assert fit.coef().shape
+        assert sum(line.share for line in fit.privacy.spent) <= 1 + 1e-9
+        assert str(fit.summary())
+
+
+_HOSTILE: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "all missing": lambda table: table.assign(a=math.nan),
+    "all zero": lambda table: table.assign(a=0.0, b=0.0, y=0.0, yes=0.0, c=0.0),
+    "infinite": lambda table: table.assign(y=math.inf),
+    "huge": lambda table: table.assign(a=1e308, b=-1e308, y=1e308),
+    "tiny": lambda table: table.assign(a=5e-324, b=1e-320 * table.b, y=1e-320),
+    "one row": lambda table: table.assign(a=[1e300] + [0.0] * (len(table) - 1)),
+    "two values": lambda table: table.assign(a=np.sign(table.a) * 1e300, b=np.sign(table.b)),
+    "unknown levels": lambda table: table.assign(g="zzz"),
+}
+
+
+@pytest.mark.parametrize("rows", _HOSTILE)
+def test_a_call_ends_with_a_result_whatever_the_rows(rows: str) -> None:
+    for call in _CALLS.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = call(_HOSTILE[rows](DATA[:900]))
+        assert fit.nobs == 900
