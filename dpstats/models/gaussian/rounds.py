@@ -257,13 +257,13 @@ def refine(
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
-        released = [_moments(c, lifted, j, n_known) for j, c in enumerate(cells)]
+        released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
         updates = [whitening_update(m.spread, m.spread_sd) for m in released]
         made += 1
         resolved = all(u.smallest >= 6 * u.k for u in updates)
         if made == planned and schedule.extend and not resolved:
             room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
-            seen = all(_is_seen(m) for m in released)
+            seen = all(is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
         radii = [
@@ -296,7 +296,7 @@ def refine(
     )
     assert cut is not None
     moments = tuple(
-        _with_tail(_moments(c, lifted, j, n_known), tail)
+        _with_tail(moments_of(c, lifted, j, n_known), tail)
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     return Rounds(moments, made, tuple(radii), cut)
@@ -358,7 +358,7 @@ def papers_rounds(
     while made < _PAPERS_ROUNDS and not resolved:
         radius = reach + math.sqrt(largest) * longest(d, log_rows)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
-        moments = _moments(cell, lifted, 0, True)
+        moments = moments_of(cell, lifted, 0, True)
         update = whitening_update(moments.spread, moments.spread_sd)
         made, resolved = made + 1, update.smallest >= 6 * update.k
         if made > 1 and update.k >= 0.5:
@@ -370,7 +370,7 @@ def papers_rounds(
     part = session.left * (1 - _PAPERS_CUT_SHARE)
     lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
     assert cut is not None
-    return Rounds((_moments(cell, lifted, 0, True),), made, (radius,), cut)
+    return Rounds((moments_of(cell, lifted, 0, True),), made, (radius,), cut)
 
 
 def cell_lengths(
@@ -400,7 +400,7 @@ def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> flo
     return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
 
 
-def _moments(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
+def moments_of(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
     """Moments of cell j from its released sums."""
     count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
     n = used_rows(cell.n, count, count_sd) if n_known else cell.n
@@ -415,7 +415,7 @@ def used_rows(n: float, count: float, count_sd: float) -> float:
     return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
 
 
-def _is_seen(moments: Moments) -> bool:
+def is_seen(moments: Moments) -> bool:
     """Whether the largest direction stands far out of the noise, so that another round can help."""
     largest = float(np.linalg.eigvalsh(moments.spread)[-1])
     return moments.spread_sd * math.sqrt(2 * len(moments.mean)) <= 0.1 * largest
