@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
+from dpstats.column_search import releases as column_search
 from dpstats.mechanism import session
 from dpstats.mechanism.claims import Claim
 from dpstats.models.eptr_bayes import releases as eptr_bayes
@@ -17,7 +18,8 @@ from dpstats.score_rounds import releases as score_rounds
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_lm, dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
     "dp_glm": (*score_rounds.CLAIMS, *session.CLAIMS),
-    "dp_mean, dp_mvnorm, dp_mixture": gaussian.CLAIMS,
+    "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
+    "dp_mixture": gaussian.CLAIMS,
     "eptr_lm": eptr_linear.CLAIMS,
     "eptr_bayes": eptr_bayes.CLAIMS,
     "eptr_nw": eptr_nw.CLAIMS,

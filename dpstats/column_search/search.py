@@ -26,8 +26,12 @@ _AHEAD = 5
 """Halvings that one reading of the rows serves."""
 _MASS = 0.4
 """Share of rows with one value from which the others are looked at by themselves."""
-_SURE = 5.0
-"""Noise standard deviations above zero from which values exist: 3e-7 by noise alone."""
+_SURE = 8.0
+"""Noise standard deviations above zero from which values exist, so that half of them are seen too."""
+_DEAR = 16.0
+"""Price of a question whether rows differ from one value."""
+_CLEAR = 4.0
+"""Noise standard deviations by which a rank is told from all rows: 3e-5 in a question."""
 _NARROW = 0.7
 """Of the distance of the quartiles: how narrowly each is known in the end."""
 _SAME = 2.0**-30
@@ -172,23 +176,28 @@ def _quartile_start(sides: tuple[_Bracket, _Bracket], rank: float, below: float)
     return _Bracket(side.low, side.high)
 
 
-def _size(column: int, about: float, rank: float, least: float = 0.0) -> Asking_float:
+def _size(
+    column: int, about: float, rank: float, least: float = 0.0, price: float = 1.0
+) -> Asking_float:
     """The distance from a location that ``rank`` rows do not exceed, to a quarter of an octave."""
     bracket = _Bracket(max(_LEAST, order(least)), _TOP)
     while bracket.high - bracket.low > 2**50:
         point = float_at(bracket.middle)
-        count, _ = yield Question(column, point, about, bracket.ahead())
+        count, _ = yield Question(column, point, about, bracket.ahead(), price)
         bracket.halve(count >= rank)
     return math.sqrt(bracket.ends[0] * bracket.ends[1])
 
 
 def _beside(column: int, location: float, width: float, used: float) -> Asking:
     """The scale of rows that do not have the value which most have."""
-    near, noise = yield _at_most(column, width, location, price=16.0)
+    near, noise = yield _at_most(column, width, location, price=_DEAR)
     others = used - near
     if others < _SURE * noise:
         return ColumnScale(location, None)
-    size = yield from _size(column, location, near + others / 2, width)
+    # half of them stand out of the noise of every question: else one of a dozen is answered wrongly
+    plain = noise * math.sqrt(_DEAR)
+    price = min(max((2 * _CLEAR * plain / others) ** 2, 1.0), _DEAR)
+    size = yield from _size(column, location, near + others / 2, width, price)
     return (yield from _verified(column, ColumnScale(location, size), used))
 
 
@@ -199,8 +208,10 @@ def _verified(column: int, found: ColumnScale, used: float) -> Asking:
     near, noise = yield _at_most(column, point, found.location, price=2.0)
     if used - near < _FEW * used + 3 * noise:
         return found
-    few = max(2 * _FEW * used, 3 * math.sqrt(2) * noise)
-    size = yield from _size(column, found.location, used - few, point)
+    plain = noise * math.sqrt(2)
+    few = max(2 * _FEW * used, 3 * plain)
+    price = min(max((_CLEAR * plain / few) ** 2, 1.0), _DEAR)
+    size = yield from _size(column, found.location, used - few, point, price)
     return ColumnScale(found.location, size / 3)
 
 

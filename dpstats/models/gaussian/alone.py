@@ -47,7 +47,6 @@ from dpstats.models.gaussian.rounds import (
     cell_at,
     cell_lengths,
     first_radius,
-    is_seen,
     moments_of,
 )
 from dpstats.numerics.histogram import LogHistogram
@@ -56,16 +55,21 @@ from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 
 _MOST_ROUNDS = 5
-_LENGTHS, _LAST_LENGTHS, _COVARIANCE = 0.01, 0.02, 0.05
+_LENGTHS, _LAST_LENGTHS, _COVARIANCE = 0.01, 0.04, 0.05
+_STANDS_OUT = 0.25
+"""Noise of second moments, in parts of the largest, with which another round still helps."""
 LEAST_SHARE = 0.02
 """Of the total: no release of second moments has less."""
-_FREE = 0.3
-"""Noise of the mean, in standard errors of sampling, that a wider cut may cost."""
+_FREE, _DEAREST = 0.25, 0.75
+"""Noise of the mean, in standard errors of sampling: what a wider cut costs, and what it may cost."""
 _FREE_SPREAD = 0.1
 """Noise of a variance, relative, that a wider cut may cost."""
 _ROOM = 1.5
 """Least radius in units of sqrt(d): scales are known to a factor of two at best."""
-_HIDDEN = 0.01
+_SLOWEST = 2.0
+"""Power by which a tail is taken to fall at least: columns have variances."""
+_NEAR = 2.5
+"""Noise standard deviations below which rows in a histogram are not seen."""
 
 
 @dataclass(frozen=True)
@@ -175,13 +179,28 @@ def refuse_public_options(
 
 
 def least_for_mean(d: int) -> float:
-    """n mu below which the columns of a mean would not be found."""
-    return 100.0 * math.sqrt(d)
+    """n mu below which the columns of a mean would not be found.
+
+    The search spends two fifths of the total at most, for 44 d counts: their noise is 10.5 sqrt(d) / mu,
+    and a quarter of the rows stands 4.7 times as high.
+
+    Examples
+    --------
+    >>> [round(least_for_mean(d)) for d in (1, 5, 20)]
+    [200, 447, 894]
+    """
+    return 200.0 * math.sqrt(d)
 
 
 def least_for_covariance(d: int) -> float:
-    """n mu below which a covariance of d columns would be noise."""
-    return 20.0 * d * math.sqrt(d) + 100.0
+    """n mu below which a covariance of d columns would be noise.
+
+    Examples
+    --------
+    >>> [round(least_for_covariance(d)) for d in (1, 5, 20)]
+    [200, 447, 1889]
+    """
+    return max(20.0 * d * math.sqrt(d) + 100.0, least_for_mean(d))
 
 
 def check_budget(
@@ -252,8 +271,11 @@ def mean_alone(
     3. the mean takes what is left. Rows are cut where noise and what is cut off balance, and farther out
        where that costs next to nothing.
     """
+    if not found.terms:
+        return nothing_found(False)
     n, d, mu = session.n, len(found.terms), session.total.mu
     if known is not None:
+        known = covariance_of(known, found)
         shape = known.matrix / np.outer(found.units, found.units)
         cell, made = cell_at(np.zeros(d), equilibrated_whitening(shape), float(n)), 0
     else:
@@ -272,15 +294,15 @@ def mean_alone(
     else:
         matrix, source = known.matrix, known.source
     assert released.cut is not None
-    notes = _unseen(lengths, n)
-    if bias**2 > 0.25 * (variance / n + released.sd**2):
+    notes = _unseen(lengths, n, radius / math.sqrt(variance))
+    if bias**2 / d > 0.25 * (variance / n + released.sd**2):
         notes += (
             "Some rows lie far from the others, and are cut: standard errors allow for what that may "
             "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",
         )
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=matrix / released.n + bias**2 * root.T @ root,
+        sampling=matrix / released.n + bias**2 / d * root.T @ root,
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,
@@ -309,12 +331,13 @@ def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen."""
     n, d = session.n, cell.d
     share, made = share_of_whitening(n, d, session.total.mu), 0
-    while d > 1 and made < _MOST_ROUNDS:
+    while made < _MOST_ROUNDS:
         (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
         radius = first_radius(lengths, n, d)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         made, seen = made + 1, moments_of(cell, lifted, 0, True)
-        if not is_seen(seen):
+        largest = float(np.linalg.eigvalsh(seen.spread)[-1])
+        if seen.spread_sd * math.sqrt(2 * d) > _STANDS_OUT * largest:
             break
         update = whitening_update(seen.spread, seen.spread_sd)
         cell = cell.moved(seen.mean, update.left, update.right)
@@ -342,27 +365,56 @@ def _mean_cut(
 ) -> tuple[float, float]:
     """Where rows are cut for their mean, and what that may take off it.
 
-    Minimises noise^2 + bias^2, bias being what released counts show beyond the radius. A radius at which
-    noise is three tenths of the error of sampling is never too large.
+    Minimises noise^2 + bias^2, bias being the mean length that is cut off, by `_beyond`. A radius at
+    which noise is a quarter of the error of sampling is never too large, and one at which it is
+    three quarters is large enough for tails that are hardly seen.
     """
     tail = min(0.01, 0.3 / math.sqrt(n))
-    free = _FREE * math.sqrt(variance / n) * n * mu / 2
-    least = max(first_radius(lengths, n, d, tail), _ROOM * math.sqrt(d), free)
-    grid = least * 2.0 ** (np.arange(33) / 4)
-    beyond = lengths.tail(grid) / n
-    bias = np.cumsum((beyond[:-1] * np.diff(grid))[::-1])[::-1]
+    sampling = math.sqrt(variance / n) * n * mu / 2
+    least = max(first_radius(lengths, n, d, tail), _ROOM * math.sqrt(d), _FREE * sampling)
+    grid = least * 2.0 ** (np.arange(65) / 4)
+    ring = _beyond(lengths, n, grid)[:-1] * np.diff(grid)
+    bias = np.cumsum(ring[::-1])[::-1]
     noise2 = d * (2 * grid / (n * mu)) ** 2
-    best = int(np.argmin(noise2[:24] + bias[:24] ** 2))
+    most = max(int((grid <= _DEAREST * sampling).sum()), 1)
+    best = int(np.argmin(noise2[:most] + bias[:most] ** 2))
     return float(grid[best]), float(bias[best])
 
 
-def _unseen(lengths: LogHistogram, n: int) -> tuple[str, ...]:
-    hidden = 2.5 * lengths.noise_sd / n
-    if hidden < _HIDDEN:
+def _beyond(lengths: LogHistogram, n: int, at: Floats) -> Floats:
+    """Share of rows longer than each of some lengths: as counted, and farther out as it goes on falling.
+
+    Where counts end in the noise, the share falls from octave to octave by a power that grows as it grew
+    over the last octaves that were seen: fast of a normal column, slowly of one with a long tail.
+    """
+    edges = lengths.edges()[:-1]
+    within = lengths.tail(edges) / n
+    seen = np.flatnonzero(within > 0)
+    if not seen.size:
+        return np.zeros(len(at))
+    last = int(seen[-1])
+    share = within.copy()
+    for octave in range(1, len(edges) // 4):
+        share[: -4 * octave] += within[4 * octave :]
+    falls = np.log2(share[[max(last - 4 * k, 0) for k in range(3)]] / share[last])
+    power = max(float(falls[1]), _SLOWEST)
+    growth = max(2 * float(falls[1]) - float(falls[2]), 0.0)
+    octaves = np.maximum(np.log2(at / edges[last]), 0.0)
+    farther = share[last] * 2.0 ** -((power + growth / 2) * octaves + growth / 2 * octaves**2)
+    place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, last)
+    hidden = 2 * _NEAR * lengths.noise_sd / n
+    return np.where(at > edges[last], np.minimum(farther, hidden), share[place])
+
+
+def _unseen(lengths: LogHistogram, n: int, radius: float) -> tuple[str, ...]:
+    """Where rows that noise hides could move the mean by more than its error of sampling."""
+    hidden = _NEAR * lengths.noise_sd / n
+    if hidden * radius / 2 < 1 / math.sqrt(n):
         return ()
     return (
-        f"Fewer than about {100 * hidden:.2g} % of the rows would not be seen, were they far from the "
-        "others: they are cut, and count for less.",
+        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "
+        "They would be cut: of a column with a long tail the mean is drawn towards the other rows, "
+        "and its interval covers less often.",
     )
 
 
@@ -373,6 +425,8 @@ def mvnorm_alone(
     session: CellSession, found: FoundColumns, cond: float | None, eta: float
 ) -> GaussianFit:
     """Private re-whitening from scales alone, with what is left of the total."""
+    if not found.terms:
+        return nothing_found(True)
     d = len(found.terms)
     left = require_gaussian("dp_mvnorm", session.total)
     plan = plan_call(found, session.n, left, "refined", 0.0, cond, False, eta)

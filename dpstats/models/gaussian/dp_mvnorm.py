@@ -32,7 +32,6 @@ from dpstats.models.gaussian.alone import (
     least_for_mean,
     mean_alone,
     mvnorm_alone,
-    nothing_found,
     planned_start,
     refuse_public_options,
     require_gaussian,
@@ -326,8 +325,6 @@ def _mean_of_private_rows(
     noise = call.noise()
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
         found = find_columns(columns, wanted, None if known is None else known.units)
-    if not found.terms:
-        return _alone(charged, wanted, method, nothing_found(False), found, columns)
     with CellSession(
         rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
     ) as session:
@@ -360,8 +357,6 @@ def _gaussian_of_private_rows(
     noise = call.noise()
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
         found = find_columns(columns, wanted)
-    if not found.terms:
-        return _alone(charged, wanted, method, nothing_found(True), found, columns)
     with CellSession(
         rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
     ) as session:

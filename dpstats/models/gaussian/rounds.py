@@ -263,7 +263,7 @@ def refine(
         resolved = all(u.smallest >= 6 * u.k for u in updates)
         if made == planned and schedule.extend and not resolved:
             room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
-            seen = all(is_seen(m) for m in released)
+            seen = all(_is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
         radii = [
@@ -415,7 +415,7 @@ def used_rows(n: float, count: float, count_sd: float) -> float:
     return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
 
 
-def is_seen(moments: Moments) -> bool:
+def _is_seen(moments: Moments) -> bool:
     """Whether the largest direction stands far out of the noise, so that another round can help."""
     largest = float(np.linalg.eigvalsh(moments.spread)[-1])
     return moments.spread_sd * math.sqrt(2 * len(moments.mean)) <= 0.1 * largest
