@@ -420,8 +420,8 @@ def setups() -> list[Setup]:
         mean(method="paper", options={**_GAUSSIAN, **paper}, m=5),
         mean(
             method="refined, private rows",
-            options={"mu": 4.0},
-            n=90,
+            options=_GAUSSIAN,
+            n=180,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),
@@ -443,8 +443,8 @@ def setups() -> list[Setup]:
         normal(method="paper", options={**_GAUSSIAN, "method": "paper"}),
         normal(
             method="refined, private rows",
-            options={"mu": 4.0},
-            n=90,
+            options=_GAUSSIAN,
+            n=180,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),

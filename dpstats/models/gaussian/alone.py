@@ -397,12 +397,13 @@ def _beyond(lengths: LogHistogram, n: int, at: Floats) -> Floats:
     for octave in range(1, len(edges) // 4):
         share[: -4 * octave] += within[4 * octave :]
     falls = np.log2(share[[max(last - 4 * k, 0) for k in range(3)]] / share[last])
-    power = max(float(falls[1]), _SLOWEST)
+    # what noise hides beyond the last octave that was seen
+    hidden = 2 * _NEAR * lengths.noise_sd / n
+    power = max(float(falls[1]), math.log2(share[last] / hidden), _SLOWEST)
     growth = max(2 * float(falls[1]) - float(falls[2]), 0.0)
     octaves = np.maximum(np.log2(at / edges[last]), 0.0)
     farther = share[last] * 2.0 ** -((power + growth / 2) * octaves + growth / 2 * octaves**2)
     place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, last)
-    hidden = 2 * _NEAR * lengths.noise_sd / n
     return np.where(at > edges[last], np.minimum(farther, hidden), share[place])
 
 

@@ -189,7 +189,7 @@ def plan_call(
     limits = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
     expected = _expected_error(n, d, m, noise, cond)
-    alone = pool or gamma > 0 or method == "paper"
+    alone = not m or pool or gamma > 0 or method == "paper"
     messages = _warnings(n, d, m, noise, cond, expected, alone)
     planned = plan.noise, plan.mean_noise
     if gamma == 0 and d < m and method != "paper":
@@ -227,6 +227,7 @@ def _warnings(
     """Warnings from public numbers; ``alone``: not to be averaged with public moments."""
     messages = []
     pooled = "" if alone else " (of the same population: pool=True)"
+    more = "more " if m else ""
     if expected >= _VACUOUS:
         off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
         rows = float(n)
@@ -236,7 +237,7 @@ def _warnings(
         messages.append(
             f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
             f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
-            f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
+            f"a half; a larger budget, fewer columns or {more}public rows{pooled} help too."
         )
     elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
         messages.append(
