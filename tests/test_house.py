@@ -51,7 +51,7 @@ _MAY: dict[str, set[str]] = {
     "models.linear": _MODEL,
     "models.glm": {*_MODEL, "models.linear"},
     "models.feols": {*_MODEL, "models.linear"},
-    "models.gaussian": _MODEL,
+    "models.gaussian": {*_MODEL, "column_search"},
     "models.mixture": {*_MODEL, "models.gaussian"},
     "models.eptr_linear": {*_MODEL, "models.linear"},
     "models.eptr_bayes": _MODEL,

@@ -26,8 +26,15 @@ _AHEAD = 5
 """Halvings that one reading of the rows serves."""
 _MASS = 0.4
 """Share of rows with one value from which the others are looked at by themselves."""
-_SURE = 5.0
-"""Noise standard deviations above zero from which values exist: 3e-7 by noise alone."""
+_SURE, _ENOUGH = 6.0, 10.0
+"""Noise standard deviations above zero from which values exist (1e-9 by noise alone), and from which
+half of them are seen too, so that their scale can be searched for."""
+_ALIKE = 3.5
+"""Noise standard deviations within which no rows lie between two points: three times that of both."""
+_DEAR = 16.0
+"""Price of a question on which a scale hangs alone."""
+_CLEAR = 4.0
+"""Noise standard deviations by which a rank is told from all rows: 3e-5 in a question."""
 _NARROW = 0.7
 """Of the distance of the quartiles: how narrowly each is known in the end."""
 _SAME = 2.0**-30
@@ -35,9 +42,6 @@ _SAME = 2.0**-30
 _FAR, _FEW = 8.0, 0.02
 """Scales from the location beyond which few rows should lie, and how few."""
 _QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and the median of |z|
-
-_DEAR = 16.0
-"""Price of the questions on which a scale hangs alone."""
 
 Asking = Generator[Question, tuple[float, float], "ColumnScale"]
 AskingNumber = Generator[Question, tuple[float, float], float]
@@ -199,12 +203,15 @@ def _beside(column: int, location: float, width: float, used: float) -> Asking:
     others = used - near
     if others < _SURE * noise:
         return ColumnScale(location, None)
-    less, _ = yield _at_most(column, 1 - 1e-6, location, price=_DEAR)
-    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=_DEAR)
-    if abs(less - near) < _SURE / 2 * noise and used - upto < _SURE / 2 * noise:
+    less, _ = yield _at_most(column, 1 - 1e-6, location, price=2 * _DEAR)
+    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=2 * _DEAR)
+    if less - near < _ALIKE * noise and used - upto < _ALIKE * noise:
         return ColumnScale(location, 1.0)
-    # the noise of an answer is an eighth of these rows, or what it is at the highest price
-    price = min(max((8 * math.sqrt(_DEAR) * noise / others) ** 2, 1.0), _DEAR)
+    if others < _ENOUGH * noise:
+        return ColumnScale(location, None)
+    # half of them stand out of the noise of every question: else one of a dozen is answered wrongly
+    plain = noise * math.sqrt(_DEAR)
+    price = min(max((2 * _CLEAR * plain / others) ** 2, 1.0), _DEAR)
     size = yield from _size(column, location, near + others / 2, width, price)
     return (yield from _verified(column, ColumnScale(location, size), used))
 
@@ -216,6 +223,8 @@ def _verified(column: int, found: ColumnScale, used: float) -> Asking:
     near, noise = yield _at_most(column, point, found.location, price=2.0)
     if used - near < _FEW * used + 3 * noise:
         return found
-    few = max(2 * _FEW * used, 3 * math.sqrt(2) * noise)
-    size = yield from _size(column, found.location, used - few, point)
+    plain = noise * math.sqrt(2)
+    few = max(2 * _FEW * used, 3 * plain)
+    price = min(max((_CLEAR * plain / few) ** 2, 1.0), _DEAR)
+    size = yield from _size(column, found.location, used - few, point, price)
     return ColumnScale(found.location, size / 3)

@@ -250,6 +250,7 @@ _ANSWERS = _regression_pairs(0.0, 1.0, (0.0, 1.0), {"x": _HUGEST})
 _COUNTS = _regression_pairs(0.0, 2.0, (0.0, 1e9), {"x": _HUGE, "y": 1e15})
 _POINTS = _point_pairs()
 _LEVEL: dict[str, Any] = {"rows": _with_level, "formula": "~ x + g"}
+_DECLARED_LEVEL = {**_LEVEL, "limits": {"g": ["a", "b", "c"]}}
 _CLASSES: dict[str, tuple[Row, Row]] = {
     "edge": ({"k": "A", "x": _FAR, "z": 0.0}, {"k": "A", "x": -_FAR, "z": 0.0}),
     "typical": ({"k": "A", "x": 0.5, "z": -0.5}, {"k": "B", "x": -0.5, "z": 0.5}),
@@ -270,6 +271,8 @@ _CURVES: dict[str, tuple[Row, Row]] = {
 
 # found by a search over pairs of rows for the largest mean shift of what is released, in noise sds
 _WORST: dict[tuple[str, str], tuple[Row, Row]] = {
+    ("dp_mean", "refined, private rows"): ({"x": _FAR, "z": 0.0}, {"x": 0.0, "z": _FAR}),
+    ("dp_mvnorm", "refined, private rows"): ({"x": _FAR, "z": 0.0}, {"x": 0.0, "z": _FAR}),
     ("dp_mvnorm", "refined"): ({"x": 35.0, "z": 103.0}, {"x": -67.0, "z": -1.4}),
     ("dp_mvnorm", "paper"): ({"x": -13367.0, "z": -1.54}, {"x": 0.18, "z": 47897.0}),
 }
@@ -439,6 +442,13 @@ def setups() -> list[Setup]:
         mean(method="refined", options={**_GAUSSIAN, **stated}, m=5),
         mean(method="refined, public covariance", options=_GAUSSIAN, m=20),
         mean(method="paper", options={**_GAUSSIAN, **paper}, m=5),
+        mean(
+            method="refined, private rows",
+            options=_GAUSSIAN,
+            n=180,
+            m=0,
+            other={"level": _DECLARED_LEVEL},
+        ),
         mean(method="refined, pure", options={**_PURE, **stated}, m=5),
         mean(method="paper, pure", options={**_PURE, **paper}, m=5),
     ]
@@ -455,6 +465,13 @@ def setups() -> list[Setup]:
     out += [
         normal(method="refined", options=_GAUSSIAN),
         normal(method="paper", options={**_GAUSSIAN, "method": "paper"}),
+        normal(
+            method="refined, private rows",
+            options=_GAUSSIAN,
+            n=180,
+            m=0,
+            other={"level": _DECLARED_LEVEL},
+        ),
         normal(method="refined, pure", options=_PURE),
         normal(method="paper, pure", options={**_PURE, "method": "paper"}),
     ]

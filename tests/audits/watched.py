@@ -187,10 +187,14 @@ PLACES = {
     ),
     "eptr": Place("dpstats.models.eptr_own.eptr", "", ("tested_estimate",)),
     "dp_mean": Place(
-        "dpstats.models.gaussian.dp_mvnorm", "CellSession", ("fit_mean", "papers_mean")
+        "dpstats.models.gaussian.dp_mvnorm",
+        "ColumnSession CellSession",
+        ("find_columns", "fit_mean", "papers_mean", "mean_alone"),
     ),
     "dp_mvnorm": Place(
-        "dpstats.models.gaussian.dp_mvnorm", "CellSession", ("refined_gaussian", "papers_gaussian")
+        "dpstats.models.gaussian.dp_mvnorm",
+        "ColumnSession CellSession",
+        ("find_columns", "refined_gaussian", "papers_gaussian", "mvnorm_alone"),
     ),
     "dp_mixture": Place(
         "dpstats.models.mixture.dp_mixture", "CellSession", ("find_cells", "fit_cells")
@@ -319,12 +323,27 @@ class Watched:
             made[id(session)] = self._twin(kind, given, named, side, noise, tape)
         try:
             for step, given, named, result in seen.steps:
+                for session in given:
+                    self._open(session, seen, made, side, noise, tape)
                 found = step(*(_replaced(v, seen, made) for v in given), **named)
                 if result is not None:
                     made[id(result)] = found
         except _Finished:
             pass
         return tape.ratio if side else -tape.ratio
+
+    def _open(
+        self, session: Any, seen: _Seen, made: dict[int, Any], side: int, noise: Any, tape: Tape
+    ) -> None:
+        """A later session of the call, as it is opened after what this run has released."""
+        place = PLACES[self.function]
+        if place.inner is not None or id(session) in made:
+            return
+        for kind, given, named, one in seen.opened[1:]:
+            if one is session:
+                now = [_replaced(value, seen, made) for value in given]
+                named = {name: _replaced(value, seen, made) for name, value in named.items()}
+                made[id(session)] = self._twin(kind, now, named, side, noise, tape)
 
     @contextmanager
     def opening(self, make: Callable[..., Any]) -> Iterator[None]:

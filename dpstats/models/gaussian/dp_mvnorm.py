@@ -1,9 +1,10 @@
-"""Private means and covariances with a little public data.
+"""Private means and covariances, with a little public data or without.
 
-The way of a call: a few public rows give a centre and a whitening (`gaussian_start`); the plan divides
-the total, from public numbers; a `CellSession` releases counts, means and second moments of the
-whitened private rows; `mean_fit` and `gaussian_fit` turn them into estimates. The privacy is proved in
-`dpstats.models.gaussian.releases`.
+The way of a call: a few public rows give a centre and a whitening (`public`); the plan divides the
+total, from public numbers; a `CellSession` releases counts, means and second moments of the whitened
+private rows; `mean_fit` and `fit` turn them into estimates. Without public rows a `ColumnSession`
+releases first where the columns lie and how far they spread (`alone`). The privacy is proved in
+`dpstats.models.gaussian.releases` and `dpstats.column_search.releases`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,40 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_switch, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, check_numbers, documented
+from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.mechanism.session import Session
+from dpstats.models.gaussian.alone import (
+    LEAST_SHARE,
+    ColumnsToFind,
+    FoundColumns,
+    check_budget,
+    columns_to_find,
+    find_columns,
+    least_for_covariance,
+    least_for_mean,
+    mean_alone,
+    mvnorm_alone,
+    planned_start,
+    refuse_public_options,
+    require_gaussian,
+    with_all_columns,
+)
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
     fit_mean,
     known_covariance,
     papers_mean,
     plan_call_of_mean,
+    stated_covariance,
 )
 from dpstats.models.gaussian.page import MEAN_METHODS, MVNORM_METHODS
 from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_points, whiten
-from dpstats.models.gaussian.releases import CellSession
+from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
 from dpstats.report.diagnostics import with_person_note
@@ -54,10 +75,12 @@ def dp_mean(
     progress: bool | None = None,
     seed: int | None = None,
 ) -> GaussianModel:
-    """Estimate a mean under differential privacy; one public row is enough.
+    """Estimate a mean under differential privacy, with one public row or more, or with none.
 
     Rows are cut about the public mean, at a radius that follows from their covariance, averaged, and
     noise is added; where it pays, a first rough answer becomes the centre of a second, tighter cut.
+    Without public rows a part of the total goes first into noisy counts that tell where each column
+    lies and how far it spreads, and into the covariance by which rows are whitened.
 
     Parameters
     ----------
@@ -65,17 +88,19 @@ def dp_mean(
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
     {data}
         Rows that are missing or not finite count nowhere.
-    public : table
-        Public rows of the same columns, one or more.
+    public : table, optional
+        Public rows of the same columns, one or more. Without them, levels of categories are declared,
+        ``limits={{'g': ['a', 'b']}}``; ranges of numbers may be, ``limits={{'x': (0, 10)}}``, and values
+        beyond are cut to them.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone
-        for pure differential privacy.
+        for pure differential privacy, which needs public rows.
     covariance : {"identity", "public"}, number, vector, or matrix, optional
         Of a row. "identity": unit variances (Theorem 2.3 of Bie, Kamath and Singhal). A number or a
         vector: standard deviations; a matrix (or DataFrame): the covariance. "public": estimated from
         public rows, two more than columns at least. Default: "public" from 2d + 2 public rows on;
-        with three or more their standard deviations; else "identity". A wrong covariance costs
-        accuracy, never privacy.
+        with three or more their standard deviations; else "identity". Without public rows it is
+        released before the mean, unless it is stated. A wrong covariance costs accuracy, never privacy.
     gamma : float
         Total variation distance that the public population may have from the private one.
     method : {"refined", "paper"}, optional
@@ -99,6 +124,8 @@ def dp_mean(
     >>> fit = dp_mean(["age", "educ"], private, public=public, rho=0.5, seed=1)
     >>> fit.mean.round(1).tolist()
     [29.1, 14.2]
+    >>> dp_mean(["age", "educ"], private, rho=0.5, seed=1).mean.round(1).tolist()
+    [29.1, 14.2]
     """
     method = choose("dp_mean", MEAN_METHODS, method, "refined")
     call = Call.gaussian_or_pure(
@@ -113,6 +140,10 @@ def dp_mean(
     )
     check_numbers(0.0, eta)
     check_gamma(gamma)
+    if public is None:
+        refuse_public_options("dp_mean", method, gamma, covariance)
+        total = require_gaussian("dp_mean", call.per_row)
+        return _mean_of_private_rows(call, total, formula, data, limits, covariance, method)
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
     options: dict[str, Any] = {
@@ -155,11 +186,12 @@ def dp_mvnorm(
     progress: bool | None = None,
     seed: int | None = None,
 ) -> GaussianModel:
-    """Estimate a mean and a covariance matrix under differential privacy, from d + 1 public rows on.
+    """Estimate a mean and a covariance matrix under differential privacy, with public rows or without.
 
     The public rows only give coordinates: they may come from another population, and nothing depends
-    on units, location or conditioning. Private rounds correct the coordinates; the last one releases
-    mean and second moments together, by one mechanism.
+    on units, location or conditioning. Without them, noisy counts tell where each column lies and how
+    far it spreads. Private rounds correct the coordinates; the last one releases mean and second moments
+    together, by one mechanism.
 
     Parameters
     ----------
@@ -167,18 +199,21 @@ def dp_mvnorm(
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
     {data}
         Rows that are missing or not finite count nowhere.
-    public : table
+    public : table, optional
         Public rows of the same columns: twice as many as columns are best, one more than columns is
-        enough; with fewer (two at least) only their scales are used.
+        enough; with fewer (two at least) only their scales are used. Without them, levels of
+        categories are declared, ``limits={{'g': ['a', 'b']}}``; ranges of numbers may be,
+        ``limits={{'x': (0, 10)}}``, and values beyond are cut to them.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone
-        for pure differential privacy (noise of the order d^3 / (n epsilon); for ten columns or fewer).
+        for pure differential privacy (noise of the order d^3 / (n epsilon); for ten columns or fewer,
+        and with public rows).
     gamma : float
         Total variation distance that the public population may have from the private one; 0.99 allows
         variances 300 times as large. Decides how many rounds are planned.
     cond : float, optional
-        With d public rows or fewer: a guess of the condition number of the correlations (default
-        1e4), which decides how many rounds are planned.
+        With d public rows or fewer, or none: a guess of the condition number of the correlations
+        (default 1e4), which decides how many rounds are planned.
     pool : bool
         Average the release with the public moments by inverse variance: for public rows of the same
         population, when the budget is small.
@@ -216,6 +251,9 @@ def dp_mvnorm(
     >>> fit = dp_mvnorm(["age", "educ", "religious"], private, public=public, rho=0.5, seed=1)
     >>> fit.corr.round(1).loc["age", "religious"]
     np.float64(0.1)
+    >>> fit = dp_mvnorm(["age", "educ", "religious"], private, rho=0.5, seed=1)
+    >>> fit.corr.round(1).loc["age", "religious"]
+    np.float64(0.1)
     """
     method = choose("dp_mvnorm", MVNORM_METHODS, method, "refined")
     call = Call.gaussian_or_pure(
@@ -230,6 +268,11 @@ def dp_mvnorm(
     )
     check_numbers(0.0, eta)
     check_gamma(gamma)
+    if public is None:
+        refuse_public_options("dp_mvnorm", method, gamma, pool=pool)
+        _check_cond(cond)
+        total = require_gaussian("dp_mvnorm", call.per_row)
+        return _gaussian_of_private_rows(call, total, formula, data, limits, cond, method, eta)
     points = find_points("dp_mvnorm", formula, public, limits)
     _check_points(points, pool, gamma, cond, method)
     whitening = whiten(points)
@@ -253,6 +296,87 @@ def dp_mvnorm(
             fit = refined_gaussian(session, points, whitening, plan, pool)
     notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
     return charged.released(_model(charged, points, method, fit, session, notes))
+
+
+def _mean_of_private_rows(
+    call: Call[Any],
+    total: Privacy,
+    formula: str | Sequence[str],
+    data: Any,
+    limits: Mapping[str, Any] | None,
+    covariance: Any,
+    method: str,
+) -> GaussianModel:
+    """`dp_mean` without public rows."""
+    wanted = columns_to_find(formula, data, limits)
+    d = len(wanted.terms)
+    known = None if covariance is None else stated_covariance(wanted.terms, covariance)
+    options: dict[str, Any] = {
+        **call.given,
+        "covariance": None if known is None else known.name,
+        "method": method,
+        "limits": limits,
+    }
+    with call.charged(call.text(wanted.design.formula, options), data) as charged:
+        rows = charged.rows(wanted.design)
+        delta = call.given.get("delta")
+        check_budget(rows.n, d, least_for_mean(d), total.mu, call.unit, delta)
+        require_room(total, rows.n, d, 1, [LEAST_SHARE])
+    noise = call.noise()
+    with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
+        found = find_columns(columns, wanted, None if known is None else known.units)
+    with CellSession(
+        rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
+    ) as session:
+        fit = mean_alone(session, found, known)
+    return _alone(charged, wanted, method, fit, found, session)
+
+
+def _gaussian_of_private_rows(
+    call: Call[Any],
+    total: Privacy,
+    formula: str | Sequence[str],
+    data: Any,
+    limits: Mapping[str, Any] | None,
+    cond: float | None,
+    method: str,
+    eta: float,
+) -> GaussianModel:
+    """`dp_mvnorm` without public rows."""
+    wanted = columns_to_find(formula, data, limits)
+    d = len(wanted.terms)
+    options: dict[str, Any] = {**call.given, "cond": cond, "method": method, "limits": limits}
+    with call.charged(call.text(wanted.design.formula, options), data) as charged:
+        rows = charged.rows(wanted.design)
+        _check_size(rows.n, d)
+        delta = call.given.get("delta")
+        check_budget(rows.n, d, least_for_covariance(d), total.mu, call.unit, delta)
+        start = planned_start(wanted)
+        plan = plan_call(start, rows.n, total, method, 0.0, cond, False, eta)
+        _warn(plan.warnings)
+    noise = call.noise()
+    with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
+        found = find_columns(columns, wanted)
+    with CellSession(
+        rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
+    ) as session:
+        fit = mvnorm_alone(session, found, cond, eta)
+    return _alone(charged, wanted, method, fit, found, session, plan.warnings)
+
+
+def _alone(
+    charged: Charged,
+    wanted: ColumnsToFind,
+    method: str,
+    fit: GaussianFit,
+    found: FoundColumns,
+    session: Session[Any],
+    notes: tuple[str, ...] = (),
+) -> GaussianModel:
+    """The model of private rows alone, with NaN for columns that noise hides."""
+    fit = with_all_columns(fit, found)
+    notes += fit.notes + charged.notes(session.n, None)
+    return charged.released(_model(charged, wanted, method, fit, session, notes))
 
 
 def _check_size(n: int, d: int) -> None:
@@ -293,15 +417,17 @@ def _check_points(
         raise ArgumentError(
             "gamma= belongs to method='refined'; the paper's ranges are for one law."
         )
-    if cond is None:
-        return
-    if positive("cond", cond) < 1:
-        raise ArgumentError(f"cond is a condition number, 1 or more, not {shown(cond)}.")
-    if points.m > d:
+    _check_cond(cond)
+    if cond is not None and points.m > d:
         raise ArgumentError(
             f"cond= is for {d} public rows or fewer; {points.m} rows give the shape themselves "
             "(gamma= allows for another population)."
         )
+
+
+def _check_cond(cond: float | None) -> None:
+    if cond is not None and positive("cond", cond) < 1:
+        raise ArgumentError(f"cond is a condition number, 1 or more, not {shown(cond)}.")
 
 
 def _warn(messages: Sequence[str]) -> None:
@@ -311,16 +437,17 @@ def _warn(messages: Sequence[str]) -> None:
 
 def _model(
     charged: Charged,
-    points: PublicPoints,
+    points: PublicPoints | ColumnsToFind,
     method: str,
     fit: GaussianFit,
-    session: CellSession,
+    session: Session[Any],
     notes: tuple[str, ...],
 ) -> GaussianModel:
+    public = points if isinstance(points, PublicPoints) else None
     return GaussianModel(
         call=charged.text,
         method=method,
-        formula=points.formula,
+        formula=points.design.formula,
         design=points.design,
         coefficients=fit.coefficients(points.terms),
         matrix=fit.matrix,
@@ -329,10 +456,10 @@ def _model(
         relative_error=fit.relative_error,
         privacy=charged.statement(session.releases, session.seeded),
         n=session.n,
-        m=points.m,
-        dropped=points.dropped,
+        m=None if public is None else public.m,
+        dropped=0 if public is None else public.dropped,
         error=fit.bounds,
         details=with_person_note(fit.diagnostics, charged.call.unit),
         notes=notes,
-        public_points=points.shown,
+        public_points=None if public is None else public.shown,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -47,6 +48,28 @@ LONG_TAILS = (
     "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
     "(log, sqrt); for means alone dp_mean cuts less."
 )
+
+
+class StartingPoint(Protocol):
+    """Columns, and the location and units that private rows are measured in.
+
+    ``m`` public rows, as ``measured`` points (m, d), are behind them; 0: they were released.
+    """
+
+    @property
+    def terms(self) -> tuple[str, ...]: ...
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def origin(self) -> Floats: ...
+
+    @property
+    def units(self) -> Floats: ...
+
+    @property
+    def measured(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -150,7 +173,7 @@ def noise_level(total: Cost) -> NoiseLevel:
 
 
 def plan_call(
-    points: PublicPoints,
+    points: StartingPoint,
     n: int,
     total: Cost,
     method: str,
@@ -166,7 +189,7 @@ def plan_call(
     limits = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
     require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
     expected = _expected_error(n, d, m, noise, cond)
-    alone = pool or gamma > 0 or method == "paper"
+    alone = not m or pool or gamma > 0 or method == "paper"
     messages = _warnings(n, d, m, noise, cond, expected, alone)
     planned = plan.noise, plan.mean_noise
     if gamma == 0 and d < m and method != "paper":
@@ -204,6 +227,7 @@ def _warnings(
     """Warnings from public numbers; ``alone``: not to be averaged with public moments."""
     messages = []
     pooled = "" if alone else " (of the same population: pool=True)"
+    more = "more " if m else ""
     if expected >= _VACUOUS:
         off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
         rows = float(n)
@@ -213,7 +237,7 @@ def _warnings(
         messages.append(
             f"n = {n} rows are few for {d} columns at this budget: the covariance is expected to "
             f"be off by {off}. About {math.ceil(rows / digits) * digits} rows would bring that to "
-            f"a half; a larger budget, fewer columns or more public rows{pooled} help too."
+            f"a half; a larger budget, fewer columns or {more}public rows{pooled} help too."
         )
     elif m == d + 1 and d > 1 and expected > 1.5 * math.sqrt(d * (d + 1) / n):
         messages.append(
@@ -231,7 +255,7 @@ def _warnings(
 
 def refined_gaussian(
     session: CellSession,
-    points: PublicPoints,
+    points: StartingPoint,
     whitening: Whitening,
     call: GaussianCall,
     pool: bool,
@@ -280,7 +304,7 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
 
 def _fit(
     session: CellSession,
-    points: PublicPoints,
+    points: StartingPoint,
     call: GaussianCall,
     moments: Moments,
     rounds: Rounds,
@@ -293,6 +317,7 @@ def _fit(
     shape = symmetric(root.T @ root)
     noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
+    unknown = "levels that " + ("the public rows do not know" if points.m else "are not declared")
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
@@ -318,20 +343,20 @@ def _fit(
         notes += (LONG_TAILS,)
     if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (
-            "Hardly any private row could be used: they are missing, or have levels that the "
-            "public rows do not know. What is shown is noise.",
+            f"Hardly any private row could be used: they are missing, or have {unknown}. What is "
+            "shown is noise.",
         )
     elif empty > 0.01:
         notes += (
             f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
-            "levels that the public rows do not know.",
+            f"{unknown}.",
         )
     if not moments.resolved:
+        gamma = ", or allow for another population with gamma= (few public rows: cond=)"
         notes += (
             "In some direction the privacy noise is as large as the covariance itself: that "
             "direction is not resolved, and the covariance there is little more than a floor. Ask "
-            "for a larger budget, more rows, or allow for another population with gamma= (few "
-            "public rows: cond=).",
+            f"for a larger budget, more rows{gamma if points.m else ', or give public rows'}.",
         )
     return GaussianFit(
         mean=points.origin + units * moments.centre,

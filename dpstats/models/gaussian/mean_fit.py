@@ -76,6 +76,19 @@ class FixedCovariance:
         return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
 
 
+def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovariance:
+    """A covariance that speaks of no public row."""
+    if isinstance(covariance, str):
+        if covariance == "identity":
+            matrix = np.eye(len(terms))
+            return FixedCovariance("identity", "identity: unit variances", matrix, True)
+        raise ArgumentError(
+            "covariance must be 'identity', 'public', standard deviations (a number or one "
+            f"per column) or a matrix, not {shown(covariance)}."
+        )
+    return FixedCovariance("stated", "stated in the call", _stated(terms, covariance), True)
+
+
 def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
     """The covariance that the argument ``covariance`` of dp_mean stands for."""
     d, m = len(points.terms), points.m
@@ -89,14 +102,7 @@ def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
             )
         else:
             covariance = "identity"
-    if isinstance(covariance, str):
-        if covariance == "identity":
-            return FixedCovariance("identity", "identity: unit variances", np.eye(d), True)
-        if covariance != "public":
-            raise ArgumentError(
-                "covariance must be 'identity', 'public', standard deviations (a number or one "
-                f"per column) or a matrix, not {shown(covariance)}."
-            )
+    if isinstance(covariance, str) and covariance == "public":
         if m < d + 2:
             raise PublicDataError(
                 f"covariance='public' needs {d + 2} public rows or more for {d} columns; there "
@@ -112,7 +118,7 @@ def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
         return FixedCovariance(
             "public", "public rows", matrix * np.outer(points.units, points.units), False
         )
-    return FixedCovariance("stated", "stated in the call", _stated(points.terms, covariance), True)
+    return stated_covariance(points.terms, covariance)
 
 
 def _stated(terms: tuple[str, ...], given: Any) -> Floats:
@@ -190,7 +196,7 @@ def plan_call_of_mean(
 
 
 @dataclass(frozen=True)
-class _ReleasedMean:
+class ReleasedMean:
     """A released mean in its cell's coordinates."""
 
     cell: Cell
@@ -203,14 +209,14 @@ class _ReleasedMean:
 
 def _release(
     session: CellSession, cell: Cell, radius: float, share: float, cut_share: float = 0.0
-) -> _ReleasedMean:
+) -> ReleasedMean:
     """Mean of the rows cut to a radius, in the cell's coordinates."""
     sums, cut = session.vector_sum(share, cell.frame, radius, cut_share)
     n = used_rows(session.n, sums.count, sums.count_sd)
-    return _ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count_sd, cut)
+    return ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count_sd, cut)
 
 
-def _last_release(session: CellSession, cell: Cell, radius: float) -> _ReleasedMean:
+def last_mean(session: CellSession, cell: Cell, radius: float) -> ReleasedMean:
     """The mean with all that is left of the total, and how many rows were cut."""
     left = session.left
     return _release(session, cell, radius, left * (1 - _CUT_SHARE), left * _CUT_SHARE)
@@ -233,7 +239,7 @@ def fit_mean(
         assert plan.cut2 is not None
         first = _release(session, cell, radius, plan.share)
         cell, radius = _recentred(first), plan.cut2
-    released = _last_release(session, cell, radius)
+    released = last_mean(session, cell, radius)
     return _result(session, points, known, call, released, radius, plan.rounds, 1.0)
 
 
@@ -242,7 +248,7 @@ def papers_mean(
 ) -> GaussianFit:
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
     radius = papers_mean_cut(call.facts.n, call.facts.d, call.facts.eta)
-    released = _last_release(session, known.start(session.n), radius)
+    released = last_mean(session, known.start(session.n), radius)
     return _result(session, points, known, call, released, radius, 1, 1.0)
 
 
@@ -262,11 +268,11 @@ def _fit_by_lengths(
         radius = first_radius(lengths, n, d, tail)
     typical = lengths.quantile(0.5)
     inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
-    released = _last_release(session, cell, radius)
+    released = last_mean(session, cell, radius)
     return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
 
 
-def _recentred(released: _ReleasedMean) -> Cell:
+def _recentred(released: ReleasedMean) -> Cell:
     identity = np.eye(released.cell.d)
     return released.cell.moved(released.mean, identity, identity)
 
@@ -276,7 +282,7 @@ def _result(
     points: PublicPoints,
     known: FixedCovariance,
     call: MeanCall,
-    released: _ReleasedMean,
+    released: ReleasedMean,
     radius: float,
     rounds: int,
     inflation: float,

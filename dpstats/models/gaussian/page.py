@@ -28,6 +28,11 @@ MVNORM_METHODS = {
     "refined": "public preconditioner, private re-whitening, one joint release",
     "paper": "Algorithms 1 and 2 of the paper, ranges known in advance",
 }
+ALONE = {
+    "dp_mean": "private locations, scales and whitening, then clip and noise",
+    "dp_mvnorm": "private locations, scales and re-whitening, one joint release",
+}
+"""Of "refined", without public rows."""
 _WIDEST = 12
 
 
@@ -53,7 +58,8 @@ def summary_page(
 def rows_fact(fit: Released, dropped: int, columns: int) -> tuple[str, str]:
     """How many rows and columns a fit has."""
     left_out = f" (and {dropped} left out: missing or not finite)" if dropped else ""
-    return "Rows", f"{fit.n} private, {fit.m} public{left_out}; columns: {columns}"
+    public = "" if fit.m is None else f", {fit.m} public{left_out}"
+    return "Rows", f"{fit.n} private{public}; columns: {columns}"
 
 
 def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = False) -> Table:

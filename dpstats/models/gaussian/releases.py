@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,12 +83,24 @@ class CellSession(Session[CellRows]):
         Public; rows x come as (x - origin) / units.
     total : Privacy or PurePrivacy
     noise : Noise
+    columns : sequence of int, optional
+        The columns of the source that x are; by default all but the first.
+    after : Session, optional
+        An earlier session of the call, whose total this one goes on with.
     """
 
     def __init__(
-        self, source: RowSource, origin: Floats, units: Floats, total: Cost, noise: Noise
+        self,
+        source: RowSource,
+        origin: Floats,
+        units: Floats,
+        total: Cost,
+        noise: Noise,
+        *,
+        columns: Sequence[int] | None = None,
+        after: Session[Any] | None = None,
     ) -> None:
-        super().__init__(CellRows(source, origin, units), total, noise)
+        super().__init__(CellRows(source, origin, units, columns), total, noise, after)
 
     def counts(self, share: float, partition: Partition, cells: int) -> tuple[Floats, float]:
         """Rows of each cell, with their noise sd. A replaced row moves two counts by one."""

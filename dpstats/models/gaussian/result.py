@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, FormulaError, SchemaError
@@ -14,6 +15,7 @@ from dpstats.frame import Design, PublicMoments, SpentOn, declare_design
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.fit import CovarianceNoise
 from dpstats.models.gaussian.page import (
+    ALONE,
     MEAN_METHODS,
     MVNORM_METHODS,
     matrix_parts,
@@ -110,8 +112,16 @@ class GaussianModel(Result):
     @property
     def condition(self) -> float:
         """Condition number of the covariance."""
-        values = np.linalg.eigvalsh(self.matrix)
+        seen = self._seen
+        if not seen.any():
+            return float("nan")
+        values = np.linalg.eigvalsh(self.matrix[np.ix_(seen, seen)])
         return float(values[-1] / max(values[0], 1e-17 * values[-1]))  # beyond, floats end
+
+    @property
+    def _seen(self) -> NDArray[np.bool_]:
+        """Columns of which something is known: not those that the noise hides."""
+        return np.isfinite(np.diag(self.matrix))
 
     def _frame(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=list(self.terms), columns=list(self.terms))
@@ -129,8 +139,11 @@ class GaussianModel(Result):
     def summary(self) -> Page:
         """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""
         methods = MEAN_METHODS if self.noise is None else MVNORM_METHODS
+        method = methods[self.method]
+        if self.m is None:
+            method = ALONE["dp_mean" if self.noise is None else "dp_mvnorm"]
         facts = [
-            ("Method", methods[self.method]),
+            ("Method", method),
             ("Covariance", self.cov_source),
             rows_fact(self, self.dropped, len(self.terms)),
             ("Condition number of the covariance", format_scalar(self.condition, 4)),
@@ -165,7 +178,10 @@ class GaussianModel(Result):
         seed : int, optional
             For rows that can be drawn again; any seed may be shown.
         """
-        rows = draw_normal(check_size(n), self.coefficients.coef, self.matrix, seed)
+        seen, size = self._seen, check_size(n)
+        rows = np.full((size, len(seen)), np.nan)
+        mean, matrix = self.coefficients.coef[seen], self.matrix[np.ix_(seen, seen)]
+        rows[:, seen] = draw_normal(size, mean, matrix, seed)
         return pd.DataFrame(rows, columns=list(self.terms))
 
     def to_moments(self, formula: str | None = None) -> PublicMoments:
@@ -203,6 +219,7 @@ class GaussianModel(Result):
             raise FormulaError(
                 f"`{design.response}` is the response and also on the right-hand side."
             )
+        terms = [t for t, seen in zip(terms, self._seen, strict=True) if seen]
         needed = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]
         unknown = [str(t) for t in needed if t not in terms]
         if unknown:
@@ -210,9 +227,10 @@ class GaussianModel(Result):
                 f"'{text}' needs `{unknown[0]}`, which this fit does not hold; it holds "
                 f"{', '.join(terms)}."
             )
-        augmented = np.concatenate([[1.0], self.coefficients.coef])
+        seen = self._seen
+        augmented = np.concatenate([[1.0], self.coefficients.coef[seen]])
         full = np.outer(augmented, augmented)
-        full[1:, 1:] += self.matrix
+        full[1:, 1:] += self.matrix[np.ix_(seen, seen)]
         place = [0 if t == "Intercept" else 1 + terms.index(t) for t in design.terms]
         gram = full[np.ix_(place, place)]
         cross, yy = None, None
@@ -227,7 +245,9 @@ class GaussianModel(Result):
     def _worth(self) -> int:
         """The number of rows whose sample covariance would be as exact as the released one."""
         assert self.noise is not None
-        unit = float(np.trace(np.linalg.solve(self.matrix, self.noise.shape))) / len(self.terms)
+        at = np.ix_(self._seen, self._seen)
+        shape = np.linalg.solve(self.matrix[at], self.noise.shape[at])
+        unit = float(np.trace(shape)) / len(shape)
         return max(int(2 / (2 / self.n + (self.noise.sd * unit) ** 2)), 1)
 
     def plot(

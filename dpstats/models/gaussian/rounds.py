@@ -257,7 +257,7 @@ def refine(
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
-        released = [_moments(c, lifted, j, n_known) for j, c in enumerate(cells)]
+        released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
         updates = [whitening_update(m.spread, m.spread_sd) for m in released]
         made += 1
         resolved = all(u.smallest >= 6 * u.k for u in updates)
@@ -296,7 +296,7 @@ def refine(
     )
     assert cut is not None
     moments = tuple(
-        _with_tail(_moments(c, lifted, j, n_known), tail)
+        _with_tail(moments_of(c, lifted, j, n_known), tail)
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     return Rounds(moments, made, tuple(radii), cut)
@@ -358,7 +358,7 @@ def papers_rounds(
     while made < _PAPERS_ROUNDS and not resolved:
         radius = reach + math.sqrt(largest) * longest(d, log_rows)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
-        moments = _moments(cell, lifted, 0, True)
+        moments = moments_of(cell, lifted, 0, True)
         update = whitening_update(moments.spread, moments.spread_sd)
         made, resolved = made + 1, update.smallest >= 6 * update.k
         if made > 1 and update.k >= 0.5:
@@ -370,7 +370,7 @@ def papers_rounds(
     part = session.left * (1 - _PAPERS_CUT_SHARE)
     lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
     assert cut is not None
-    return Rounds((_moments(cell, lifted, 0, True),), made, (radius,), cut)
+    return Rounds((moments_of(cell, lifted, 0, True),), made, (radius,), cut)
 
 
 def cell_lengths(
@@ -400,7 +400,7 @@ def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> flo
     return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
 
 
-def _moments(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
+def moments_of(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
     """Moments of cell j from its released sums."""
     count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
     n = used_rows(cell.n, count, count_sd) if n_known else cell.n

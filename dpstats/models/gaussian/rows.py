@@ -158,15 +158,24 @@ class CellRows(PrivateRows[_Slab]):
         Rows of d + 1 numbers, the first of which is 1, or 0 where the row is missing.
     origin, units : (d,) arrays
         Public; rows x become (x - origin) / units.
+    columns : sequence of int, optional
+        The columns of the source that x are; by default all but the first.
     """
 
-    def __init__(self, source: RowSource, origin: Floats, units: Floats) -> None:
-        super().__init__(source, source.d - 1)
+    def __init__(
+        self,
+        source: RowSource,
+        origin: Floats,
+        units: Floats,
+        columns: Sequence[int] | None = None,
+    ) -> None:
+        self._columns = list(range(1, source.d) if columns is None else columns)
+        super().__init__(source, len(self._columns))
         self._origin, self._units = origin, units
         self._exact: dict[int, _Exact] = {}
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
-        return block.x[:, 1:], (block.x[:, 0] != 0,)
+        return block.x[:, self._columns], (block.x[:, 0] != 0,)
 
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _Slab:
         measured = (x - self._origin) / self._units

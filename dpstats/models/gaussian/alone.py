@@ -1,0 +1,477 @@
+"""Means and covariances of private rows of which nothing is known but how many there are.
+
+`find_columns` releases where each column lies and how far it spreads (`dpstats.column_search`); rows are
+then measured in these numbers, as they are in those of public rows where there are some. `mean_alone`
+whitens them in rounds before their mean is released; `mvnorm_alone` goes on as with public rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dpstats.accounting.privacy import Privacy, Total
+from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import mapping
+from dpstats.arrays import Floats
+from dpstats.call import check_limits
+from dpstats.column_search.releases import ColumnSession
+from dpstats.column_search.scales import find_scales
+from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.frame import (
+    Design,
+    check_columns,
+    design_products,
+    points_formula,
+    private_design,
+)
+from dpstats.frame.source import column_types
+from dpstats.models.gaussian.fit import (
+    CovarianceNoise,
+    GaussianFit,
+    plan_call,
+    refined_gaussian,
+)
+from dpstats.models.gaussian.mean_fit import FixedCovariance, last_mean
+from dpstats.models.gaussian.planning import NoiseLevel, whitening_update, widened_cut
+from dpstats.models.gaussian.releases import CellSession
+from dpstats.models.gaussian.rounds import (
+    COARSE_LIFT,
+    Cell,
+    Moments,
+    cell_at,
+    cell_lengths,
+    first_radius,
+    moments_of,
+)
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
+from dpstats.report.diagnostics import row_diagnostics
+from dpstats.report.released import Diagnostic
+
+_MOST_ROUNDS = 5
+_LENGTHS, _LAST_LENGTHS, _COVARIANCE = 0.01, 0.04, 0.05
+_STANDS_OUT = 0.25
+"""Noise of second moments, in parts of the largest, with which another round still helps."""
+LEAST_SHARE = 0.02
+"""Of the total: no release of second moments has less."""
+_FREE, _DEAREST = 0.25, 0.75
+"""Noise of the mean, in standard errors of sampling: what a wider cut costs, and what it may cost."""
+_FREE_SPREAD = 0.1
+"""Noise of a variance, relative, that a wider cut may cost."""
+_ROOM = 1.5
+"""Least radius in units of sqrt(d): scales are known to a factor of two at best."""
+_SLOWEST = 2.0
+"""Power by which a tail is taken to fall at least: columns have variances."""
+_NEAR = 2.5
+"""Noise standard deviations below which rows in a histogram are not seen."""
+
+
+@dataclass(frozen=True)
+class ColumnsToFind:
+    """What is public of the columns before a row is read.
+
+    Attributes
+    ----------
+    design : Design
+        Its first column is the constant.
+    searched : tuple of int
+        Columns of the design whose location and scale are not known.
+    known : dict
+        Sizes of the other ones, by the formula: of levels and comparisons.
+    boxes : dict
+        Declared limits, by the place in ``searched``.
+    """
+
+    design: Design
+    searched: tuple[int, ...]
+    known: Mapping[int, float]
+    boxes: dict[int, tuple[float, float]]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The columns, without the constant."""
+        return self.design.terms[1:]
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """Where columns lie; released.
+
+    Attributes
+    ----------
+    every, terms : tuples of str
+        All columns, and those that were found.
+    columns : tuple of int
+        Of the design: those that were found.
+    origin, units : (d,) arrays
+        Of the columns that were found.
+    m : int
+        Public rows.
+    """
+
+    every: tuple[str, ...]
+    terms: tuple[str, ...]
+    columns: tuple[int, ...]
+    origin: Floats
+    units: Floats
+    m: int = 0
+
+    @property
+    def measured(self) -> Floats:
+        """Public rows as points: none."""
+        return np.empty((0, len(self.terms)))
+
+
+def columns_to_find(
+    columns: str | Sequence[str], data: Any, limits: Mapping[str, Any] | None
+) -> ColumnsToFind:
+    """From names and kinds of columns, and limits; no row is looked at."""
+    check_columns(columns)
+    mapping("limits", limits, "{'g': ['a', 'b']}")
+    formula = points_formula(columns, column_types(data).names)
+    design = private_design(formula, data, limits)
+    check_limits(design, True, limits)
+    known = design_products(design).known
+    searched = tuple(j for j in range(1, len(design.terms)) if j not in known)
+    boxes = {
+        searched.index(j): design.boxes[name]
+        for name, j in design.bare.items()
+        if name in design.boxes and j in searched
+    }
+    return ColumnsToFind(design, searched, known, boxes)
+
+
+def require_gaussian(function: str, total: Total) -> Privacy:
+    """Refuse pure differential privacy, under which columns are not searched for."""
+    if isinstance(total, Privacy):
+        return total
+    raise PublicDataError(
+        f"{function} with epsilon alone (pure differential privacy) needs public rows: pass "
+        "public=frame, a few rows of the same columns; or state delta= beside epsilon=, or mu=, "
+        "with which private rows are enough."
+    )
+
+
+def refuse_public_options(
+    function: str, method: str, gamma: float, covariance: Any = None, pool: bool = False
+) -> None:
+    """Arguments that speak of public rows, where there are none."""
+    if method == "paper":
+        raise PublicDataError(
+            f"method='paper' of {function} starts from public rows: pass public=frame, or leave method= "
+            "out."
+        )
+    if gamma > 0:
+        raise ArgumentError("gamma= is how far public rows may be off; there are none.")
+    if isinstance(covariance, str) and covariance == "public":
+        raise PublicDataError(
+            "covariance='public' needs public rows: pass public=frame, state the covariance, or leave "
+            "covariance= out, which has it estimated."
+        )
+    if pool:
+        raise ArgumentError("pool=True averages with public rows; there are none: pass public=.")
+
+
+def least_for_mean(d: int) -> float:
+    """n mu below which the columns of a mean would not be found.
+
+    The search spends two fifths of the total at most, for 44 d counts: their noise is 10.5 sqrt(d) / mu,
+    and a quarter of the rows stands 4.7 times as high.
+
+    Examples
+    --------
+    >>> [round(least_for_mean(d)) for d in (1, 5, 20)]
+    [200, 447, 894]
+    """
+    return 200.0 * math.sqrt(d)
+
+
+def least_for_covariance(d: int) -> float:
+    """n mu below which a covariance of d columns would be noise.
+
+    Examples
+    --------
+    >>> [round(least_for_covariance(d)) for d in (1, 5, 20)]
+    [200, 447, 1889]
+    """
+    return max(20.0 * d * math.sqrt(d) + 100.0, least_for_mean(d))
+
+
+def check_budget(
+    n: int, d: int, least: float, mu: float, unit: PrivacyUnit, delta: float | None
+) -> None:
+    """Refuse, before a row is read, what without public rows would be little but noise."""
+    if n * mu >= least:
+        return
+    enough = Privacy(least / n).for_group(unit.times)
+    stated = "" if delta is None else f" (epsilon = {enough.epsilon(delta):.3g} at this delta)"
+    raise ArgumentError(
+        f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are too few for {d} columns without "
+        f"public rows: little but noise would come of it. mu = {enough.mu:.3g}{stated} would do, or "
+        f"{math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public sample, public=frame."
+    )
+
+
+def find_columns(
+    session: ColumnSession, wanted: ColumnsToFind, sizes: Floats | None = None
+) -> FoundColumns:
+    """Locations and scales of the columns; ``sizes`` in place of the scales, where they are stated.
+
+    Columns of which next to no row differs from one value, or that noise hides, are left out.
+    """
+    d = len(wanted.design.terms)
+    origin, units = np.zeros(d), np.full(d, math.nan)
+    for j, size in wanted.known.items():
+        units[j] = size
+    if wanted.searched:
+        for j, one in zip(
+            wanted.searched,
+            find_scales(session, len(wanted.searched), wanted.boxes)[1],
+            strict=True,
+        ):
+            origin[j], units[j] = one.location, one.scale or math.nan
+    kept = tuple(j for j in range(1, d) if math.isfinite(units[j]))
+    at = list(kept)
+    if sizes is not None:
+        units[1:] = sizes
+    terms = tuple(wanted.design.terms[j] for j in kept)
+    return FoundColumns(wanted.terms, terms, kept, origin[at], units[at])
+
+
+def covariance_of(known: FixedCovariance, found: FoundColumns) -> FixedCovariance:
+    """A stated covariance of the columns that were found."""
+    at = [j - 1 for j in found.columns]
+    return replace(known, matrix=known.matrix[np.ix_(at, at)])
+
+
+def planned_start(wanted: ColumnsToFind) -> FoundColumns:
+    """What a plan may take for granted before the search."""
+    d = len(wanted.terms)
+    every = tuple(range(1, d + 1))
+    return FoundColumns(wanted.terms, wanted.terms, every, np.zeros(d), np.ones(d))
+
+
+# -- a mean -----------------------------------------------------------------------------------------
+
+
+def mean_alone(
+    session: CellSession, found: FoundColumns, known: FixedCovariance | None
+) -> GaussianFit:
+    """Rounds of whitening, and one cut and noisy mean.
+
+    1. unless a covariance is stated, rows are whitened by their released second moments, again and again
+       until all directions are seen;
+    2. a histogram of lengths, and the second moments of whitened rows, say how rows vary;
+    3. the mean takes what is left. Rows are cut where noise and what is cut off balance, and farther out
+       where that costs next to nothing.
+    """
+    if not found.terms:
+        return nothing_found(False)
+    n, d, mu = session.n, len(found.terms), session.total.mu
+    if known is not None:
+        known = covariance_of(known, found)
+        shape = known.matrix / np.outer(found.units, found.units)
+        cell, made = cell_at(np.zeros(d), equilibrated_whitening(shape), float(n)), 0
+    else:
+        start = cell_at(np.zeros(d), Whitening(np.eye(d), np.eye(d)), float(n))
+        cell, made = _whitened(session, start)
+    (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
+    seen = _spread(session, cell, lengths)
+    cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
+    variance = max(float(np.trace(seen.spread)) / d, 0.01)
+    radius, bias = _mean_cut(lengths, n, d, mu * math.sqrt(session.left), variance)
+    released = last_mean(session, cell, radius)
+    root = cell.root * found.units
+    if known is None:
+        matrix = seen.covariance * np.outer(found.units, found.units)
+        source = "private rows, released before the mean"
+    else:
+        matrix, source = known.matrix, known.source
+    assert released.cut is not None
+    notes = _unseen(lengths, n, radius / math.sqrt(variance))
+    if bias**2 / d > 0.25 * (variance / n + released.sd**2):
+        notes += (
+            "Some rows lie far from the others, and are cut: standard errors allow for what that may "
+            "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",
+        )
+    return GaussianFit(
+        mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
+        sampling=matrix / released.n + bias**2 / d * root.T @ root,
+        privacy=released.sd**2 * root.T @ root,
+        matrix=matrix,
+        source=source,
+        noise=None,
+        relative_error=None,
+        bounds=(),
+        diagnostics=(
+            Diagnostic("rounds", made, None, "of whitening before the mean"),
+            *row_diagnostics(
+                released.cut,
+                (1 - released.n / n, released.count_sd / n),
+                "share that was cut in the last round",
+            ),
+            Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
+        ),
+        notes=notes,
+    )
+
+
+def share_of_whitening(n: int, d: int, mu: float) -> float:
+    """Of each round."""
+    return float(min(max((16 * d**1.5 / (n * mu)) ** 2, 0.02), 0.06))
+
+
+def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
+    """Coordinates in which all directions are alike, as far as noise lets them be seen."""
+    n, d = session.n, cell.d
+    share, made = share_of_whitening(n, d, session.total.mu), 0
+    while made < _MOST_ROUNDS:
+        (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
+        radius = first_radius(lengths, n, d)
+        lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
+        made, seen = made + 1, moments_of(cell, lifted, 0, True)
+        largest = float(np.linalg.eigvalsh(seen.spread)[-1])
+        if seen.spread_sd * math.sqrt(2 * d) > _STANDS_OUT * largest:
+            break
+        update = whitening_update(seen.spread, seen.spread_sd)
+        cell = cell.moved(seen.mean, update.left, update.right)
+        if update.smallest >= 6 * update.k:
+            break
+    return cell, made
+
+
+def _spread(session: CellSession, cell: Cell, lengths: LogHistogram) -> Moments:
+    """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
+    n, d = session.n, cell.d
+    base = max(first_radius(lengths, n, d), _ROOM * math.sqrt(d))
+    ratio = COARSE_LIFT**2
+    unit = NoiseLevel(rho=session.total.mu**2 / 2).second(1 + ratio, _COVARIANCE, n, d)
+    typical = lengths.quantile(0.5)
+    scale2 = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+    tail = widened_cut(base, d, n, unit, lengths.tail, max(scale2, 0.01))
+    radius = max(tail.radius, math.sqrt(_FREE_SPREAD / unit))
+    lifted, _ = session.lifted(_COVARIANCE, (), [cell.frame], [radius], COARSE_LIFT)
+    return moments_of(cell, lifted, 0, True)
+
+
+def _mean_cut(
+    lengths: LogHistogram, n: int, d: int, mu: float, variance: float
+) -> tuple[float, float]:
+    """Where rows are cut for their mean, and what that may take off it.
+
+    Minimises noise^2 + bias^2, bias being the mean length that is cut off, by `_beyond`. A radius at
+    which noise is a quarter of the error of sampling is never too large, and one at which it is
+    three quarters is large enough for tails that are hardly seen.
+    """
+    tail = min(0.01, 0.3 / math.sqrt(n))
+    sampling = math.sqrt(variance / n) * n * mu / 2
+    least = max(first_radius(lengths, n, d, tail), _ROOM * math.sqrt(d), _FREE * sampling)
+    grid = least * 2.0 ** (np.arange(65) / 4)
+    ring = _beyond(lengths, n, grid)[:-1] * np.diff(grid)
+    bias = np.cumsum(ring[::-1])[::-1]
+    noise2 = d * (2 * grid / (n * mu)) ** 2
+    most = max(int((grid <= _DEAREST * sampling).sum()), 1)
+    best = int(np.argmin(noise2[:most] + bias[:most] ** 2))
+    return float(grid[best]), float(bias[best])
+
+
+def _beyond(lengths: LogHistogram, n: int, at: Floats) -> Floats:
+    """Share of rows longer than each of some lengths: as counted, and farther out as it goes on falling.
+
+    Where counts end in the noise, the share falls from octave to octave by a power that grows as it grew
+    over the last octaves that were seen: fast of a normal column, slowly of one with a long tail.
+    """
+    edges = lengths.edges()[:-1]
+    within = lengths.tail(edges) / n
+    seen = np.flatnonzero(within > 0)
+    if not seen.size:
+        return np.zeros(len(at))
+    last = int(seen[-1])
+    share = within.copy()
+    for octave in range(1, len(edges) // 4):
+        share[: -4 * octave] += within[4 * octave :]
+    falls = np.log2(share[[max(last - 4 * k, 0) for k in range(3)]] / share[last])
+    # what noise hides beyond the last octave that was seen
+    hidden = 2 * _NEAR * lengths.noise_sd / n
+    power = max(float(falls[1]), math.log2(share[last] / hidden), _SLOWEST)
+    growth = max(2 * float(falls[1]) - float(falls[2]), 0.0)
+    octaves = np.maximum(np.log2(at / edges[last]), 0.0)
+    farther = share[last] * 2.0 ** -((power + growth / 2) * octaves + growth / 2 * octaves**2)
+    place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, last)
+    return np.where(at > edges[last], np.minimum(farther, hidden), share[place])
+
+
+def _unseen(lengths: LogHistogram, n: int, radius: float) -> tuple[str, ...]:
+    """Where rows that noise hides could move the mean by more than its error of sampling."""
+    hidden = _NEAR * lengths.noise_sd / n
+    if hidden * radius / 2 < 1 / math.sqrt(n):
+        return ()
+    return (
+        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "
+        "They would be cut: of a column with a long tail the mean is drawn towards the other rows, "
+        "and its interval covers less often.",
+    )
+
+
+# -- a mean and a covariance ------------------------------------------------------------------------
+
+
+def mvnorm_alone(
+    session: CellSession, found: FoundColumns, cond: float | None, eta: float
+) -> GaussianFit:
+    """Private re-whitening from scales alone, with what is left of the total."""
+    if not found.terms:
+        return nothing_found(True)
+    d = len(found.terms)
+    left = require_gaussian("dp_mvnorm", session.total)
+    plan = plan_call(found, session.n, left, "refined", 0.0, cond, False, eta)
+    return refined_gaussian(session, found, Whitening(np.eye(d), np.eye(d)), plan, False)
+
+
+# -- columns that were not found --------------------------------------------------------------------
+
+
+def nothing_found(covariance: bool) -> GaussianFit:
+    """The result where noise hides every column; ``covariance``: whether that was asked for."""
+    none = np.empty((0, 0))
+    noise = CovarianceNoise(none, math.nan, math.nan) if covariance else None
+    return GaussianFit(np.empty(0), none, none, none, "not released", noise, None, (), (), ())
+
+
+def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:
+    """The fit with NaN for columns that were not found, which a note names."""
+    if found.terms == found.every:
+        return fit
+    at = np.array([j - 1 for j in found.columns], dtype=np.intp)
+    d = len(found.every)
+
+    def whole(matrix: Floats) -> Floats:
+        out = np.full((d, d), math.nan)
+        out[np.ix_(at, at)] = matrix
+        return out
+
+    mean = np.full(d, math.nan)
+    mean[at] = fit.mean
+    lost = [f"`{term}`" for term in found.every if term not in found.terms]
+    more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
+    note = (
+        f"Next to no row of {', '.join(lost[:6])}{more} differs from one value, as far as the noise "
+        "lets it be seen: nothing is estimated there (NaN). More rows or budget, declared levels, or "
+        "a public sample help."
+    )
+    noise = fit.noise
+    return replace(
+        fit,
+        mean=mean,
+        sampling=whole(fit.sampling),
+        privacy=whole(fit.privacy),
+        matrix=whole(fit.matrix),
+        noise=None if noise is None else replace(noise, shape=whole(noise.shape)),
+        notes=(*fit.notes, note),
+    )

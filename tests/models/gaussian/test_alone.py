@@ -1,0 +1,206 @@
+"""dp_mean and dp_mvnorm of private rows alone: what they find, what they leave out, what they spend.
+
+Seeds are fixed. Statistical statements would fail once in 10^6 other seeds, or more seldom.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpstats import dp_mean, dp_mvnorm
+from dpstats.errors import PlanWarning
+from dpstats.models.gaussian.alone import least_for_covariance, least_for_mean
+
+_FAR = 5.2
+"""Standard errors: 2e-7 beyond, on both sides together."""
+_BOTH: dict[str, Callable[..., Any]] = {"mean": dp_mean, "mvnorm": dp_mvnorm}
+both = pytest.mark.parametrize("fit", _BOTH.values(), ids=_BOTH)
+
+
+def _normal(n: int, d: int, seed: int, condition: float = 1.0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    turn, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(d, d)))
+    root = (turn * np.geomspace(1.0, condition**-0.5, d)) @ turn.T
+    return pd.DataFrame(rng.normal(size=(n, d)) @ root, columns=[f"x{j + 1}" for j in range(d)])
+
+
+def _away(found: Any, truth: Any = 0.0) -> np.ndarray:
+    """Errors of the means in their standard errors."""
+    return np.abs((found.mean.to_numpy() - truth) / found.se().to_numpy())
+
+
+@both
+@pytest.mark.parametrize("condition", [1.0, 1e4])
+def test_means_are_near_the_truth_by_their_standard_errors(fit: Any, condition: float) -> None:
+    data = _normal(20_000, 4, 1, condition)
+    found = fit(list(data), data, mu=1, seed=1)
+    assert _away(found).max() < _FAR
+    # noise next to nothing beside sampling: n mu = 20 000
+    sampling = data.std().to_numpy() / math.sqrt(len(data))
+    assert (found.se().to_numpy() / sampling).max() < 1.3
+
+
+def test_the_covariance_is_near_that_of_the_rows_in_every_direction() -> None:
+    data = _normal(20_000, 4, 2, 1e4)
+    found = dp_mvnorm(list(data), data, mu=1, seed=2)
+    root = np.linalg.inv(np.linalg.cholesky(data.cov().to_numpy()))
+    relative = root @ found.cov.to_numpy() @ root.T
+    # D = 10 coordinates of noise with the standard deviation that is expected of all of them
+    assert np.linalg.norm(relative - np.eye(4)) < 3 * found.relative_error
+    assert found.relative_error < 0.1
+
+
+@both
+def test_units_and_locations_change_nothing_else(fit: Any) -> None:
+    data = _normal(10_000, 3, 3)
+    units, place = np.array([1e-9, 1.0, 1e9]), np.array([1e-3, -1e6, 1e15])
+    plain = fit(list(data), data, mu=1, seed=3)
+    other = fit(list(data), data * units + place, mu=1, seed=3)
+    assert _away(other, place).max() < _FAR
+    np.testing.assert_allclose(other.se() / units, plain.se(), rtol=0.1)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(other.cov)) / units, np.sqrt(np.diag(plain.cov)), rtol=0.3
+    )
+
+
+@both
+def test_limits_are_a_box_that_may_be_a_hundred_times_too_wide(fit: Any) -> None:
+    data = _normal(10_000, 2, 4) + 5
+    wide = {"x1": (-400.0, 400.0), "x2": (0.0, 1000.0)}
+    found = fit(list(data), data, mu=1, limits=wide, seed=4)
+    assert _away(found, 5.0).max() < _FAR
+    np.testing.assert_allclose(found.se() * 100, 1.0, rtol=0.2)
+    # what lies beyond is cut to the box
+    far = data.copy()
+    far.loc[:999, "x1"] = 1e12
+    boxed = fit(list(far), far, mu=1, limits={"x1": (0.0, 10.0)}, seed=4)
+    cut = far.x1.clip(0, 10).mean()
+    assert abs(boxed.mean.x1 - cut) < _FAR * boxed.se().x1
+
+
+@both
+def test_a_column_without_spread_is_named_and_not_guessed(fit: Any) -> None:
+    data = _normal(5000, 2, 5).assign(same=7.5, none=0.0)
+    found = fit(list(data), data, mu=1, seed=5)
+    assert found.mean.isna().tolist() == [False, False, True, True]
+    assert found.se().isna().tolist() == [False, False, True, True]
+    (note,) = (text for text in found.notes if "(NaN)" in text)
+    assert "`same`, `none`" in note
+    assert "x1" not in note
+    assert _away(found)[:2].max() < _FAR
+    assert math.isfinite(found.condition)
+    drawn = found.sample(5, seed=1)
+    assert drawn.isna().all().tolist() == [False, False, True, True]
+    assert "NA" in str(found.summary())
+    assert "NA" in str(found)
+
+
+@both
+def test_where_nothing_is_seen_nothing_is_returned(fit: Any) -> None:
+    found = fit(["same"], pd.DataFrame({"same": np.ones(5000)}), mu=1, seed=6)
+    assert found.mean.isna().all()
+    assert found.se().isna().all()
+    assert found.cov.isna().all(axis=None)
+    assert "`same`" in " ".join(found.notes)
+    assert "NA" in str(found.summary())
+    assert math.isnan(found.condition)
+
+
+def test_moments_of_the_columns_that_were_found_start_another_fit() -> None:
+    data = _normal(5000, 2, 7).assign(same=1.0)
+    found = dp_mvnorm(list(data), data, mu=1, seed=7)
+    moments = found.to_moments("x2 ~ x1")
+    assert moments.design.terms == ("Intercept", "x1")
+
+
+@both
+def test_rare_values_are_found_or_named(fit: Any) -> None:
+    """Ones of a hundred rows among ten thousand: at the edge of what counts show."""
+    rng = np.random.default_rng(8)
+    for seed in range(12):
+        data = pd.DataFrame({f"x{j}": (rng.random(10_000) < 0.01) * 1.0 for j in range(4)})
+        found = fit(list(data), data.assign(z=rng.normal(size=10_000)), mu=1, seed=seed)
+        known = found.mean.dropna()
+        assert (known.abs() < 0.05).all()
+        assert (found.se().dropna() < 0.05).all()
+
+
+@both
+def test_declared_levels_need_no_search(fit: Any) -> None:
+    data = _normal(8000, 1, 9).assign(g=np.where(np.arange(8000) % 4 == 0, "b", "a"))
+    found = fit("~ x1 + g", data, mu=1, limits={"g": ["a", "b"]}, seed=9)
+    assert found.terms == ("x1", "g[T.b]")
+    assert _away(found, [0.0, 0.25]).max() < _FAR
+    only = fit("~ g", data, mu=1, limits={"g": ["a", "b"]}, seed=9)
+    assert abs(only.mean.iloc[0] - 0.25) < _FAR * only.se().iloc[0]
+    assert not any("below points" in name for name in only.privacy.mechanisms.iloc[:, 0])
+
+
+@both
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_whole_total_is_spent_and_no_more(fit: Any, d: int) -> None:
+    data = _normal(4000, d, 10)
+    found = fit(list(data), data, mu=0.7, seed=10)
+    spent = float((found.privacy.mechanisms.mu**2).sum())
+    assert 0.7 * 0.49 < spent <= 0.49 * (1 + 1e-9)
+    assert found.m is None
+    assert found.glance().n_public.isna().all()
+    assert "public rows" not in str(found.summary())
+
+
+def test_a_stated_covariance_is_taken_for_the_mean() -> None:
+    data = _normal(4000, 2, 11) * [1, 40] + [3, 1e5]
+    found = dp_mean(list(data), data, mu=1, covariance=[1.0, 40.0], seed=11)
+    assert found.cov.to_numpy().tolist() == [[1.0, 0.0], [0.0, 1600.0]]
+    assert _away(found, [3.0, 1e5]).max() < _FAR
+    named = dp_mean(["x1"], data, mu=1, covariance="identity", seed=11)
+    assert abs(named.mean.x1 - 3.0) < _FAR * named.se().x1
+
+
+@pytest.mark.parametrize(
+    ("fit", "least"), [(dp_mean, least_for_mean), (dp_mvnorm, least_for_covariance)]
+)
+def test_what_is_said_to_be_enough_is_enough(fit: Any, least: Any) -> None:
+    data = _normal(1000, 2, 12)
+    enough = least(2) / 1000 * 1.001
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PlanWarning)
+        found = fit(list(data), data, mu=enough, seed=12)
+    assert _away(found).max() < _FAR
+
+
+def test_persons_with_several_rows_pay_for_them() -> None:
+    data = _normal(8000, 2, 13)
+    found = dp_mean(list(data), data, mu=1, rows_per_person=2, seed=13)
+    alone = dp_mean(list(data), data, mu=0.5, seed=13)
+    assert found.mean.equals(alone.mean)
+
+
+@both
+def test_intervals_cover(fit: Any) -> None:
+    columns, runs = 3, 80
+    held = 0
+    for seed in range(runs):
+        data = _normal(2000, columns, 1000 + seed, 100.0)
+        low, high = fit(list(data), data, mu=1, seed=seed).confint().to_numpy().T
+        held += int(((low <= 0) & (high >= 0)).sum())
+    # columns of a table are correlated at most as if each stood for two
+    least = stats.binom.ppf(2e-7, runs * columns // 2, 0.94)
+    assert held >= 2 * least
+
+
+def test_a_long_tail_is_cut_far_out_and_said_to_be() -> None:
+    rng = np.random.default_rng(14)
+    data = pd.DataFrame({"x": np.exp(rng.normal(size=10_000))})
+    found = dp_mean(["x"], data, mu=1, seed=14)
+    truth = math.exp(0.5)
+    assert abs(found.mean.x - truth) < _FAR * found.se().x
+    assert any("far from the others" in note for note in found.notes)
