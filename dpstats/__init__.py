@@ -1,4 +1,4 @@
-"""R-style statistical models under differential privacy, made useful by a little public data."""
+"""R-style statistical models under differential privacy, with errors that cover the noise."""
 
 from dpstats import audit, datasets
 from dpstats.budget.budget import Budget

@@ -123,8 +123,8 @@ person : str, optional
     person add up to is then one term of every sum: the noise does not grow with their number, errors
     are clustered by person, and neighbours differ in one person, with any rows. The number of persons
     is public, that of rows is not. Rows may lie anywhere; those without a name do not count. The table
-    is encoded once and held in memory. Other methods than "anchored" count the first ``rows_per_person``
-    rows of each person, one by default.
+    is encoded once and held in memory. Without public rows, and by other methods than "anchored", only
+    the first ``rows_per_person`` rows of each person count, one by default.
 rows_per_person : int, optional
     With ``person``: only the first so many rows of each person count, and n is public as well. Without:
     nobody has more rows, which is taken on trust, and the noise is that for as many replaced rows.""",

@@ -1,9 +1,9 @@
 """The exceptions of the package, one hierarchy, and what keeps private values out of them.
 
 Every message is written from public facts alone: the formula, the schema (column names and kinds of
-columns), the public rows, the declared limits, n and the privacy parameters. No message is ever
-built from a value of a private row; messages of Python or a library about one are suppressed
-(`suppress_private_errors`), and so is what the frames of an error hold (`without_trace`).
+columns), the public rows, the declared limits, n, the privacy parameters, and what was released. No
+message is ever built from a value of a private row; messages of Python or a library about one are
+suppressed (`suppress_private_errors`), and so is what the frames of an error hold (`without_trace`).
 """
 
 from __future__ import annotations

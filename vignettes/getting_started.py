@@ -16,8 +16,9 @@
 #
 # For readers who fit linear models in R and have not met differential privacy. You will find
 # `lm`, `summary`, `confint`, `predict`, `anova` and broom's tables where you expect them. Three
-# things are new: a call says how much privacy it may spend, it takes a little public data beside
-# the private rows, and nothing about a single row comes back.
+# things are new: a call says how much privacy it may spend, it takes a little public data beside the
+# private rows where there are some (`no_public_data.py` has none), and nothing about a single row
+# comes back.
 #
 # 1. a first fit, and its summary line by line;
 # 2. what mu = 1 means, and how to choose it before the private rows are touched;

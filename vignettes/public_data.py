@@ -14,12 +14,12 @@
 # %% [markdown]
 # # Public data
 #
-# A private fit must know, before it reads a row, how long rows are and in which directions they
-# vary: else one far row could move everything, and the noise would have to cover that. A little
-# public data tells it. This page shows
+# A private fit must know how long rows are and in which directions they vary: else one far row could
+# move everything, and the noise would have to cover that. A little public data tells it; without any,
+# a part of the budget finds it out (`no_public_data.py`). This page shows
 #
 # 1. what can be public: rows, moments of rows, moments of the design alone, a published matrix, or
-#    nothing but limits; and how accurate a fit is with each;
+#    nothing; and how accurate a fit is with each;
 # 2. how few public rows are enough;
 # 3. what happens when the public sample is another population, and how to see it;
 # 4. what public rows fix: kinds of columns, levels, transformations; rare levels, missing values;
@@ -43,7 +43,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, dp_lm, public_moments
 from dpstats.datasets import fair
-from dpstats.errors import PublicDataError, SchemaError
+from dpstats.errors import SchemaError
 
 pd.set_option("display.width", 100)
 pd.set_option("display.max_columns", 12)
@@ -108,10 +108,16 @@ declared = PublicMoments.declare(
 print(declared)
 
 # %% [markdown]
-# **Nothing but limits**, declared without looking: `method="ssp"`. Values beyond them are cut. Wide
-# limits are paid for, because the noise covers all that limits allow. It helps much to write
-# columns, and the response, as distances from the middle of their limits: a row is then short, and
-# the constant is not confused with everything else. Only the meaning of the intercept changes.
+# **Nothing.** Then noisy counts find where columns lie.
+
+# %%
+print(dp_lm(formula, private, mu=1, seed=1).coef().round(3).to_dict())
+
+# %% [markdown]
+# **Nothing but limits**, declared without looking, and their noise: `method="ssp"`, the oldest way.
+# Here wide limits are paid for, because the noise covers all that limits allow. It helps much to
+# write columns, and the response, as distances from the middle of their limits: a row is then short,
+# and the constant is not confused with everything else. Only the meaning of the intercept changes.
 
 # %%
 limits = {
@@ -124,7 +130,7 @@ limits = {
 middle = (
     "I(rate_marriage - 3) ~ I(age - 32) + I(children - 3) + I(religious - 2.5) + I(educ - 14.5)"
 )
-print(dp_lm(middle, private, limits=limits, mu=1, seed=1).summary())
+print(dp_lm(middle, private, limits=limits, method="ssp", mu=1, seed=1).summary())
 
 # %% [markdown]
 # ## How accurate each is
@@ -167,8 +173,9 @@ ways: dict[str, dict[str, Any]] = {
     "318 rows, or their moments": {"public": moments},
     "moments of the design alone": {"public": design},
     "published, rounded matrix": {"public": declared},
-    "limits, columns centred": {"formula": middle, "limits": limits},
-    "limits, columns as they are": {"limits": limits},
+    "private rows alone": {},
+    "ssp, columns centred": {"formula": middle, "limits": limits, "method": "ssp"},
+    "ssp, columns as they are": {"limits": limits, "method": "ssp"},
 }
 table = {}
 for name, known in ways.items():
@@ -188,11 +195,11 @@ table["public rows alone, no private ones"] = {
 print(pd.DataFrame(table).T.round(2).to_string(na_rep="not given"))
 
 # %% [markdown]
-# Three things to see. The design is what counts: public responses, or exact digits, add little. The
-# sample that is worth so much as a helper would be a poor estimate by itself (the last line, where
-# `error` is that of the public fit). And limits alone cost more than any public data, far more if
-# columns are not centred; where the noise needs a ridge the fit gives no standard errors, because
-# its bias would not show.
+# Four things to see. Public responses add little to the design. With so many rows per column nothing
+# at all does as well as public rows, and better than a matrix with one digit. The sample would be a poor estimate by itself (the last
+# line, where `error` is that of the public fit). And sufficient statistics within limits cost more
+# than anything else, far more if columns are not centred; where the noise needs a ridge the fit gives
+# no standard errors, because its bias would not show.
 #
 # ## How few rows are enough
 #
@@ -214,9 +221,8 @@ for m in (10, 20, 40, 80, 318):
 print(pd.DataFrame(few).T.round(2).rename_axis("public rows"))
 
 # %% [markdown]
-# Twice as many rows as columns will do where the noise is small beside the sampling error (mu = 1).
-# Where it is not (mu = 0.25), noise in the direction that the sample saw badly begins to count, and
-# eight or ten rows per column are better than two. Beyond that nothing is to be gained.
+# Twice as many rows as columns will do, here for both budgets. Beyond eight or ten rows per column
+# nothing is to be gained.
 #
 # *condition after* is the reason: 10 rows make the directions of the design comparable only roughly.
 #
@@ -350,23 +356,25 @@ print(unknown.diagnostics().loc[["empty rows"], ["value", "noise_sd"]].round(4))
 print(f"\nthe share of D is {60 / len(with_d):.4f}")
 
 # %% [markdown]
-# That D exists may be public, from a code book. Say so by `limits=`, as a list of levels. A column
-# of zeros cannot be made comparable, and the error names the way out, a little ridge on the public
-# moments:
+# That D exists may be public, from a code book. Say so by `limits=`, as a list of levels. What a
+# column of zeros does not tell is then found in the private rows, and a note says so. A little ridge
+# on the public moments lets the column through as well; so do two public rows that are made up:
 
 # %%
 levels = {"group": ["A", "B", "C", "D"]}
-try:
-    dp_lm(model, with_d, public=sample, limits=levels, mu=1, seed=1)
-except PublicDataError as error:
-    print(textwrap.fill(str(error), 90))
+partly = dp_lm(model, with_d, public=sample, limits=levels, mu=1, seed=1)
+print(textwrap.fill(" ".join(partly.notes), 90))
 ridged = public_moments(model, sample, limits=levels).with_ridge(0.01)
 two = sample.copy()
 two.loc[two.index[:2], "group"] = "D"
 best = without_privacy(model, with_d, ["group[T.D]"]).iloc[0]
 rare = {}
-for name, known in {"no public row of D, a ridge": ridged, "two public rows of D": two}.items():
-    fits = runs(1, model, with_d, public=known)
+for name, known in {
+    "declared": {"public": sample, "limits": levels},
+    "no public row of D, a ridge": {"public": ridged},
+    "two public rows of D": {"public": two},
+}.items():
+    fits = runs(1, model, with_d, **known)
     of_d = pd.DataFrame([f.tidy().set_index("term").loc["group[T.D]"] for f in fits])
     rare[name] = {
         "mean estimate": of_d["estimate"].mean(),

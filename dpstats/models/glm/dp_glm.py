@@ -1,7 +1,7 @@
 """Private generalised linear models: formula, family and data in, estimates with honest errors out.
 
-The way of a call is that of `dp_lm`: `dp_glm` turns privacy, public data, formula and family into
-public numbers (a `GlmTask`), charges the budget, lets one of three methods spend the total on the
+The way of a call is that of `dp_lm`: `dp_glm` turns privacy, formula, family and public data, if any,
+into public numbers (a `GlmTask`), charges the budget, lets one of three methods spend the total on the
 private rows and returns a `GlmModel`.
 """
 
@@ -78,14 +78,14 @@ def dp_glm(
     formula : str
         As for `dp_lm`. ``offset(log(time))`` on the right side is an exposure. The response of a
         binomial model is a number between 0 and 1, a bool, or a category with two levels, of which the
-        second is the success (levels come from the public data, or from ``limits``).
+        second is the success (levels come from the public data or from ``limits``, or are released).
     data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Rows that are missing, carry a level that the public
-        data do not know, or a response that the family does not know (a negative count), count
-        as zero.
+        The private rows, as for `dp_lm`. Rows that are missing, carry a level that is neither public
+        nor declared, or a response that the family does not know (a negative count), count as zero.
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them. Public responses give the
-        first anchor; a public sample that differs costs accuracy, never privacy.
+        first anchor; a public sample that differs costs accuracy, never privacy. None: as for `dp_lm`, a
+        part of the budget finds what public rows would tell.
     family : str or statsmodels family
         "binomial" (logit), "binomial(probit)", "binomial(cloglog)", "poisson", "gamma" (log link),
         "gaussian", "quasibinomial", "quasipoisson", or a family object such as
@@ -93,8 +93,8 @@ def dp_glm(
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit.
     method : {"anchored", "pmt", "ssp"}, optional
-        "anchored" (default with public data): private Newton steps from a public anchor. "pmt": the
-        papers' Algorithms 3 and 4 to the letter. "ssp" (default without public data): the second
+        "anchored" (default): private Newton steps, from a public anchor where there is one. "pmt": the
+        papers' Algorithms 3 and 4 to the letter, with public rows. "ssp": without them; the second
         moments are released within declared ``limits`` and take the place of the public ones.
     iterations : int, optional
         Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
@@ -126,7 +126,8 @@ def dp_glm(
     Raises
     ------
     DPStatsError
-        Before any private value is read; never because of one.
+        Before any private value is read, or where fewer than two levels are released; never because of
+        a private value.
 
     Examples
     --------
@@ -137,6 +138,12 @@ def dp_glm(
     ['Intercept', 'age', 'religious']
     >>> fit.family.name, fit.family.link
     ('binomial', 'logit')
+
+    Without public rows:
+
+    >>> alone = dp_glm("affair ~ age + religious", private, mu=1, seed=1)
+    >>> bool((abs(alone.coef() - fit.coef()) < 3 * alone.se()).all())
+    True
     """
     call = Call.gaussian(
         "dp_glm",

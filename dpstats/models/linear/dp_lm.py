@@ -1,8 +1,8 @@
 """Private linear models: formula and data in, estimates with honest errors out.
 
-The way of a call, top to bottom: `dp_lm` turns privacy, public data and formula into public numbers
-(`dpstats.frame`), charges the budget, lets one of three methods spend the total on the private rows
-(`fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
+The way of a call, top to bottom: `dp_lm` turns privacy, formula and public data, if any, into public
+numbers (`dpstats.frame`), charges the budget, lets one of three methods spend the total on the private
+rows (`fit.fit_rows`) and returns a `LinearModel`, which answers everything else without touching a
 row again.
 """
 
@@ -74,7 +74,8 @@ def dp_lm(
         A model formula as in R: ``"y ~ x1 + C(g) + poly(x2, 2)"``, ``"log(y) ~ ."``. Operators + - : *
         / ^ and parentheses; functions log, log2, log10, exp, sqrt, I, C (with contrasts), center,
         scale, poly, bs, cr, cc and offset, computed row by row. What they learn (levels, means, knots)
-        they learn from the public rows; ``.`` is every other public column.
+        they learn from the public rows, or from ``limits``; ``.`` is every other column of the public
+        rows, or of the private table where there are none.
     data : table, path, blocks of rows, or Dask DataFrame
         The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into
         memory, as a RecordBatchReader is); the path of a Parquet file or folder (folders such
@@ -84,21 +85,22 @@ def dp_lm(
         DataFrame, which is read by its own workers. Only tables need fit in memory; the result
         is the same to the bit. How rows fall into files, blocks and partitions, and whether
         these can be read, counts as public. Rows that are missing, not finite, or carry a level
-        that the public data do not know count as zero; nothing is ever said about an individual
+        that is neither public nor declared count as zero; nothing is ever said about an individual
         row. Column names and kinds are public: fix them without looking at values
         (``read_csv(..., dtype=...)``).
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
         matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
-        and gives the first anchor. Twice as many rows as columns are enough where the budget is ample,
-        ten times as many where it is not; a shifted sample costs accuracy, never privacy.
+        and gives the first anchor; a shifted sample costs accuracy, never privacy. None: a part of the
+        budget finds where columns lie and how rows are whitened; a call with too few rows for that is
+        refused, unread. Public rows that do not determine all columns tell what they can.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
         mu = 1 is about epsilon = 4.4 at delta = 1e-5.
     method : {"anchored", "pmt", "ssp"}, optional
-        "anchored" (default with public data): score rounds from a public anchor. "pmt": the papers'
-        Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter. "ssp" (default
-        without public data): noisy sufficient statistics within declared ``limits``.
+        "anchored" (default): score rounds, from a public anchor where there is one. "pmt": the papers'
+        Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter, with public rows. "ssp":
+        noisy sufficient statistics within declared ``limits``, without public rows.
     vcov : {"hetero", "iid"}
         Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
         ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, fixest's ``vcov="hetero"``: whatever
@@ -115,9 +117,12 @@ def dp_lm(
         ``limits={"(weights)": (0, bound)}``. Private weights above it are cut to it; such rows count as
         truncated, and a note says where they are many. An offset may also stand in the formula.
     limits : mapping, optional
-        For "ssp": ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, one entry per column; and
-        optionally ``"(norm)"``, a bound on the length of a design row. Beside public data: levels of a
-        category, and ``"(weights)"``.
+        ``{"g": ["a", "b"], "x1": (0, 1)}``: levels of a category, the first of which is the baseline,
+        and ``"(weights)"``; without public rows also a box, to which values of a column are cut (a
+        note names such columns; wide limits cost nothing). There text columns need levels (with
+        epsilon and delta, those that many rows have are else released, for a tenth of delta), and
+        poly, bs, scale and center a box. "ssp" needs an entry for every column, and takes
+        ``"(norm)"``, a bound on the length of a design row.
     budget : Budget, optional
         What the call is charged to, before it reads a row; or open one, ``with budget:``. How much
         of it the call may spend is said by mu, rho or epsilon.
@@ -141,8 +146,8 @@ def dp_lm(
     Raises
     ------
     DPStatsError
-        Before any private value is read; never because of one. `BudgetExceeded` where a budget has
-        less left than the call asks for.
+        Before any private value is read, or where fewer than two levels are released; never because of
+        a private value. `BudgetExceeded` where a budget has less left than the call asks for.
 
     Examples
     --------
@@ -153,6 +158,12 @@ def dp_lm(
     ['Intercept', 'age', 'religious']
     >>> fit.privacy.mu
     1.0
+
+    Without public rows:
+
+    >>> alone = dp_lm("rate_marriage ~ age + religious", private, mu=1, seed=1)
+    >>> bool((abs(alone.coef() - fit.coef()) < 3 * alone.se()).all())
+    True
     """
     call = Call.gaussian(
         "dp_lm",
