@@ -196,10 +196,10 @@ print(pd.DataFrame(table).T.round(2).to_string(na_rep="not given"))
 
 # %% [markdown]
 # Four things to see. Public responses add little to the design. With so many rows per column nothing
-# at all does as well as public rows, and better than a matrix with one digit. The sample would be a poor estimate by itself (the last
-# line, where `error` is that of the public fit). And sufficient statistics within limits cost more
-# than anything else, far more if columns are not centred; where the noise needs a ridge the fit gives
-# no standard errors, because its bias would not show.
+# at all does as well as public rows, and better than a matrix with one digit. The sample would be a
+# poor estimate by itself (the last line, where `error` is that of the public fit). And sufficient
+# statistics within limits cost more than anything else, far more if columns are not centred; where
+# the noise needs a ridge the fit gives no standard errors, because its bias would not show.
 #
 # ## How few rows are enough
 #
