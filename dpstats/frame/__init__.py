@@ -16,7 +16,13 @@ from dpstats.frame.formula.layouts import (
     features_design,
     points_formula,
 )
-from dpstats.frame.formula.learn import boxed, declare_design, learn_design, private_design
+from dpstats.frame.formula.learn import (
+    boxed,
+    declare_design,
+    formula_columns,
+    learn_design,
+    private_design,
+)
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.panel import PanelColumns, panel_moments
@@ -48,6 +54,7 @@ __all__ = [
     "design_matrix",
     "design_products",
     "features_design",
+    "formula_columns",
     "learn_design",
     "level_name",
     "open_persons",
