@@ -144,7 +144,13 @@ def plan_lm(
     if public is None:
         _check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, resolve_family("gaussian"), limits, d, sigma, None)
-        options = {"sigma": sigma, "d": d, "limits": limits, "ridge": ridge or None, "delta": delta}
+        options: dict[str, Any] = {
+            "sigma": sigma,
+            "d": d,
+            "limits": limits,
+            "ridge": ridge or None,
+            "delta": delta,
+        }
         options |= {**given, "vcov": None if vcov == "hetero" else vcov}
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
         alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov)
@@ -257,7 +263,13 @@ def plan_glm(
     if public is None:
         _check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, model, limits, d, None, mean)
-        options = {"family": family_shown(model), "mean": mean, "d": d, "limits": limits, **given}
+        options: dict[str, Any] = {
+            "family": family_shown(model),
+            "mean": mean,
+            "d": d,
+            "limits": limits,
+            **given,
+        }
         options |= {"ridge": ridge or None, "delta": delta}
         options |= {"vcov": None if vcov == "hetero" else vcov}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)

@@ -23,15 +23,16 @@ def rows(seed: int, n: int, columns: int, sigma: float = 1.0) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("plan", "fit", "y"), [(plan_lm, dp_lm, "y"), (plan_glm, dp_glm, "b")])
 def test_what_is_predicted_is_delivered(plan, fit, y: str) -> None:
-    """Within 15 %: a median over 5 fits and 4 slopes has an error of 1 to 2 %; 6 of these are far off."""
+    """Within 15 %. Of 160 single fits one was farther off, of logits at mu = 2 one in 40.
+
+    False alarms: six of eleven such fits, below 5e-7.
+    """
     formula = f"{y} ~ x1 + x2 + x3 + x4"
-    for mu in (0.5, 2):
+    for mu in (2, 4):
         planned = plan(formula, n=5000, mu=mu)
         expected = np.median((planned.std_errors[0] / planned.nonprivate)[1:])
-        loss = plan(formula, n=5000, mu=100)  # next to no noise, of the same method
-        assert np.median((loss.std_errors[0] / loss.nonprivate)[1:]) < 1.1
         delivered = []
-        for seed in range(5):
+        for seed in range(11):
             private = rows(seed, 5000, 4)
             noisy = fit(formula, private, mu=mu, seed=seed).se()
             exact = _exact(private, y)
