@@ -213,6 +213,7 @@ _SIMULATING = {
     "models/mixture/public_mixture.py",
     "models/mixture/public_tree.py",
     "numerics/k_means.py",
+    "plans/ordinary.py",
     "plans/panel.py",
     "plans/plan.py",
     "plans/population.py",

@@ -20,6 +20,7 @@ from dpstats.frame.formula.learn import (
     boxed,
     check_written,
     declare_design,
+    formula_columns,
     learn_design,
     private_design,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "design_matrix",
     "design_products",
     "features_design",
+    "formula_columns",
     "learn_design",
     "level_name",
     "open_persons",

@@ -1,4 +1,4 @@
-"""Plans: the standard errors that a budget would buy, from public data alone.
+"""Plans: the standard errors that a budget would buy, from public data alone, or from nothing.
 
 `plan_lm` and `plan_glm` take the arguments of `dp_lm` and `dp_glm`, with a number of rows in the place
 of the data. At every budget the fit is rehearsed on simulated rows (`dpstats.plans.rehearsal`). Its
@@ -8,9 +8,9 @@ standard errors, corrected for the size of the public sample, are the prediction
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from dpstats.models.linear.dp_lm import check_response, linear_model, linear_mom
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.plans.ordinary import Ordinary, ordinary_rows
 from dpstats.plans.population import (
     DrawnRows,
     Law,
@@ -51,7 +52,7 @@ from dpstats.plans.population import (
     with_full_residuals,
 )
 from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
-from dpstats.plans.result import Plan, TargetPlan
+from dpstats.plans.result import AlonePlan, Plan, TargetPlan
 from dpstats.plans.search import (
     MOST_ROWS,
     Target,
@@ -61,17 +62,21 @@ from dpstats.plans.search import (
     smallest_mu,
     target_of,
 )
+from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.result import Model
 
 _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20
 _METHODS = ("anchored", "pmt")
+_PUBLIC_ROWS = 30, 300
+_COVERAGE = 20
+"""Rehearsed fits whose intervals are counted."""
 
 
 def plan_lm(
     formula: str,
-    public: Any,
-    n: int,
+    public: Any = None,
+    n: int | None = None,
     mu: float | Sequence[float] | None = None,
     *,
     rho: float | Sequence[float] | None = None,
@@ -87,13 +92,16 @@ def plan_lm(
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
     rows_per_person: int = 1,
+    d: int | None = None,
 ) -> Plan:
     """Expected standard errors of `dp_lm` on n private rows at several budgets; spends nothing.
 
     Parameters
     ----------
     formula, public, method, vcov, ridge, eta, weights, offset, limits, rows_per_person
-        As for `dp_lm`. ``public`` are rows, or `public_moments` of them. The sandwich is a release and
+        As for `dp_lm`. ``public`` are rows, or `public_moments` of them. Without, the plan stands on
+        simulated rows with ordinary columns (the page says what they are), with levels from ``limits``,
+        and says what 30 or 300 public rows would buy. The sandwich is a release and
         is paid for; what it will be is read off the residuals of public rows, where there are any.
     n : int
         Number of private rows.
@@ -104,7 +112,10 @@ def plan_lm(
         ``{"x1": 0.02}``. The plan then has the smallest mu for n rows, and for every budget the
         smallest number of rows.
     sigma : float, optional
-        Residual standard deviation, where the public data have no response, or too few rows.
+        Residual standard deviation, where the public data have no response, or too few rows. Without
+        public rows it is 1, and errors are in standard deviations of the residual.
+    d : int, optional
+        Without public rows: so many columns, the constant among them, whatever the formula has.
 
     Returns
     -------
@@ -118,12 +129,47 @@ def plan_lm(
     >>> plan = plan_lm("rate_marriage ~ age + religious", public, n=6048, mu=[0.25, 1])
     >>> plan.tidy().columns.tolist()
     ['term', 'mu', 'std_error', 'std_error_nonprivate']
+
+    Nothing but a formula and a number of rows:
+
+    >>> plan = plan_lm("y ~ x1 + x2", n=5000, mu=1)
+    >>> round(plan.alone.least_mu, 2)
+    0.04
     """
     unit, rows = PrivacyUnit.of(rows_per_person, None), check_rows(n)
     totals, given = listed_budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
     check_vcov(vcov)
     _check_arguments("plan_lm", method, formula, public)
+    if public is None:
+        _check_alone(method, weights, offset)
+        ordinary = ordinary_rows(formula, resolve_family("gaussian"), limits, d, sigma, None)
+        options: dict[str, Any] = {
+            "sigma": sigma,
+            "d": d,
+            "limits": limits,
+            "ridge": ridge or None,
+            "delta": delta,
+        }
+        options |= {**given, "vcov": None if vcov == "hetero" else vcov}
+        text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
+        alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov)
+
+        def linear(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+            task = alone
+            if m:
+                sample = ordinary.sample(m, seed)
+                known = linear_moments(ordinary.formula, sample, None, None, ordinary.levels)
+                task = replace(alone, design=known.design, moments=known)
+            fit, session = fit_rows(task, expected, total.per_row(unit.times), make_noise(seed))
+            return linear_model(text, task, fit, session, (), unit, delta)
+
+        size = 1.0 if sigma is None else float(sigma)
+        least = _without_privacy(ordinary.moments.gram, ridge, size**2)
+        return _plan_alone(
+            ordinary, linear, least, rows, totals, target_se, unit, text, ridge, delta
+        )
+    _check_public_given(d, "d")
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
     aim = target_of(target_se, moments.terms)
@@ -161,8 +207,8 @@ def plan_lm(
 
 def plan_glm(
     formula: str,
-    public: Any,
-    n: int,
+    public: Any = None,
+    n: int | None = None,
     mu: float | Sequence[float] | None = None,
     *,
     family: Any = "binomial",
@@ -179,6 +225,8 @@ def plan_glm(
     offset: str | None = None,
     limits: Mapping[str, Any] | None = None,
     rows_per_person: int = 1,
+    d: int | None = None,
+    mean: float | None = None,
 ) -> Plan:
     """Expected standard errors of `dp_glm` on n private rows at several budgets; spends nothing.
 
@@ -188,8 +236,10 @@ def plan_glm(
     weights, offset, limits, rows_per_person
         As for `dp_glm`. ``public`` are rows with the response; for binomial and Poisson models
         `public_moments` of a formula with its response will do.
-    n, mu, rho, epsilon, delta, target_se
+    n, mu, rho, epsilon, delta, target_se, d
         As for `plan_lm`.
+    mean : float, optional
+        Without public rows: the expected mean of the response; one half for binomial models, else one.
 
     Returns
     -------
@@ -210,6 +260,40 @@ def plan_glm(
     check_iterations(iterations)
     check_vcov(vcov)
     _check_arguments("plan_glm", method, formula, public)
+    if public is None:
+        _check_alone(method, weights, offset)
+        ordinary = ordinary_rows(formula, model, limits, d, None, mean)
+        options: dict[str, Any] = {
+            "family": family_shown(model),
+            "mean": mean,
+            "d": d,
+            "limits": limits,
+            **given,
+        }
+        options |= {"ridge": ridge or None, "delta": delta}
+        options |= {"vcov": None if vcov == "hetero" else vcov}
+        text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
+        bare = GlmTask(
+            method, model, ordinary.design, None, None, None, ridge, eta, iterations, vcov
+        )
+
+        def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+            task = bare
+            if m:
+                sample = ordinary.sample(m, seed)
+                found = family_moments(ordinary.formula, sample, model, None, None, ordinary.levels)
+                task = replace(bare, design=found[0].design, moments=found[0], known=found[1])
+            ready = task.prepared(expected.n)
+            fit, session = ready.fit_rows(expected, total.per_row(unit.times), make_noise(seed))
+            return glm_model(text, ready, fit, session, (), unit, delta)
+
+        drawn = ordinary.population
+        least = _without_privacy(drawn.known.information(model, drawn.coef), ridge, 1.0)
+        return _plan_alone(
+            ordinary, general, least, rows, totals, target_se, unit, text, ridge, delta
+        )
+    _check_public_given(d, "d")
+    _check_public_given(mean, "mean")
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = target_of(target_se, moments.terms)
     task = GlmTask(
@@ -250,6 +334,76 @@ def plan_glm(
     sure = None if known is None else relative_error_of_family(known, model, coef)
     plan = finished_plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
     return replace(plan, events=_events(model, known))
+
+
+def _plan_alone(
+    ordinary: Ordinary,
+    fitting: Callable[[int, ExpectedRows, Privacy, int], Model],
+    least: Floats,
+    n: int,
+    totals: Sequence[tuple[str, Privacy]],
+    target_se: Any,
+    unit: PrivacyUnit,
+    call: str,
+    ridge: float,
+    delta: float | None,
+) -> Plan:
+    """A plan on ordinary rows, and what public rows would buy; ``fitting`` takes their number first."""
+    moments, population = ordinary.moments, ordinary.population
+    budget = least_budget(len(moments.terms)) * unit.times
+    truth = None if ridge else population.coef
+    alone = Rehearsal(
+        population,
+        partial(fitting, 0),
+        1.0,
+        1.0,
+        1.0,
+        least,
+        least_budget=budget,
+        truth=truth,
+    )
+    aim = target_of(target_se, moments.terms)
+    plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta)
+    more = replace(alone, repeats=_COVERAGE)
+    said = AlonePlan(
+        least_mu=budget / n,
+        least_rows=tuple(math.ceil(budget / total.mu) for _, total in totals),
+        coverage=tuple(more.at(n, total).covered for _, total in totals),
+        bought={m: _with_public(alone, partial(fitting, m), n, totals) for m in _PUBLIC_ROWS},
+        note=ordinary.note,
+    )
+    return replace(plan, alone=said)
+
+
+def _with_public(
+    alone: Rehearsal, fitting: Any, n: int, totals: Sequence[tuple[str, Privacy]]
+) -> tuple[float, ...]:
+    """Errors over those without privacy, of fits that have a public sample."""
+    rehearsal = replace(alone, fitting=fitting, least_budget=0.0, truth=None)
+    try:
+        errors = [rehearsal.at(n, total).std_error for _, total in totals]
+    except PublicDataError:  # a sample that cannot carry so many columns
+        return (math.nan,) * len(totals)
+    return tuple(float(np.median(e / rehearsal.nonprivate(n))) for e in errors)
+
+
+def _check_alone(method: str, weights: Any, offset: Any) -> None:
+    if method != "anchored":
+        raise ArgumentError(
+            f"method={method!r} needs public data: give public=frame, or leave method out."
+        )
+    if weights is not None or offset is not None:
+        raise ArgumentError(
+            "a plan without public rows knows no weights and no offset: leave them out, or give "
+            "public=frame."
+        )
+
+
+def _check_public_given(value: Any, name: str) -> None:
+    if value is not None:
+        raise ArgumentError(
+            f"{name}= stands for what public rows say: leave out {name}=, or leave out public=."
+        )
 
 
 def _events(family: Family, known: PublicRows | None) -> int | None:
@@ -479,8 +633,8 @@ def check_rows(n: Any) -> int:
     rows = as_int(int(size) if size is not None and size.is_integer() else n, 1)
     if rows is None or rows > MOST_ROWS:
         raise ArgumentError(
-            f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e}, "
-            f"not {shown(n)}."
+            f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e} such as "
+            f"n=5000, not {shown(n)}."
         )
     return rows
 
@@ -490,14 +644,10 @@ def _check_arguments(function: str, method: Any, formula: Any, public: Any) -> N
         raise ArgumentError(
             f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."
         )
-    if public is None:
-        raise ArgumentError(
-            f"{function} needs public data, rows or public_moments of them; declared limits do not "
-            "determine the size of errors."
-        )
     if not one_of(method, _METHODS):
         raise ArgumentError(
             f"a plan is made for method {' or '.join(map(repr, _METHODS))}, not {shown(method)}; "
             "without public data nothing is known of the errors."
         )
-    choose_method(function, _METHODS, method, public, None)
+    if public is not None:
+        choose_method(function, _METHODS, method, public, None)

@@ -7,6 +7,7 @@ simulated rows (`dpstats.plans.population`). No private row is there, and nothin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ _T = TypeVar("_T")
 _LARGEST = 60_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
+_NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Predicted:
     ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
     ``cautioned``: the share of fits that warn that cutting may have moved coefficients. ``bounds`` are
-    those of one rehearsed fit.
+    those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the truth, where a
+    rehearsal knows it.
     """
 
     n: int
@@ -86,6 +89,7 @@ class Predicted:
     silent: float
     cautioned: float
     bounds: tuple[Bound, ...]
+    covered: float = math.nan
 
     @property
     def std_error(self) -> Floats:
@@ -115,6 +119,11 @@ class Rehearsal:
         Sandwich variances over those of constant variance, at least 1; in ``least`` already.
     expected : callable
         Makes a source of simulated rows.
+    least_budget : float
+        n mu below which the fit is refused.
+    truth : (d,) array or None
+        Coefficients of the simulated rows, where intervals are to be counted.
+    repeats : int
     """
 
     population: Population
@@ -125,6 +134,9 @@ class Rehearsal:
     least: Floats
     robust: Floats | float = 1.0
     expected: Callable[[Any], Any] = ExpectedRows
+    least_budget: float = 0.0
+    truth: Floats | None = None
+    repeats: int = _REPEATS
 
     @property
     def d(self) -> int:
@@ -140,10 +152,13 @@ class Rehearsal:
         A larger table is rehearsed with N rows at a total of mu n/N: then noise is to means over rows
         what it will be, and the sampling part is N/n of that.
         """
+        if n * total.mu < self.least_budget:
+            unknown = np.full(self.d, math.nan)
+            return Predicted(n, total, unknown, unknown, 1.0, 0.0, ())
         counting = max(round(n * self.share), self.d + 2)
         few = min(counting, max(_LARGEST // self.d, 2000))
         models = []
-        for seed in range(_REPEATS):
+        for seed in range(self.repeats):
             rows = self.population.rows(few, np.random.default_rng([seed, 17]))
             raised = Privacy(total.mu * counting / few)
             models.append(self.fitting(self.expected(rows), raised, seed))
@@ -162,7 +177,16 @@ class Rehearsal:
             silent,
             sum(bool(m.cautions) for m in models) / len(models),
             _scaled(models[0], total, counting, back)._bounds(),
+            math.nan if self.truth is None else _covered(models, self.truth),
         )
+
+
+def _covered(models: list[Model], truth: Floats) -> float:
+    """The share of 95 % intervals that hold the truth, of those that were given."""
+    errors = np.sqrt([np.diag(m.estimate.sampling + m.estimate.privacy) for m in models])
+    away = np.abs(np.array([m.estimate.coef for m in models]) - truth) / errors
+    given = np.isfinite(away)
+    return float((away[given] <= _NORMAL).mean()) if given.any() else math.nan
 
 
 def _sampling(model: Model) -> Floats:

@@ -65,6 +65,32 @@ class TargetPlan:
     rows_nonprivate: int | None
 
 
+@dataclass(frozen=True)
+class AlonePlan:
+    """What a plan without public rows says beside the errors.
+
+    Attributes
+    ----------
+    least_mu : float
+        Of n rows; below it a fit is refused.
+    least_rows : tuple of int
+        For every budget of the plan.
+    coverage : tuple of float
+        Of 95 % intervals, over the rehearsed fits.
+    bought : mapping from public rows to tuple of float
+        Errors over those without privacy for every budget, with so many public rows; NaN where they
+        are too few.
+    note : str
+        What was assumed of the rows.
+    """
+
+    least_mu: float
+    least_rows: tuple[int, ...]
+    coverage: tuple[float, ...]
+    bought: Mapping[int, tuple[float, ...]]
+    note: str
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Plan(Printed):
     """Expected standard errors of a fit at several budgets, from public data alone; prints as a table.
@@ -100,6 +126,8 @@ class Plan(Printed):
         Public rows with the rarer of two outcomes.
     counted : {"rows", "persons"}
         What n counts.
+    alone : AlonePlan or None
+        Of a plan without public rows.
     """
 
     call: str
@@ -120,6 +148,7 @@ class Plan(Printed):
     share: float
     events: int | None = None
     counted: str = "rows"
+    alone: AlonePlan | None = None
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -207,6 +236,8 @@ def _page(plan: Plan) -> Page:
     parts.append(Heading("Predicted standard errors"))
     groups = [slice(k, k + _MOST_COLUMNS) for k in range(0, len(plan.labels), _MOST_COLUMNS)]
     parts += [_errors(plan, part) for part in groups]
+    if plan.alone is not None:
+        parts += [Heading("What public rows would buy"), *_bought(plan, plan.alone)]
     if plan.reached is not None:
         parts += [Heading("Target"), *_target(plan, plan.reached)]
     if any(plan.bound_sets):
@@ -243,6 +274,30 @@ def _errors(plan: Plan, part: slice) -> Table:
         rough = [f"{min(100 * v, 999):.0f} %" for v in plan.relative_error]
         columns.append(Column("known to", [*rough, *[""] * len(below)], in_csv=False))
     return Table.from_columns(columns, main=part.start == 0)
+
+
+def _bought(plan: Plan, alone: AlonePlan) -> list[Part]:
+    """Errors over those without privacy, by public rows; and the least that is not refused."""
+    ratios = [float(np.median(e / plan.nonprivate)) for e in plan.std_errors]
+    by_rows = [tuple(ratios), *alone.bought.values()]
+    table = Table.from_columns(
+        [
+            Column("Public rows", ["none", *map(str, alone.bought)], align="l"),
+            *(
+                Column(label, [_two_places(r[k]) for r in by_rows])
+                for k, label in enumerate(plan.labels)
+            ),
+        ],
+        notes=["Standard errors over those without privacy, median over coefficients."],
+    )
+    least = KeyValues(
+        (
+            ("Least budget without public rows", f"mu = {format_scalar(alone.least_mu, 3)}"),
+            ("Least rows", ", ".join(map(str, alone.least_rows))),
+            ("Coverage of 95 % intervals", ", ".join(map(_two_places, alone.coverage))),
+        )
+    )
+    return [table, least]
 
 
 def _numbers(values: Floats) -> list[str]:
@@ -316,7 +371,7 @@ def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> l
 
 
 def _notes(plan: Plan) -> list[str]:
-    notes = []
+    notes = [] if plan.alone is None else [plan.alone.note]
     if plan.m is not None:
         notes.append(
             f"a prediction from {plan.m} public rows, in so far as private rows are like them; "
@@ -343,6 +398,17 @@ def _notes(plan: Plan) -> list[str]:
             "those of the fit may be several times as large, or as small. A logarithm of the response, "
             "where it is positive, is worth a plan of its own."
         )
+    refused = [
+        label
+        for label, total in zip(plan.labels, plan.totals, strict=True)
+        if plan.alone is not None and total.mu < plan.alone.least_mu
+    ]
+    if refused:
+        notes.append(
+            f"at {', '.join(refused)} the fit is refused without public rows: little but noise would "
+            "come of it."
+        )
+        return notes
     if any(plan.silent):
         notes.append(
             "in some fits noise would drown the design, and no errors would be given; the errors above "

@@ -377,7 +377,6 @@ def test_plot_shows_the_ratios() -> None:
         ({"target_se": {}}, "is empty"),
         ({"sigma": -1}, "residual standard deviation"),
         ({"method": "ssp"}, "without public data nothing is known"),
-        ({"public": None}, "needs public data"),
         ({"public": public_moments("~ age", fair()[0])}, "sigma="),
         ({"public": fair()[0].iloc[:2]}, "sigma="),
         ({"formula": "~ age"}, "no response"),

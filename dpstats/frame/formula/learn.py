@@ -92,6 +92,26 @@ def learn_design(
     return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
 
 
+def formula_columns(formula: str) -> dict[str, bool]:
+    """The columns that a formula reads, and whether it takes a logarithm or a root of them.
+
+    Examples
+    --------
+    >>> formula_columns("y ~ x + log(z)")
+    {'y': False, 'x': False, 'z': True}
+    """
+    parsed, offsets = _parse(formula, (), None, None)
+    factors = sorted(_all_factors(parsed, offsets), key=lambda f: formula.find(f.columns[0]))
+    nodes = [node for factor in factors for node in factor.walk()]
+    logged = {
+        name
+        for node in nodes
+        if node.op in ("log", "log2", "log10", "sqrt")
+        for name in node.columns
+    }
+    return {node.value: node.value in logged for node in nodes if node.op == "column"}
+
+
 def private_design(
     formula: str,
     data: Any,
