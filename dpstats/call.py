@@ -234,7 +234,7 @@ class Call(Generic[_Spent]):
 
         The total is then mu-GDP up to that slack, and still (epsilon, delta).
         """
-        if self.unit.times > 1:
+        if self.unit.times > 1 or self.unit.person is not None:  # all rows are counted
             raise SchemaError(
                 f"the levels of {listed(names)} are released where a row is protected, not a person "
                 f"with several: declare them, limits={{'{names[0]}': ['a', 'b']}}."
@@ -412,10 +412,11 @@ def with_levels(
     """A call that pays for the release of levels, where it may, and the columns that need it.
 
     It may where epsilon and delta are given, so that a part of delta is there for it. Names and types of
-    columns are public, and looked at before anything is charged.
+    columns are public, and looked at before anything is charged: where that takes no reading of rows.
     """
     mapping("limits", limits)
-    if call.given.get("delta") is None or type(data).__name__ == "RecordBatchReader":
+    read = callable(data) or type(data).__name__ in ("RecordBatchReader", "DuckDBPyRelation")
+    if call.given.get("delta") is None or read:
         return call, ()
     with naming("the private data"):
         unknown = undeclared_levels(formula, data, limits, weights, offset)

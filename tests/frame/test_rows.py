@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstats.errors import ArgumentError, SchemaError
-from dpstats.frame import design_matrix, learn_design, open_rows
+from dpstats.frame import boxed, declare_design, design_matrix, learn_design, open_rows
+from dpstats.frame.rows import PendingBlock
+from dpstats.frame.table import as_table
 
 from .conftest import make_table
 
@@ -306,3 +308,82 @@ def test_a_stream_that_fails_shows_nothing() -> None:
         open_rows(design, pa.RecordBatchReader.from_batches(schema, batches()))
     assert "4711" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+BOX = {"x": (0.0, 1.0), "g": ["a", "b"], "y": (-1.0, 2.0), "z": float}
+
+
+def boxed_rows(formula, data, **more):
+    design = boxed(declare_design(formula, BOX | more), BOX | more)
+    (block,) = open_rows(design, data).blocks()
+    return block
+
+
+def box_table():
+    return pd.DataFrame(
+        {
+            "x": [0.5, -3.0, 7.0, np.nan, 1.0, 0.25],
+            "g": ["a", "b", "a", "b", "c", "a"],
+            "y": [0.0, 1.0, 2.0, 9.0, 9.0, -5.0],
+            "z": [-9.0, 9.0, 0.0, 0.0, 0.0, 0.0],
+        }
+    )
+
+
+def test_numbers_outside_their_box_are_cut_and_said_to_be_cut():
+    block = boxed_rows("y ~ x + z", box_table())
+    alive = block.usable
+    assert alive.tolist() == [True, True, True, False, True, True], "what is missing stays missing"
+    assert block.x[alive, 1].tolist() == [0.5, 0.0, 1.0, 1.0, 0.25]
+    assert block.y[alive].tolist() == [0.0, 1.0, 2.0, 2.0, -1.0]
+    assert block.above.tolist() == [0, 1, 1, 0, 1, 1], "lower limits count; an empty row does not"
+    assert block.x[alive, 2].tolist() == [-9.0, 9.0, 0.0, 0.0, 0.0], "it has no box"
+
+
+def test_an_unknown_level_is_no_number_outside_a_box():
+    block = boxed_rows("y ~ x + g", box_table())
+    assert block.usable.tolist() == [True, True, True, False, False, True]
+    assert block.above.tolist() == [0, 1, 1, 0, 0, 1]
+
+
+def test_what_is_made_of_a_number_is_made_of_the_cut_one():
+    block = boxed_rows("log(y + 2) ~ I(x ** 2) + offset(x)", box_table())
+    x = np.clip(np.array([0.5, -3.0, 7.0]), 0, 1)
+    assert block.x[:3, 1].tolist() == (x**2).tolist()
+    assert block.offset[:3].tolist() == x.tolist()
+    assert block.y[5] == np.log(-1 + 2)
+
+
+def test_infinite_numbers_are_missing_and_not_cut():
+    table = box_table().assign(x=[np.inf, -np.inf, 0.5, 0.5, 0.5, 0.5])
+    block = boxed_rows("y ~ x", table)
+    assert block.usable.tolist() == [False, False, True, True, True, True]
+
+
+def test_a_cell_that_cannot_be_read_leaves_the_rest_of_a_box_as_it_is():
+    class Rude:
+        def __float__(self):
+            raise RuntimeError("secret")
+
+    table = box_table()
+    table["x"] = pd.Series([Rude(), 7.0, 0.5, 0.5, 0.5, 0.5], dtype=object)
+    design = boxed(declare_design("y ~ x", BOX), BOX)
+    blocks = PendingBlock(design, as_table(table), 0, 6)()
+    assert blocks.above[1] == 1
+    assert not blocks.usable[0]
+
+
+def test_rows_that_one_may_see_are_not_cut():
+    design = boxed(declare_design("y ~ x", BOX), BOX)
+    x, _ = design_matrix(design, box_table()[["x"]])
+    assert x[:3, 1].tolist() == [0.5, -3.0, 7.0]
+
+
+def test_weights_are_cut_by_their_bound_alone():
+    more = {"w": (0.0, 2.0), "(weights)": (0, 3)}
+    schema = BOX | more
+    design = boxed(declare_design("y ~ x", schema, weights="w"), schema)
+    assert set(design.boxes) == {"x", "y"}
+    (block,) = open_rows(design, box_table().assign(w=[1.0, 1, 1, 1, 2.5, 9.0])).blocks()
+    assert block.weight[[0, 4, 5]].tolist() == [1.0, 2.5, 3.0]
+    assert block.above.tolist() == [0, 1, 1, 0, 1, 1]

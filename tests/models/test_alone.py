@@ -21,6 +21,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import Budget, dp_glm, dp_lm, etable
 from dpstats.errors import ArgumentError, DPStatsError, SchemaError
+from dpstats.frame import LevelCells
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.score_rounds.first_look import least_budget
 
@@ -124,6 +125,21 @@ def test_without_noise_it_is_the_fit_of_statsmodels(kind: str, columns: str) -> 
     se = np.sqrt(np.diag(sandwich))
     assert np.abs((fit.coef()[terms].to_numpy() - coef) / se).max() < 1e-4
     assert fit.se()[terms].to_numpy() == pytest.approx(se, rel=1e-4)
+
+
+@pytest.mark.parametrize(("unit", "shift"), [(1e-12, 0.0), (1e12, 0.0), (1.0, 1e6), (2.0**30, 0.0)])
+def test_units_and_shifts_change_a_noisy_fit_by_its_errors_at_most(
+    unit: float, shift: float
+) -> None:
+    """The search takes another way, and so does the noise; the seeds are fixed."""
+    for seed in range(2):
+        plain = dp_lm("y ~ a + b", DATA, mu=2, seed=seed)
+        moved = DATA.assign(a=unit * (DATA.a + shift), y=unit * DATA.y)
+        fit = dp_lm("y ~ a + b", moved, mu=2, seed=seed)
+        for name, size in (("a", 1.0), ("b", unit)):
+            error = math.hypot(plain.se()[name], fit.se()[name] / size)
+            assert error < 0.2, "of coefficients of 1 and 2"
+            assert abs(fit.coef()[name] / size - plain.coef()[name]) < 5 * error
 
 
 def test_declared_limits_that_nothing_exceeds_change_nothing_then() -> None:
@@ -261,6 +277,66 @@ def test_a_file_shows_its_types_and_no_blocks_are_no_table(tmp_path: Any) -> Non
             dp_lm("y ~ a", nothing, mu=1)
 
 
+# -- levels that are released -------------------------------------------------------------------------
+
+_PAIR: dict[str, Any] = {"epsilon": 4, "delta": 1e-6, "seed": 1}
+
+
+def test_levels_that_many_rows_have_are_released() -> None:
+    table = DATA.assign(g=np.where(np.arange(_N) < 3, "secretlevel", DATA.g))
+    for fit in (dp_lm("y ~ a + g", table, **_PAIR), dp_glm("yes ~ a + g", table, **_PAIR)):
+        assert list(fit.coef().index) == ["Intercept", "a", "g[T.q]", "g[T.r]"]
+        assert fit.privacy.epsilon(1e-6) == pytest.approx(4, rel=1e-3)
+        assert "secretlevel" not in str(fit.summary())
+        line = next(line for line in fit.privacy.spent if line.released == "levels")
+        assert line.sensitivity == pytest.approx(math.sqrt(2), rel=1e-6)
+
+
+@pytest.mark.parametrize("more", [{"person": "who"}, {"rows_per_person": 2}])
+def test_levels_of_persons_are_not_released(more: dict[str, Any]) -> None:
+    """A person with many rows would move a count by as many."""
+    table = DATA.assign(who=np.arange(_N) // 1500, g=np.where(np.arange(_N) < 1500, "own", "p"))
+    with Budget(mu=50, slack=0.5, **more) as budget, pytest.raises(SchemaError, match="declare"):
+        dp_lm("y ~ a + g", table, **_PAIR, **more)
+    assert budget.entries == ()
+
+
+def test_a_function_is_not_called_for_levels_before_the_charge() -> None:
+    """What types its tables have would be public; that it is called is not free of charge."""
+    seen = []
+    with Budget(mu=50, slack=0.5) as budget:
+
+        def blocks() -> list[pd.DataFrame]:
+            seen.append(len(budget.entries))
+            return [DATA[:2000], DATA[2000:]]
+
+        dp_lm("y ~ a + g", blocks, limits=_LEVELS, **_PAIR)
+        with pytest.raises(SchemaError, match="levels must be declared"):
+            dp_lm("y ~ a + g", blocks, **_PAIR)
+    assert set(seen) <= {1, 2}
+    assert len(budget.entries) == 1
+
+
+def test_a_row_is_in_one_count_of_a_column_of_levels() -> None:
+    table = DATA[:200].reset_index(drop=True)
+    for other in ("p", "new", None, math.nan, 7):
+        changed = table.astype({"g": object})
+        changed.loc[5, "g"] = other
+        one, two = (LevelCells(side).counts("g") for side in (table, changed))
+        moved = [abs(one.get(k, 0) - two.get(k, 0)) for k in {*one, *two}]
+        assert sum(moved) <= 2
+        assert max(moved) <= 1
+
+
+@pytest.mark.parametrize("cells", [None, "one level", [f"level {k}" for k in range(_N)]])
+def test_levels_of_which_none_is_frequent_are_asked_for(cells: Any) -> None:
+    with Budget(mu=50, slack=0.5) as budget, pytest.raises(SchemaError) as caught:
+        dp_lm("y ~ a + g", DATA.assign(g=cells).astype({"g": object}), **_PAIR)
+    assert "fewer than two levels of `g`" in str(caught.value)
+    assert "level 7" not in str(caught.value)
+    assert len(budget.entries) == 1
+
+
 # -- results ------------------------------------------------------------------------------------------
 
 
@@ -357,7 +433,10 @@ _HOSTILE: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 
 @pytest.mark.parametrize("rows", _HOSTILE)
-def test_a_call_ends_with_a_result_whatever_the_rows(rows: str) -> None:
+def test_a_call_ends_with_a_result_whatever_the_rows(
+    rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpstats.call.make_noise", lambda _: SeededNoise(2))
     for call in _CALLS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("error")

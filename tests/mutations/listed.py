@@ -1330,6 +1330,128 @@ _PAPERS = (
     ),
 )
 
+# -- private rows alone -----------------------------------------------------------------------------
+
+_alone = _of("alone")
+_COLUMNS = "tests/column_search/test_releases.py"
+_LATER = "tests/mechanism/test_later_session.py"
+_WEIGHED = "tests/score_rounds/test_whitening.py"
+_BOXED = "tests/frame/test_rows.py"
+_ALONE = (
+    _alone(
+        "counts of several columns are charged as one",
+        "dpstats/column_search/releases.py",
+        "                    math.sqrt(len(at)) * _FINE,\n",
+        "                    1.0 * _FINE,\n",
+        *_replayed("dp_lm, anchored, alone"),
+    ),
+    _alone(
+        "counts of values below points have no noise",
+        "dpstats/column_search/releases.py",
+        "            values[at], noise_sd[at] = release.value, release.noise_sd",
+        "            values[at], noise_sd[at] = exact, release.noise_sd",
+        f"{_COLUMNS}::test_what_was_counted_ahead_is_charged_when_it_is_asked",
+        "tests/test_lattice.py::"
+        "test_a_result_is_a_function_of_its_releases_and_of_public_things"
+        "[lm alone-another sample]",
+    ),
+    _alone(
+        "of questions of one price only the first is charged",
+        "dpstats/column_search/releases.py",
+        "self._spend(share * price * len(at)),",
+        "self._spend(share * price).share(len(at)),",
+        *_replayed("dp_lm, anchored, alone"),
+        f"{_COLUMNS}::test_q_counts_cost_q_shares_and_have_sensitivity_root_q",
+    ),
+    _alone(
+        "a dear question costs no more than a plain one",
+        "dpstats/column_search/releases.py",
+        "self._spend(share * price * len(at)),",
+        "self._spend(share * len(at)).share(price),",
+        f"{_COLUMNS}::test_prices_are_released_apart",
+    ),
+    _alone(
+        "a row is counted in two columns of a search",
+        "dpstats/column_search/rows.py",
+        "                found.append(np.cumsum(held[:-1]).astype(np.float64))",
+        "                found.append(2 * np.cumsum(held[:-1]).astype(np.float64))",
+        "tests/column_search/test_rows.py",
+    ),
+    _alone(
+        "rows without weight or response are counted",
+        "dpstats/column_search/rows.py",
+        "            values[k] = np.where(used, column, np.nan)",
+        "            values[k] = column",
+        "tests/column_search/test_rows.py",
+    ),
+    _alone(
+        "exact counts of a search are kept",
+        "dpstats/column_search/releases.py",
+        "        self._known.clear()\n",
+        "",
+        f"{_COLUMNS}::test_exact_counts_are_forgotten",
+    ),
+    _alone(
+        "a later session starts with the whole total",
+        "dpstats/mechanism/session.py",
+        "            self.total = total.share(after.left_of_granted)\n",
+        "",
+        f"{_LATER}::test_shares_are_of_what_was_left",
+        *_replayed("dp_lm, anchored, alone"),
+    ),
+    _alone(
+        "a third session forgets what the first has spent",
+        "dpstats/mechanism/session.py",
+        "return (self.total.mu / self.granted.mu) ** 2 * self.left",
+        "return self.left",
+        f"{_LATER}::test_all_sessions_together_spend_no_more_than_the_total",
+    ),
+    _alone(
+        "a slack is used by every session of a call",
+        "dpstats/mechanism/session.py",
+        "self._slack_used = after is not None",
+        "self._slack_used = False",
+        f"{_LATER}::test_a_slack_is_used_once_by_all_sessions",
+    ),
+    _alone(
+        "long rows weigh less after they were cut",
+        "dpstats/score_rounds/rows.py",
+        "            r, h, e = r * weight, h * weight, e * np.sqrt(weight)",
+        "            r, h, e = r / weight, h / weight, e * np.sqrt(weight)",
+        f"{_WEIGHED}::test_sums_of_rows_that_weigh_less_are_those_by_hand",
+    ),
+    _alone(
+        "limits cut what is larger, and say nothing of what is smaller",
+        "dpstats/frame/rows.py",
+        "                outside |= kept != numbers[name]",
+        "                outside |= kept < numbers[name]",
+        f"{_BOXED}::test_numbers_outside_their_box_are_cut_and_said_to_be_cut",
+    ),
+    _alone(
+        "a column is cut for what is made of it, and not itself",
+        "dpstats/frame/rows.py",
+        "                    x[:, design.bare[name]] = kept\n",
+        "                    pass\n",
+        f"{_BOXED}::test_numbers_outside_their_box_are_cut_and_said_to_be_cut",
+    ),
+    _alone(
+        "names that a single row has may be shown",
+        "dpstats/mechanism/conditional.py",
+        "    return 1 + noise_sd * math.sqrt(2 * math.log(1 / chance)) * (1 + 1e-9)",
+        "    return 1 + noise_sd",
+        _LATER,
+    ),
+    _alone(
+        "the columns of a private table are read before the call is charged",
+        "dpstats/models/linear/dp_lm.py",
+        "        check_written(formula, weights, offset)\n",
+        "        from dpstats.frame import private_design\n"
+        "        private_design(formula, data, limits, weights, offset)\n",
+        "tests/contracts/test_contracts.py::"
+        "test_a_refused_call_touches_no_data_and_charges_nothing[dp_lm, anchored, alone]",
+    ),
+)
+
 MUTATIONS: tuple[Mutation, ...] = (
     *_NOISE,
     *_LATTICE,
@@ -1342,4 +1464,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_FORMULAS,
     *_ENDS,
     *_PAPERS,
+    *_ALONE,
 )
