@@ -11,6 +11,7 @@ from dpstats.column_search.search import MOST, Asking, ColumnScale, search
 
 _LEAST, _LARGEST = 0.08, 0.4
 _COUNT_SD = 20.0
+_PATIENCE = 1.5
 
 
 def share_of_search(n: int, mu: float, columns: int) -> float:
@@ -24,7 +25,8 @@ def find_scales(
     """Location and scale of each column that the session looks at.
 
     All columns ask together, so that a reading of the rows serves all. What their searches do not need
-    of the share is left to the fit.
+    of the share is left to the fit. A column that asks for more than half as much again as was planned
+    is not found; the others do not pay for it.
     """
     share = share_of_search(session.n, session.total.mu, columns) / (MOST * columns)
     alive, _ = session.counts([Question(0, math.inf, None, np.array([math.inf]), 2.0)], share)
@@ -32,9 +34,13 @@ def find_scales(
     searches: dict[int, Asking] = {k: search(k, used, boxes.get(k)) for k in range(columns)}
     found: dict[int, ColumnScale] = {}
     asked = {k: next(one) for k, one in searches.items()}
-    least = 1.0 - 1.5 * MOST * columns * share
+    spent = dict.fromkeys(searches, 0.0)
     while asked:
-        if session.left - share * sum(one.price for one in asked.values()) < least:
+        for k, one in list(asked.items()):
+            spent[k] += one.price
+            if spent[k] > _PATIENCE * MOST:
+                del asked[k]
+        if not asked:
             break
         values, noise = session.counts(list(asked.values()), share)
         answered = list(asked)
