@@ -421,7 +421,7 @@ def setups() -> list[Setup]:
         mean(
             method="refined, private rows",
             options=_GAUSSIAN,
-            n=180,
+            n=700,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),
@@ -444,7 +444,7 @@ def setups() -> list[Setup]:
         normal(
             method="refined, private rows",
             options=_GAUSSIAN,
-            n=180,
+            n=700,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),
