@@ -29,7 +29,8 @@ def find_scales(
     """How many rows are used, and location and scale of each column that the session looks at.
 
     All columns ask together, so that a reading of the rows serves all. What their searches do not need
-    of the share is left to the fit; a column whose search must be broken off is taken as it is.
+    of the share is left to the fit. Where they need too much, the dearest are broken off first; such a
+    column is taken as it is.
     """
     several = max(columns, 1)
     share = share_of_search(session.n, session.total.mu, several) / (MOST * several)
@@ -39,8 +40,13 @@ def find_scales(
     found: dict[int, ColumnScale] = {}
     asked = {k: next(one) for k, one in searches.items()}
     least = 1.0 - min(ENOUGH * MOST * several * share, _HALF)
+    spent = dict.fromkeys(searches, 0.0)
     while asked:
-        if session.left - share * sum(one.price for one in asked.values()) < least:
+        while session.left - share * sum(one.price for one in asked.values()) < least and asked:
+            del asked[max(asked, key=spent.__getitem__)]
+        for k, one in asked.items():
+            spent[k] += one.price
+        if not asked:
             break
         values, noise = session.counts(list(asked.values()), share)
         answered = list(asked)

@@ -445,7 +445,7 @@ def setups() -> list[Setup]:
         mean(
             method="refined, private rows",
             options=_GAUSSIAN,
-            n=180,
+            n=700,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),
@@ -468,7 +468,7 @@ def setups() -> list[Setup]:
         normal(
             method="refined, private rows",
             options=_GAUSSIAN,
-            n=180,
+            n=700,
             m=0,
             other={"level": _DECLARED_LEVEL},
         ),
