@@ -114,7 +114,8 @@ def ordinary_rows(
     note = (
         "no public rows: the plan stands on simulated rows with ordinary columns. Numbers are standard "
         "normal, with correlations of 0.3 (those with limits lie about their middle, with a quarter of "
-        f"the range as standard deviation, and errors are per unit there); declared levels have equal shares; {told} Long tails and "
+        f"the range as standard deviation, and errors are per unit there); declared "
+        f"levels have equal shares; {told} Long tails and "
         "rare levels cost more. No private row was read, and nothing was spent."
     )
     return Ordinary(text, design, table, levels, replace(moments, m=None), population, note)
