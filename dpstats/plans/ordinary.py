@@ -85,6 +85,10 @@ def ordinary_rows(
     """Rows with the columns of a formula, or with ``d`` columns, and responses of a family."""
     limits = mapping("limits", limits)
     text, schema, positive = _columns(formula, limits, d)
+    left = formula.partition("~")[0]
+    for name in limits:
+        if d is None and name not in schema and str(name) not in left:
+            raise ArgumentError(f"limits[{name!r}] has no effect: '{formula}' has no such column.")
     generator = np.random.default_rng(7)
     response = text.partition("~")[0].strip()
     design = declare_design(text, {**schema, response: float})
@@ -110,7 +114,8 @@ def ordinary_rows(
     note = (
         "no public rows: the plan stands on simulated rows with ordinary columns. Numbers are standard "
         "normal, with correlations of 0.3 (those with limits lie about their middle, with a quarter of "
-        f"the range as standard deviation); declared levels have equal shares; {told} Long tails and "
+        f"the range as standard deviation, and errors are per unit there); declared "
+        f"levels have equal shares; {told} Long tails and "
         "rare levels cost more. No private row was read, and nothing was spent."
     )
     return Ordinary(text, design, table, levels, replace(moments, m=None), population, note)

@@ -108,6 +108,7 @@ def test_other_families_have_an_expected_level(family: str) -> None:
         (plan_lm, {"formula": "y ~ log(x - 3)"}, "d=..."),
         (plan_lm, {"method": "pmt"}, "public=frame"),
         (plan_lm, {"weights": "w"}, "public=frame"),
+        (plan_lm, {"limits": {"z": (0, 1)}}, "no such column"),
         (plan_lm, {"sigma": -1}, "number > 0"),
         (plan_lm, {"public": rows(1, 50, 1), "d": 3}, "leave out d="),
         (plan_glm, {"mean": 1.5}, "such as mean=0.1"),
