@@ -153,7 +153,7 @@ def plan_lm(
         }
         options |= {**given, "vcov": None if vcov == "hetero" else vcov}
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
-        alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov)
+        alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov, alone=True)
 
         def linear(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
             task = alone
@@ -274,7 +274,17 @@ def plan_glm(
         options |= {"vcov": None if vcov == "hetero" else vcov}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
         bare = GlmTask(
-            method, model, ordinary.design, None, None, None, ridge, eta, iterations, vcov
+            method,
+            model,
+            ordinary.design,
+            None,
+            None,
+            None,
+            ridge,
+            eta,
+            iterations,
+            vcov,
+            alone=True,
         )
 
         def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
