@@ -160,7 +160,7 @@ def plan_lm(
             if m:
                 sample = ordinary.sample(m, seed)
                 known = linear_moments(ordinary.formula, sample, None, None, ordinary.levels)
-                task = replace(alone, design=known.design, moments=known)
+                task = replace(alone, design=known.design, moments=known, alone=False)
             fit, session = fit_rows(task, expected, total.per_row(unit.times), make_noise(seed))
             return linear_model(text, task, fit, session, (), unit, delta)
 
@@ -292,7 +292,10 @@ def plan_glm(
             if m:
                 sample = ordinary.sample(m, seed)
                 found = family_moments(ordinary.formula, sample, model, None, None, ordinary.levels)
-                task = replace(bare, design=found[0].design, moments=found[0], known=found[1])
+                moments, known = found
+                task = replace(
+                    bare, design=moments.design, moments=moments, known=known, alone=False
+                )
             ready = task.prepared(expected.n)
             fit, session = ready.fit_rows(expected, total.per_row(unit.times), make_noise(seed))
             return glm_model(text, ready, fit, session, (), unit, delta)
