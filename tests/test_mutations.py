@@ -34,6 +34,7 @@ _AREAS = {
     "formulas",
     "passes and endings",
     "papers",
+    "alone",
 }
 
 
