@@ -229,6 +229,8 @@ def shrink_second_moment(
     kept = tau2 / (tau2 + 1) if tau2 < 1e300 else 1.0
     shrunk = level * np.eye(d) + kept * departure
     left = sd * math.sqrt(kept)
+    if not np.isfinite(shrunk).all():
+        return Curvature(released, sd, np.eye(d), left, 0.0, known)
     smallest = float(np.linalg.eigvalsh(shrunk)[0])
     used = floored(shrunk, max(left / 2, 1e-12 * level))
     return Curvature(released, sd, used, left, smallest, known)
