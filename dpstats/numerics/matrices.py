@@ -100,6 +100,17 @@ def equivariant_whitening(spread: Floats) -> Whitening:
     return Whitening(back, (turn.T * singular) @ axes / root_m)
 
 
+def spectral_norm(matrix: Floats) -> float:
+    """The largest singular value; infinite where an entry is no number, which the SVD cannot have.
+
+    Examples
+    --------
+    >>> spectral_norm(np.diag([3.0, 4.0])), spectral_norm(np.full((2, 2), np.nan))
+    (4.0, inf)
+    """
+    return float(np.linalg.norm(matrix, 2)) if np.isfinite(matrix).all() else math.inf
+
+
 def floored(matrix: Floats, floor: float) -> Floats:
     """The symmetric matrix with its eigenvalues raised to at least ``floor``.
 
@@ -206,6 +217,8 @@ def shrink_second_moment(
     True
     """
     d = released.shape[0]
+    if not np.isfinite(released).all():  # nothing is seen
+        released = np.zeros((d, d))
     level = float(np.trace(released)) / d
     if level < 4 * sd / math.sqrt(d):  # the release cannot tell its own size: the public one stands
         level = expected
@@ -216,6 +229,8 @@ def shrink_second_moment(
     kept = tau2 / (tau2 + 1) if tau2 < 1e300 else 1.0
     shrunk = level * np.eye(d) + kept * departure
     left = sd * math.sqrt(kept)
+    if not np.isfinite(shrunk).all():
+        return Curvature(released, sd, np.eye(d), left, 0.0, known)
     smallest = float(np.linalg.eigvalsh(shrunk)[0])
     used = floored(shrunk, max(left / 2, 1e-12 * level))
     return Curvature(released, sd, used, left, smallest, known)

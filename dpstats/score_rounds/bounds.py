@@ -217,8 +217,9 @@ def simulated_distance(
     score = rng.normal(size=(draws, d)) * system.noise_sd
     if system.turn is not None:
         score = score @ system.turn.T
-    error = (score - noise @ system.move) @ inverse @ system.back.T
-    value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
+    with np.errstate(all="ignore"):  # a fit that is lost may be of any size
+        error = (score - noise @ system.move) @ inverse @ system.back.T
+        value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
     return Bound(
         statement,
         "l2",

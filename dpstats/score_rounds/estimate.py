@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpstats.arrays import Floats
-from dpstats.numerics.matrices import Curvature, Whitening, equilibrated_whitening
+from dpstats.numerics.matrices import (
+    Curvature,
+    Whitening,
+    equilibrated_whitening,
+    spectral_norm,
+)
 
 _VISIBLE = 1.2
 """Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
@@ -55,7 +60,7 @@ def newton_step(
     inverse = np.linalg.inv(hessian)
     move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
     # the matrix error acts on the move; 2 % is the least that a clip's slope leaves behind
-    relative = curvature.used_sd / math.sqrt(2) * float(np.linalg.norm(inverse, 2))
+    relative = curvature.used_sd / math.sqrt(2) * spectral_norm(inverse)
     left_behind = (relative**2 + 0.02**2 / d) * float(move @ move)
     sd = noise_sd / slope
     return Step(anchor, move, sd, sd * float(np.linalg.norm(inverse)), sd**2 + left_behind)

@@ -17,7 +17,12 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import RowSummary
-from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
+from dpstats.numerics.matrices import (
+    Curvature,
+    Whitening,
+    shrink_second_moment,
+    spectral_norm,
+)
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import Cut
@@ -290,7 +295,7 @@ def solution(
         pooled.noise_sd,
         whitening.back,
         back,
-        moved=cut.excess / cut.slope * float(np.linalg.norm(out, 2)) + left,
+        moved=cut.excess / cut.slope * spectral_norm(out) + left,
     )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     return Solution(estimate, system, square, square_range, moved / error)
