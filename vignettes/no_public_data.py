@@ -275,8 +275,9 @@ print(pd.DataFrame(rows).T.rename_axis(columns="public rows"))
 
 # %% [markdown]
 # Where the budget is ample, public rows buy next to nothing; where it is small, a part of the error
-# at best; and where it is too small, a fit at all, which then is not good. With ten columns and n = 10 000, `python -m tests.benchmarks.no_public_data --part buys
-# --repeats 40` measures (error over least squares, medians; coverage of 95 % intervals):
+# at best; and where it is too small, a fit at all, which then is not good. With ten columns and n =
+# 10 000, `python -m tests.benchmarks.no_public_data --part buys --repeats 40` measures (error over
+# least squares, medians; coverage of 95 % intervals):
 #
 # | public rows | 0 | 30 | 300 |
 # |---|---|---|---|
