@@ -226,10 +226,10 @@ except DPStatsError as error:
 print(f"spent: {budget.spent.mu:g} of {budget.total.mu:g}")
 
 # %% [markdown]
-# **A fit that lost its way.** Now and then, close to that rule or with strange columns, rounds do
-# not settle. Then the fit says so and gives no standard errors. It stays charged. More rows, a
-# larger budget, fewer columns or a few public rows help; to try again with the same budget is to
-# pay twice.
+# **A fit that lost its way.** Now and then rounds do not settle, most often close to that rule or with
+# strange columns. Then the fit says so and gives no standard errors. It stays charged. More rows, a
+# larger budget, fewer columns or a few public rows help; to try again with the same budget is to pay
+# twice.
 #
 # ## Logistic regression
 #
@@ -274,9 +274,10 @@ rows = {
 print(pd.DataFrame(rows).T.rename_axis(columns="public rows"))
 
 # %% [markdown]
-# Where the budget is ample, public rows buy next to nothing. Where it is small they buy a fit at
-# all. With ten columns and n = 10 000, `python -m tests.benchmarks.no_public_data --part buys
-# --repeats 40` measures (error over least squares, medians; coverage of 95 % intervals):
+# Where the budget is ample, public rows buy next to nothing; where it is small, a part of the error
+# at best; and where it is too small, a fit at all, which then is not good. With ten columns and n =
+# 10 000, `python -m tests.benchmarks.no_public_data --part buys --repeats 40` measures (error over
+# least squares, medians; coverage of 95 % intervals):
 #
 # | public rows | 0 | 30 | 300 |
 # |---|---|---|---|
@@ -327,8 +328,8 @@ print(smf.ols("np.log(wage) ~ age + tenure", slips).fit().params.round(4))
 # logarithm is the remedy.
 #
 # **Mistakes.** Values of -999 that stand for missing ones are numbers like others, and so are ages
-# of 200. Nobody can look. Limits cut them, `float("nan")` in the table before the fit takes them
-# out.
+# of 200. Nobody can look. Limits cut them; a rule that sets them to missing, written before the fit
+# and without a look, takes them out.
 #
 # ## Where to go on
 #
