@@ -297,6 +297,11 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
     )
 
 
+def least_visible(curvature: Curvature) -> float:
+    """The smallest eigenvalue that its noise does not hide."""
+    return _VISIBLE * curvature.released_sd * math.sqrt(2 * len(curvature.released))
+
+
 def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
     """Coefficients b = back t that lean on a direction which the noise of the curvature hides.
 
@@ -304,7 +309,7 @@ def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
     leans on it where more than `_LEANING` of its squared length does.
     """
     values, vectors = np.linalg.eigh(curvature.released)
-    hidden = values < _VISIBLE * curvature.released_sd * math.sqrt(2 * len(values))
+    hidden = values < least_visible(curvature)
     along = (back @ vectors[:, hidden]) ** 2
     return np.asarray(along.sum(axis=1) > _LEANING * (back**2).sum(axis=1))
 

@@ -89,7 +89,7 @@ def hidden_note(
         notes.append(
             f"The rows show too little of {_some(terms, unknown & ~absent)} beside the noise: too few "
             "rows differ in it, or other columns say nearly the same. No standard errors are given "
-            "there, and the estimates are drawn towards zero. More rows or budget, or fewer or broader "
+            "there, and the estimates are little but noise. More rows or budget, or fewer or broader "
             "levels, help."
         )
     return tuple(notes)

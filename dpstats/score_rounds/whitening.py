@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import cut_of_moments
-from dpstats.score_rounds.estimate import leaning
+from dpstats.score_rounds.estimate import leaning, least_visible
 from dpstats.score_rounds.releases import ScoreSession, Shares
 from dpstats.score_rounds.rows import RoundCuts
-from dpstats.score_rounds.tails import median_excess, tail_of
+from dpstats.score_rounds.tails import Tail, median_excess, tail_of
 
 Mask = NDArray[np.bool_]
 
@@ -35,6 +35,8 @@ _PATIENCE = 2
 """Stages without a new direction after which no more are made."""
 _FINAL, _FARTHER = 0.08, 1.3
 """Share of the last second moments, which are released where they reach so much farther."""
+_QUIET, _BODY = 0.15, 1.5
+"""Noise of the moments that is borne for rows longer than so many 90 % quantiles."""
 _FIRM = 1e8
 """Curvature of what is not there."""
 
@@ -94,7 +96,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         lengths = session.information_lengths(_LENGTHS, zero, windows, fine=14)
         quantile = lengths.quantile(0.9) or math.sqrt(d)
         tail = tail_of(lengths, quantile, n, 2)
-        radius = cut_of_moments(tail, d, n, mu * math.sqrt(share))
+        radius = _cut(tail, quantile, d, n, mu * math.sqrt(share))
         made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
         assert made.information is not None
         released, sd = apart(made.information.value, nothing), made.information.noise_sd
@@ -116,11 +118,20 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, zero)
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
-    farther = cut_of_moments(tail, d, n, mu * math.sqrt(_FINAL))
+    farther = _cut(tail, quantile, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
         return replace(best, lost=median_excess(lengths, quantile, n, best.radius))
     lost = median_excess(lengths, quantile, n, farther)
     return replace(_measured(session, best, farther, nothing), lost=lost)
+
+
+def _cut(tail: Tail, quantile: float, d: int, n: int, mu: float) -> float:
+    """Length at which rows are cut: no farther than noise allows, beyond what most rows need.
+
+    Rows that are longer weigh less until the last round, so that little is lost with them.
+    """
+    quiet = math.sqrt(_QUIET * n * mu / (2 * math.sqrt(d)))
+    return min(cut_of_moments(tail, d, n, mu), max(quiet, _BODY * quantile))
 
 
 def apart(matrix: Floats, nothing: Mask) -> Floats:
@@ -131,10 +142,10 @@ def apart(matrix: Floats, nothing: Mask) -> Floats:
 
 
 def still(curvature: Curvature, nothing: Mask) -> Curvature:
-    """So large a curvature for columns that are not there that no step goes their way."""
-    used = apart(curvature.used, nothing)
+    """A curvature with which no step goes far where nothing is seen, nor to columns that are not there."""
+    used = apart(floored(curvature.used, least_visible(curvature)), nothing)
     used[nothing, nothing] = _FIRM
-    return replace(curvature, used=used) if nothing.any() else curvature
+    return replace(curvature, used=used)
 
 
 def _measured(session: ScoreSession, seen: Whitened, radius: float, nothing: Mask) -> Whitened:

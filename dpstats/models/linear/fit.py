@@ -91,6 +91,8 @@ _NOTED = 1.75
 """Standard errors that cutting may move a coefficient by, from which a note is printed."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
+_SLIGHT = 0.25
+"""Of a residual standard deviation: a step that no fit is lost by."""
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
 TOO_LITTLE = (
@@ -348,7 +350,9 @@ def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> Li
     fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
     if not lost:
         return fit
-    return replace(fit, notes=(LOST if ready.enough else TOO_LITTLE) + fit.notes)
+    return replace(
+        fit, notes=(LOST if ready.enough else TOO_LITTLE) + ridge_note(ridge), cautions=()
+    )
 
 
 @np.errstate(all="ignore")  # what noise makes of rows may be of any size
@@ -482,8 +486,9 @@ class LinearRounds(ScoreRounds[_LinearStep]):
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
 
-        A step that is longer than noise at a chance of one in a thousand, and than twice what noise and
-        sampling leave, was not the last one; unless it counts long rows that weighed less before.
+        A step that is longer than noise at a chance of one in a thousand, than twice what noise and
+        sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
+        rows that weighed less before.
         """
         used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
         if len(used) < 2:
@@ -493,8 +498,8 @@ class LinearRounds(ScoreRounds[_LinearStep]):
         square = float(last.move @ last.move)
         if self.lost > _EXPLAINED or square < noise * float(stats.chi2.ppf(0.999, d)) / d:
             return True
-        sampling = d * self.plans[-1].cut.unit ** 2 / self.session.n
-        return square - noise < 4 * (noise + sampling)
+        residual = d * self.plans[-1].cut.unit ** 2
+        return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
 
     def pooled_score(self, coef: Floats) -> Floats:
         """The mean score at some coefficients, by the rounds that are averaged, with their weights.
