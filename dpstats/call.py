@@ -572,7 +572,7 @@ def check_limits(
     design: Design,
     declared: bool,
     limits: Mapping[str, Any] | None,
-    alone: str = "method='ssp'",
+    alone: str = "fits without public rows",
 ) -> None:
     """Every entry of limits does something, or is named.
 
@@ -591,7 +591,8 @@ def check_limits(
                 + (
                     f"'{design.formula}' has no such column."
                     if declared or name not in design.columns
-                    else f"ranges are for {alone}; beside public data, limits give levels of categories."
+                    else f"ranges are for {alone}; beside public rows, limits give levels of "
+                    "categories."
                 )
             )
 

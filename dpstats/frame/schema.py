@@ -81,8 +81,8 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
                 if needed == "bool":
                     advice = f"turn it into booleans first, e.g. {name} == 1"
             raise SchemaError(
-                f"column `{name}` holds {WORDS[type_.kind]} ({type_.label}), but the public data "
-                f"declare {WORDS[needed]}" + (f"; {advice}." if advice else ".")
+                f"column `{name}` holds {WORDS[type_.kind]} ({type_.label}), but public "
+                f"rows or limits declare {WORDS[needed]}" + (f"; {advice}." if advice else ".")
             )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import listed
+from dpstats.arguments import LARGEST, SMALLEST, listed
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
@@ -164,4 +164,7 @@ def _boxes(design: Design, searched: tuple[int, ...]) -> dict[int, tuple[float, 
 def _standard(one: ColumnScale, centred: bool) -> tuple[float, float]:
     """Location and scale of a column; about zero where no constant takes its location up."""
     scale = one.scale if one.scale is not None else abs(one.location) or 1.0
+    scale = min(
+        max(scale, SMALLEST), LARGEST
+    )  # what can be squared, and is not an accident of noise
     return (one.location, scale) if centred else (0.0, math.hypot(one.location, scale))
