@@ -142,7 +142,7 @@ def apart(matrix: Floats, nothing: Mask) -> Floats:
 
 
 def still(curvature: Curvature, nothing: Mask) -> Curvature:
-    """A curvature with which no step goes far where nothing is seen, nor to columns that are not there."""
+    """A curvature with which no step goes far where nothing is seen, nor to absent columns."""
     used = apart(floored(curvature.used, least_visible(curvature)), nothing)
     used[nothing, nothing] = _FIRM
     return replace(curvature, used=used)
