@@ -26,8 +26,9 @@ from dpstats.numerics.matrices import (
 
 _VISIBLE = 1.2
 """Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
-_LEANING = 0.1
-"""Share of a coefficient in directions that are not seen, from which no error is given for it."""
+_LEANING = 0.002
+"""Share of a coefficient in directions that are not seen, from which no error is given for it: their
+variance may be hundreds of times that of the others."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +296,13 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
         privacy=of(estimate.privacy),
         classical=classical,
     )
+
+
+def without_columns(estimate: Estimate, which: NDArray[np.bool_] | None = None) -> Estimate:
+    """The estimate without coefficients, or zero for ``which``, where rows tell nothing of them."""
+    if which is None:
+        return replace(without_errors(estimate), coef=np.full_like(estimate.coef, np.nan))
+    return replace(estimate, coef=np.where(which, 0.0, estimate.coef))
 
 
 def least_visible(curvature: Curvature) -> float:

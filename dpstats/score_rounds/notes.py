@@ -20,6 +20,13 @@ _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
 
+TOO_LITTLE = (
+    "The rows tell too little for a fit: hardly any can be used, or their responses hardly differ. No "
+    "coefficients are given. Look at missing values, at levels that "
+    "were not declared, and at limits that most values exceed.",
+)
+
+
 def average_condition(matrix: Floats) -> float | None:
     """(1/d) sum lambda_i / lambda_min, None unless positive definite."""
     values = np.linalg.eigvalsh(matrix)

@@ -217,8 +217,8 @@ def declare_design(
     for factor in factors:
         if factor.op == "C" and columns[factor.columns[0]].levels is None:
             raise SchemaError(
-                f"`{factor.text}` needs the levels of `{factor.columns[0]}`: declare them as a "
-                "list."
+                f"`{factor.text}` needs the levels of `{factor.columns[0]}`: declare them as a list, "
+                f"{{'{factor.columns[0]}': [1, 2, 3]}}."
             )
     used = {name for factor in factors for name in factor.columns} | {weights}
     columns = {name: spec for name, spec in columns.items() if name in used}

@@ -49,14 +49,22 @@ from dpstats.score_rounds.cuts import (
     cut_for_intervals,
     cut_of_squares,
 )
-from dpstats.score_rounds.estimate import Estimate, pool_steps, share_left, without_errors
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    pool_steps,
+    share_left,
+    without_columns,
+    without_errors,
+)
 from dpstats.score_rounds.notes import (
+    TOO_LITTLE,
     average_condition,
     hidden_note,
     matrix_notes,
     outside_note,
     ridge_note,
     tail_note,
+    unseen_note,
     unused_note,
 )
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares
@@ -117,7 +125,8 @@ class GlmFit:
 class _Rounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
-    ``longer`` is the share of information rows that the last histogram has beyond their cut.
+    ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
+    the noise of its counts of scores.
     """
 
     family: Family
@@ -132,6 +141,7 @@ class _Rounds(ScoreRounds[GlmStep]):
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
     longer: float = 0.0
+    unseen: float = 0.0
 
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
@@ -149,6 +159,7 @@ class _Rounds(ScoreRounds[GlmStep]):
             session.information_lengths(part * lengths_share, at, windows),
             session.score_lengths((1 - part) * lengths_share, at, windows, fine),
         )
+        self.unseen = histograms[1].noise_sd
         lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
         self.guesses = lengths
         costs = _costs(shares, session.left, price, last)
@@ -396,10 +407,12 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         and _separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
     )
     hidden = start.hidden
-    if separated or not curvature.resolved:
+    if not start.enough:
+        estimate = without_columns(estimate)
+    elif separated or not curvature.resolved:
         estimate = without_errors(estimate)
     elif hidden is not None:
-        estimate = without_errors(estimate, hidden)
+        estimate = without_columns(without_errors(estimate, hidden), start.nothing)
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
@@ -421,6 +434,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     tail: tuple[str, ...] = ()
     if curvature.resolved and not family.binary:
         tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED)
+        if hidden is not None:
+            tail += unseen_note(rounds.unseen, n)
     return GlmFit(
         estimate,
         None if last.damped else solved.system,  # the bounds are of full Newton steps
@@ -429,10 +444,11 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         pearson_sd,
         len(steps),
         diagnostics,
-        (() if hidden is None else hidden_note(terms, hidden, start.nothing))
+        (() if start.enough else TOO_LITTLE)
+        + unused_note(summary, rounds.session.persons, start.leverage is not None)
+        + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())
-        + unused_note(summary, rounds.session.persons, start.leverage is not None)
         + outside_note(design, summary, 1 - cut.slope + rounds.longer)
         + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),

@@ -43,6 +43,8 @@ class StartingPoint:
         Coefficients of which the first look at private rows saw too little for an error.
     nothing : (d,) array or None
         Columns that no row differs in.
+    enough : bool
+        Whether a first look at private rows found enough of them.
     """
 
     whitening: Whitening
@@ -57,6 +59,7 @@ class StartingPoint:
     leverage: float | None = None
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
+    enough: bool = True
 
     def for_persons(self, rows: float) -> StartingPoint:
         """Where sums run over persons with so many rows as one was expected."""
@@ -147,7 +150,7 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-def private_start(family: Family, seen: Whitened) -> StartingPoint:
+def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves."""
     root, level = seen.whitening.root, _level_at_zero(family)
     moment = root.T @ seen.curvature.used @ root
@@ -164,6 +167,7 @@ def private_start(family: Family, seen: Whitened) -> StartingPoint:
         leverage=seen.radius,
         hidden=seen.hidden,
         nothing=seen.nothing,
+        enough=enough,
     )
 
 

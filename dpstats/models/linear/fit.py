@@ -57,10 +57,12 @@ from dpstats.score_rounds.estimate import (
     newton_step,
     pool_steps,
     pool_weighed,
+    without_columns,
     without_errors,
 )
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import (
+    TOO_LITTLE,
     hidden_note,
     leverage_note,
     outside_note,
@@ -95,11 +97,6 @@ _SLIGHT = 0.25
 """Of a residual standard deviation: a step that no fit is lost by."""
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
-TOO_LITTLE = (
-    "The rows tell too little for a fit: hardly any can be used, or their responses hardly differ. The "
-    "estimates may be far off, and no standard errors are given. Look at missing values, at levels that "
-    "were not declared, and at limits that most values exceed.",
-)
 LOST = (
     "The fit has lost its way: its last step was longer than noise and sampling explain. The estimates "
     "may be far off, and no standard errors are given. More rows, a larger budget, or a few public rows "
@@ -340,19 +337,21 @@ def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> Li
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     lost = not ready.arrived and not (ready.enough and rounds.settled())
-    if lost:
+    if not ready.enough:
+        estimate = without_columns(estimate)
+    elif lost:
         estimate = without_errors(estimate)
     elif not ready.arrived:
-        estimate = without_errors(estimate, ready.hidden)
+        estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
     moved = terms, solved.moved
     fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
     if not lost:
         return fit
-    return replace(
-        fit, notes=(LOST if ready.enough else TOO_LITTLE) + ridge_note(ridge), cautions=()
-    )
+    unused = unused_note(summary_of(made), session.persons, alone=True)
+    why = LOST if ready.enough else TOO_LITTLE
+    return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
 
 @np.errstate(all="ignore")  # what noise makes of rows may be of any size
