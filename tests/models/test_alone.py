@@ -344,6 +344,13 @@ def test_a_call_ends_with_a_result_whatever_the_noise(
         assert str(fit.summary())
 
 
+@pytest.mark.parametrize("seed", [4, 49, 82])
+def test_columns_of_which_noise_alone_is_seen_have_scales_to_compute_with(seed: int) -> None:
+    """With these seeds, both quartiles of a column without values were found next to zero."""
+    fit = dp_glm("yes ~ a + b", DATA[:900].assign(a=math.nan), mu=1, seed=seed)
+    assert np.isfinite(fit.coef()).all()
+
+
 _HOSTILE: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "all missing": lambda table: table.assign(a=math.nan),
     "all zero": lambda table: table.assign(a=0.0, b=0.0, y=0.0, yes=0.0, c=0.0),
