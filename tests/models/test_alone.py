@@ -20,9 +20,10 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 from dpstats import Budget, dp_glm, dp_lm, etable
+from dpstats.column_search.search import ColumnScale
 from dpstats.errors import ArgumentError, DPStatsError, SchemaError
 from dpstats.mechanism.noise import SeededNoise
-from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.first_look import _standard, least_budget
 
 Floats = np.ndarray
 _N = 3000
@@ -349,6 +350,14 @@ def test_columns_of_which_noise_alone_is_seen_have_scales_to_compute_with(seed: 
     """With these seeds, both quartiles of a column without values were found next to zero."""
     fit = dp_glm("yes ~ a + b", DATA[:900].assign(a=math.nan), mu=1, seed=seed)
     assert np.isfinite(fit.coef()).all()
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("scale", [None, 5e-324, 1e300])
+def test_a_scale_is_one_that_can_be_computed_with(scale: float | None, centred: bool) -> None:
+    for location in (0.0, -1e-323, 3.0):
+        _, found = _standard(ColumnScale(location, scale), centred)
+        assert 2.0**-200 <= found <= 2.0**201
 
 
 _HOSTILE: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
