@@ -340,7 +340,7 @@ class Charged:
         """Release the levels of text columns."""
         try:
             with naming("the private data"):
-                cells = LevelCells(self._table)
+                cells = LevelCells(self._table, self.first)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
         except BaseException as error:  # Ctrl-C among them

@@ -172,7 +172,8 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
             asked += 1
             bracket.halve(count >= level * used)
     first, last = sum(lower.ends) / 2, sum(upper.ends) / 2
-    scale = max(last - first, 1e-12 * max(abs(first), abs(last))) / _QUARTILES
+    least = max(1e-12 * max(abs(first), abs(last)), 2.0**-_LARGEST)
+    scale = max(last - first, least) / _QUARTILES
     return (yield from _verified(column, ColumnScale((first + last) / 2, scale), used))
 
 

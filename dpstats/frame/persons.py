@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Walk:
     def names(self, table: Table) -> tuple[Codes, npt.NDArray[Any]]:
         """Names of persons in the next table, and for each row which it has; -1 for none."""
         self.check(table)
-        codes, names = pd.factorize(_names(table, self._column, 0, table.n))
+        codes, names = pd.factorize(readable(partial(table.keys, self._column), 0, table.n))
         return codes, names
 
     def among(self, table: Table) -> Mask:
@@ -118,16 +119,18 @@ class Walk:
         return np.asarray(total < self._most)
 
 
-def _names(table: Table, column: str, start: int, stop: int) -> npt.NDArray[Any]:
-    """Names of persons; None where one cannot be read, whatever a library raises."""
-    names = suppress_private_errors(lambda: table.keys(column, start, stop))
-    if names is not None:
-        return names
+def readable(
+    read: Callable[[int, int], npt.NDArray[Any]], start: int, stop: int
+) -> npt.NDArray[Any]:
+    """Cells start:stop as ``read`` gives them; None where one cannot be read, whatever it raises."""
+    cells = suppress_private_errors(lambda: read(start, stop))
+    if cells is not None:
+        return cells
     if stop - start == 1:
         return np.array([None], dtype=object)
     middle = (start + stop) // 2
     halves = (start, middle), (middle, stop)
-    return np.concatenate([_names(table, column, *half) for half in halves])
+    return np.concatenate([readable(read, *half) for half in halves])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -202,6 +205,11 @@ class Kept(Opaque):
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         return np.where(self.keep[start:stop], self.table.codes(name, levels, start, stop), -1)
+
+    def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        texts = self.table.texts(name, start, stop)
+        texts[~self.keep[start:stop]] = None
+        return texts
 
     def part(self, names: Sequence[str], start: int, stop: int) -> Kept:
         return Kept(self.table.part(names, start, stop), self.keep[start:stop])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from dpstats.errors import SchemaError
 from dpstats.frame.formula.learn import used_columns
+from dpstats.frame.persons import FirstRows, OfPersons, readable
 from dpstats.frame.source import (
     BLOCK_ROWS,
     DaskPartitions,
@@ -15,36 +18,39 @@ from dpstats.frame.source import (
     column_types,
     open_source,
 )
-from dpstats.frame.table import Opaque, is_table, slices
+from dpstats.frame.table import ColumnType, Opaque, is_table, slices
 
 
 class LevelCells(Opaque):
-    """The cells of text columns of private rows; ``n`` rows, which is public."""
+    """The cells of text columns of private rows; ``n`` rows, which is public.
 
-    def __init__(self, data: Any) -> None:
-        source = OneTable(data) if is_table(data) else open_source(data)
-        if isinstance(source, DaskPartitions):
-            raise SchemaError(
-                "levels of a Dask DataFrame are not searched: declare them, limits={'g': ['a', 'b']}."
-            )
-        self._source = source
-        self.n = source.size(lambda table: None, lambda rows: None)
+    ``first``: that only so many rows of every person count, where a column names the person.
+    """
+
+    def __init__(self, data: Any, first: FirstRows | None = None) -> None:
+        source: Any = OneTable(data) if is_table(data) else open_source(data)
+        self._source = source if first is None else OfPersons(first.ordered(source), first)
+        self.n = self._source.size(lambda table: None, lambda rows: None)
 
     def counts(self, name: str) -> dict[str, int]:
-        """How many rows have each text. A cell that is no text counts nowhere."""
+        """How many rows have each text. A cell that is no text, or no valid one, counts nowhere.
+
+        A row has one text at most: where it is replaced, two counts move by one at most.
+        """
         found: Counter[bytes | None] = Counter()
         for table in self._source.tables([name]):
             for start, stop in slices(table.n, BLOCK_ROWS):
-                found.update(table.keys(name, start, stop).tolist())
+                found.update(readable(partial(table.texts, name), start, stop).tolist())
         texts: Counter[str] = Counter()
         for cell, count in found.items():
-            if cell is not None:
-                texts[str(cell, "utf-8", "replace")] += count
+            with suppress(UnicodeDecodeError):
+                if cell is not None:
+                    texts[str(cell, "utf-8")] += count
         return dict(texts)
 
     def close(self) -> None:
         """Forget the rows."""
-        self._source = None  # type: ignore[assignment]
+        self._source = None
 
 
 def undeclared_levels(
@@ -56,10 +62,19 @@ def undeclared_levels(
 ) -> tuple[str, ...]:
     """Columns of text that a formula uses and whose levels nobody has declared, by names and types."""
     table = column_types(data)
-    return tuple(
+    names = tuple(
         name
         for name in used_columns(formula, table.names, weights, offset)
-        if name not in (limits or {})
-        and name in table.names
-        and table.type_of(name).kind in ("category", "object")
+        if name not in (limits or {}) and name in table.names and _of_text(table.type_of(name))
     )
+    if names and not is_table(data) and isinstance(open_source(data), DaskPartitions):
+        raise SchemaError(
+            "levels of a Dask DataFrame are not searched: declare them, "
+            f"limits={{'{names[0]}': ['a', 'b']}}."
+        )
+    return names
+
+
+def _of_text(type_: ColumnType) -> bool:
+    """Whether a column may hold text; categories may stand for numbers."""
+    return type_.kind in ("category", "object") and type_.values in (None, "category", "object")

@@ -87,6 +87,9 @@ class Table(Protocol):
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         """Rows start:stop as names of persons, in bytes; None where a cell names nobody."""
 
+    def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        """Rows start:stop as text, in bytes; None where a cell is none, as `codes` sees it."""
+
     def part(self, names: Sequence[str], start: int, stop: int) -> Table:
         """Rows start:stop of some columns, as a table that can be pickled without the others."""
 
@@ -215,6 +218,12 @@ class PandasTable:
         named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
         return _keys(_pandas_cells(part), typed=not pd.api.types.is_object_dtype(named))
 
+    def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        part = self._column(name).iloc[start:stop]
+        dtype = part.dtype
+        named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
+        return _texts(_pandas_cells(part), encoded=_held_by_arrow(named))
+
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
         # cells that are objects count nowhere, and need not survive a journey
@@ -271,9 +280,21 @@ def _keys(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
     objects, which is not ``typed``, neither does text that a reader may have taken for a number or a
     truth value in other rows ("017", "1e5", "true"), nor a truth value: it would name two at most.
     """
-    names = [_key(cell, typed) for cell in cells]
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
+    return _objects([_key(cell, typed) for cell in cells])
+
+
+def _texts(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
+    """Text as bytes, in every spelling; None for all else. ``encoded``: text comes in bytes."""
+    known = {bytes} if encoded else {str, np.str_}
+    kept = [cell if type(cell) in known else None for cell in cells]
+    if not encoded:
+        kept = [None if cell is None else cell.encode("utf-8", "surrogatepass") for cell in kept]
+    return _objects(kept)
+
+
+def _objects(cells: list[Any]) -> npt.NDArray[Any]:
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells
     return out
 
 
@@ -393,12 +414,14 @@ class ArrowTable:
         return np.asarray(values, dtype=np.float64)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        cells = [
-            cell
-            for chunk in self._table.column(name).slice(start, stop - start).chunks
-            for cell in _cells(chunk)
-        ]
-        return _keys(cells, typed=True)
+        return _keys(self._part_cells(name, start, stop), typed=True)
+
+    def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        return _texts(self._part_cells(name, start, stop), encoded=True)
+
+    def _part_cells(self, name: str, start: int, stop: int) -> list[Any]:
+        chunks = self._table.column(name).slice(start, stop - start).chunks
+        return [cell for chunk in chunks for cell in _cells(chunk)]
 
     def part(self, names: Sequence[str], start: int, stop: int) -> ArrowTable:
         pa, part = self._pa, self._table.select(list(names)).slice(start, stop - start)
@@ -473,6 +496,11 @@ class FolderTable:
         if not self._has(name):
             return self._table.keys(name, start, stop)
         return _keys([self._folders[name]] * (stop - start), typed=True)
+
+    def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+        if not self._has(name):
+            return self._table.texts(name, start, stop)
+        return _texts([self._folders[name]] * (stop - start), encoded=False)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
         own = [name for name in names if not self._has(name)]

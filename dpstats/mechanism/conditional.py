@@ -85,6 +85,8 @@ def frequent_threshold(noise_sd: float, chance: float) -> float:
 
     Discrete Gaussian noise is sub-Gaussian: P(noise >= t) <= exp(-t^2/(2 sd^2)).
     """
+    if chance < 1e-300:
+        return math.inf
     return 1 + noise_sd * math.sqrt(2 * math.log(1 / chance)) * (1 + 1e-9)
 
 

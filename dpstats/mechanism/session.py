@@ -113,6 +113,8 @@ class Session(Generic[_Rows]):
         """What is left of the total of the call: of mu^2, or of a pure epsilon."""
         if isinstance(self.total, Privacy) and isinstance(self.granted, Privacy):
             return (self.total.mu / self.granted.mu) ** 2 * self.left
+        if isinstance(self.total, PurePrivacy) and isinstance(self.granted, PurePrivacy):
+            return self.total.at / self.granted.at * self.left
         return self.left
 
     @property
@@ -143,10 +145,11 @@ class Session(Generic[_Rows]):
             return "Nothing had been released."
         if isinstance(self.granted, ApproximatePrivacy) or self.left <= 0:
             return "The total of the call counts as spent."
+        slack = f" up to delta0 = {self.granted.slack:.3g}" if self.granted.slack else ""
         return (
             "What had been released until then counts as spent: for a row, or a person whose rows are "
             "summed up, replaced, mu = "
-            f"{self.granted.share(1 - self.left_of_granted).mu:.4g} at most."
+            f"{self.granted.share(1 - self.left_of_granted).mu:.4g} at most{slack}."
         )
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import LARGEST, SMALLEST, listed
+from dpstats.arguments import listed
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
@@ -25,7 +25,7 @@ from dpstats.errors import ArgumentError
 from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
-from dpstats.mechanism.session import Session
+from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
@@ -163,8 +163,5 @@ def _boxes(design: Design, searched: tuple[int, ...]) -> dict[int, tuple[float, 
 
 def _standard(one: ColumnScale, centred: bool) -> tuple[float, float]:
     """Location and scale of a column; about zero where no constant takes its location up."""
-    scale = one.scale if one.scale is not None else abs(one.location) or 1.0
-    scale = min(
-        max(scale, SMALLEST), LARGEST
-    )  # what can be squared, and is not an accident of noise
+    scale = clamp_to_safe_range(abs(one.location) or 1.0 if one.scale is None else one.scale)
     return (one.location, scale) if centred else (0.0, math.hypot(one.location, scale))

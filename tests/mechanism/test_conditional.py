@@ -13,9 +13,11 @@ from scipy import stats
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.conditional import (
     WIDENED,
+    frequent_threshold,
     lattice_unit,
     on_lattice,
     ratio_on_lattice,
+    release_frequent,
     release_if_safe,
 )
 from dpstats.mechanism.noise import SecureNoise, SeededNoise
@@ -248,3 +250,48 @@ def test_a_release_is_all_or_nothing_and_its_noise_is_the_plans(side: bool) -> N
     assert (tested.release.sensitivity, tested.release.step) == (0.5, unit)
     assert tested.release.cost == Privacy(0.3, 1e-6)
     assert tested.release.noise_sd == pytest.approx(0.75, rel=1e-11)
+
+
+@pytest.mark.parametrize("sd", [1e-3, 1.0, 40.0, 1e6])
+@pytest.mark.parametrize("chance", [0.4, 1e-3, 1e-8, 1e-200])
+def test_a_name_of_one_row_is_shown_with_no_larger_a_chance(sd: float, chance: float) -> None:
+    least = frequent_threshold(sd, chance)
+    assert stats.norm.logsf((least - 1) / sd) <= math.log(chance)
+    assert frequent_threshold(sd, 0.0) == math.inf
+
+
+def test_names_above_the_threshold_are_released_and_nothing_of_the_others() -> None:
+    counts = {"rare": 1, "b": 10**6, "one more": 2, "a": 10**5}
+    found, names = release_frequent("levels", counts, 1e-6, Privacy(1.0), NonPrivateSilence())
+    assert names == ("a", "b")
+    assert found.value.tolist() == [1e5, 1e6]
+    assert found.sensitivity == math.sqrt(2)
+    assert found.noise_sd == pytest.approx(math.sqrt(2), rel=1e-9)
+    least = frequent_threshold(found.noise_sd, 1e-6)
+    for count in (math.floor(least), math.ceil(least)):
+        shown = release_frequent("levels", {"x": count}, 1e-6, Privacy(1.0), NonPrivateSilence())
+        assert shown[1] == (("x",) if count > least else ())
+    nothing, none = release_frequent("levels", {}, 1e-6, Privacy(1.0), SecureNoise())
+    assert (nothing.value.size, none) == (0, ())
+
+
+def test_names_and_their_counts_are_as_private_as_is_stated() -> None:
+    """Neighbours of which each has a name of its own, at every epsilon, by integrating the laws.
+
+    An outcome is whether "own" is shown, and a count of "both", which the row that is replaced changes.
+    """
+    mu, chance = 1.3, 0.02
+    found, _ = release_frequent("levels", {"x": 1}, chance, Privacy(mu), NonPrivateSilence())
+    sd, own = (
+        found.noise_sd,
+        1 - stats.norm.cdf((frequent_threshold(found.noise_sd, chance) - 1) / found.noise_sd),
+    )
+    at = np.linspace(-12 * sd, 12 * sd, 40001)
+    width = at[1] - at[0]
+    one, other = (stats.norm.pdf(at, centre, sd) * width for centre in (0.0, math.sqrt(2)))
+    for epsilon in (0.0, 0.5, 2.0, 5.0):
+        stated = Privacy(mu, chance).delta(epsilon)
+        unseen = np.maximum((1 - own) * (one - math.exp(epsilon) * other), 0).sum()
+        assert own + unseen <= stated + 1e-9
+        only_the_other = np.maximum(one - math.exp(epsilon) * (1 - own) * other, 0).sum()
+        assert only_the_other <= stated + 1e-9

@@ -584,3 +584,15 @@ def test_an_own_estimate_has_the_sd_that_its_release_states(source: str, kind: s
             rests.append((tested.release.value - value) / tested.release.noise_sd)
     normal_scale(np.array(rests), 1.0)
     independent_signs(np.array(rests), lags=(1,))
+
+
+@pytest.mark.parametrize("total", [Privacy(2.0), Privacy(2.0, 1e-6), PurePrivacy(2.0)])
+def test_sessions_of_a_call_never_spend_more_than_its_total(total: Privacy | PurePrivacy) -> None:
+    last: Session[Any] | None = None
+    for _ in range(4):
+        session: Session[Any] = Session(_session()._rows, total, NonPrivateSilence(), last)
+        spent = session._spend(0.5)
+        last = session
+    assert last is not None
+    assert last.left_of_granted == pytest.approx(0.5**4)
+    assert spent.mu <= total.share(0.5**4).mu * (1 + 1e-12)

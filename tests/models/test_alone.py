@@ -20,10 +20,11 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 from dpstats import Budget, dp_glm, dp_lm, etable
+from dpstats.column_search.search import ColumnScale
 from dpstats.errors import ArgumentError, DPStatsError, SchemaError
 from dpstats.frame import LevelCells
 from dpstats.mechanism.noise import SeededNoise
-from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.first_look import _standard, least_budget
 
 Floats = np.ndarray
 _N = 3000
@@ -418,6 +419,21 @@ def test_a_call_ends_with_a_result_whatever_the_noise(
         assert fit.coef().shape
         assert sum(line.share for line in fit.privacy.spent) <= 1 + 1e-9
         assert str(fit.summary())
+
+
+@pytest.mark.parametrize("seed", [4, 49, 82])
+def test_columns_of_which_noise_alone_is_seen_have_scales_to_compute_with(seed: int) -> None:
+    """With these seeds, both quartiles of a column without values were found next to zero."""
+    fit = dp_glm("yes ~ a + b", DATA[:900].assign(a=math.nan), mu=1, seed=seed)
+    assert np.isfinite(fit.coef()).all()
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("scale", [None, 5e-324, 1e300])
+def test_a_scale_is_one_that_can_be_computed_with(scale: float | None, centred: bool) -> None:
+    for location in (0.0, -1e-323, 3.0):
+        _, found = _standard(ColumnScale(location, scale), centred)
+        assert 2.0**-200 <= found <= 2.0**201
 
 
 _HOSTILE: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {

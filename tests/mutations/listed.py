@@ -966,6 +966,13 @@ _PERSONS = (
         f"{_PERSON}::test_whatever_names_a_person_is_distinguished_exactly_or_counts_nowhere",
     ),
     _person(
+        "levels are counted in later rows of a person",
+        "dpstats/call.py",
+        "LevelCells(self._table, self.first)",
+        "LevelCells(self._table)",
+        "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
+    ),
+    _person(
         "numbers of later rows are kept",
         "dpstats/frame/persons.py",
         "return np.where(self.keep[start:stop], self.table.numbers(name, start, stop), np.nan)",

@@ -167,7 +167,7 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any) -> Any:
         raise SchemaError(
             f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, without "
             f"a look at the private ones, limits={{'{name}': ['a', 'b']}}; or state the privacy as "
-            "epsilon=1, delta=1e-6: levels that many rows have are then released."
+            "epsilon=1, delta=1e-6: levels of text that many rows have are then released."
         )
     raise SchemaError(
         f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"

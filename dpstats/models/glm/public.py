@@ -152,11 +152,11 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
 
 def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves."""
-    root, level = seen.whitening.root, _level_at_zero(family)
-    moment = root.T @ seen.curvature.used @ root
-    reach = _reach(family, seen.whitening, moment, None)
+    d, level = len(seen.whitening.back), _level_at_zero(family)
+    # as it is: products with a whitening and its inverse would lose all digits of odd ones
+    reach = _reach(family, Whitening(np.eye(d), np.eye(d)), seen.curvature.used, None)
     information = math.sqrt(level) * seen.lengths
-    zero = np.zeros(len(root))
+    zero = np.zeros(d)
     return StartingPoint(
         seen.whitening,
         zero,
