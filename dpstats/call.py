@@ -234,7 +234,7 @@ class Call(Generic[_Spent]):
 
         The total is then mu-GDP up to that slack, and still (epsilon, delta).
         """
-        if self.unit.times > 1 or self.unit.person is not None:  # all rows are counted
+        if self.unit.times > 1:
             raise SchemaError(
                 f"the levels of {listed(names)} are released where a row is protected, not a person "
                 f"with several: declare them, limits={{'{names[0]}': ['a', 'b']}}."

@@ -51,7 +51,7 @@ PAGES = {
     ),
     "no_public_data.py": (
         "Method: score rounds, from private rows alone",
-        "`region` holds categories: without public rows its levels must be declared",
+        "`region` holds categories: without public rows its levels must be",
         "The levels of `region` were released, those that more than about 69 rows have",
         "outside the limits of `age` (18 to 65)",
         "`poly(age, 2)` needs to know where `age` lies",
