@@ -316,7 +316,7 @@ print(audit(careful, honest, mu=1, trials=given.trials))
 #
 # An audit that finds nothing proves nothing, so the audits are tested as well: with 70 % of the
 # noise 31 of the 49 methods are refuted, and without the cut every kind of row is. Of the others
-# seven are fits without public rows, refuted with a quarter of the noise, or less;
+# seven are fits without public rows, refuted with three tenths of the noise, or less;
 # five make the releases of `dp_lm` and `dp_glm` for persons, with effects or instruments, and are
 # refuted with a third of the noise; six are the four tests of the ePTR paper, whose noise
 # is far more than any of our pairs needs, and the two covariances under pure epsilon, where more
