@@ -465,7 +465,6 @@ def sums_persons(method: Any, public: Any) -> bool:
 
 
 def choose_method(
-    function: str,
     methods: Collection[str],
     method: str | None,
     public: Any,
@@ -473,8 +472,7 @@ def choose_method(
 ) -> str:
     """The method given, or the one that the data allow."""
     mapping("limits", limits)
-    if method is None:
-        method = "anchored"
+    method = "anchored" if method is None else method
     if not one_of(method, methods):
         raise ArgumentError(f"method must be one of {', '.join(methods)}, not {shown(method)}.")
     if method == "ssp":

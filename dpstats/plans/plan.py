@@ -663,4 +663,4 @@ def _check_arguments(function: str, method: Any, formula: Any, public: Any) -> N
             "without public data nothing is known of the errors."
         )
     if public is not None:
-        choose_method(function, _METHODS, method, public, None)
+        choose_method(_METHODS, method, public, None)

@@ -64,9 +64,19 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
-def check_budget(n: int, d: int, mu: float, unit: PrivacyUnit, delta: float | None) -> None:
-    """Refuse, before a row is read, what without public rows would be little but noise."""
-    least = least_budget(d)
+def check_budget(
+    n: int,
+    d: int,
+    mu: float,
+    unit: PrivacyUnit,
+    delta: float | None,
+    least: float | None = None,
+) -> None:
+    """Refuse, before a row is read, what without public rows would be little but noise.
+
+    ``least`` is the smallest n mu that is not refused; by default `least_budget`.
+    """
+    least = least_budget(d) if least is None else least
     if n * mu >= least:
         return
     enough = Privacy(least / n).for_group(unit.times)

@@ -16,7 +16,6 @@ import numpy as np
 from scipy import stats
 
 from dpstats.accounting.privacy import Privacy, Total
-from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import mapping
 from dpstats.arrays import Floats
 from dpstats.call import check_limits
@@ -53,6 +52,8 @@ from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.whitening import share_of_moments
 
 _MOST_ROUNDS = 5
 _LENGTHS, _LAST_LENGTHS, _COVARIANCE = 0.01, 0.04, 0.05
@@ -200,22 +201,7 @@ def least_for_covariance(d: int) -> float:
     >>> [round(least_for_covariance(d)) for d in (1, 5, 20)]
     [200, 447, 1889]
     """
-    return max(20.0 * d * math.sqrt(d) + 100.0, least_for_mean(d))
-
-
-def check_budget(
-    n: int, d: int, least: float, mu: float, unit: PrivacyUnit, delta: float | None
-) -> None:
-    """Refuse, before a row is read, what without public rows would be little but noise."""
-    if n * mu >= least:
-        return
-    enough = Privacy(least / n).for_group(unit.times)
-    stated = "" if delta is None else f" (epsilon = {enough.epsilon(delta):.3g} at this delta)"
-    raise ArgumentError(
-        f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are too few for {d} columns without "
-        f"public rows: little but noise would come of it. mu = {enough.mu:.3g}{stated} would do, or "
-        f"{math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public sample, public=frame."
-    )
+    return max(least_budget(d), least_for_mean(d))
 
 
 def find_columns(
@@ -322,15 +308,10 @@ def mean_alone(
     )
 
 
-def share_of_whitening(n: int, d: int, mu: float) -> float:
-    """Of each round."""
-    return float(min(max((16 * d**1.5 / (n * mu)) ** 2, 0.02), 0.06))
-
-
 def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen."""
     n, d = session.n, cell.d
-    share, made = share_of_whitening(n, d, session.total.mu), 0
+    share, made = share_of_moments(n, d, session.total.mu), 0
     while made < _MOST_ROUNDS:
         (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
         radius = first_radius(lengths, n, d)

@@ -25,7 +25,6 @@ from dpstats.models.gaussian.alone import (
     LEAST_SHARE,
     ColumnsToFind,
     FoundColumns,
-    check_budget,
     columns_to_find,
     find_columns,
     least_for_covariance,
@@ -51,6 +50,7 @@ from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
 from dpstats.report.diagnostics import with_person_note
+from dpstats.score_rounds.first_look import check_budget
 
 
 @documented
@@ -320,7 +320,7 @@ def _mean_of_private_rows(
     with call.charged(call.text(wanted.design.formula, options), data) as charged:
         rows = charged.rows(wanted.design)
         delta = call.given.get("delta")
-        check_budget(rows.n, d, least_for_mean(d), total.mu, call.unit, delta)
+        check_budget(rows.n, d, total.mu, call.unit, delta, least_for_mean(d))
         require_room(total, rows.n, d, 1, [LEAST_SHARE])
     noise = call.noise()
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
@@ -350,7 +350,7 @@ def _gaussian_of_private_rows(
         rows = charged.rows(wanted.design)
         _check_size(rows.n, d)
         delta = call.given.get("delta")
-        check_budget(rows.n, d, least_for_covariance(d), total.mu, call.unit, delta)
+        check_budget(rows.n, d, total.mu, call.unit, delta, least_for_covariance(d))
         start = planned_start(wanted)
         plan = plan_call(start, rows.n, total, method, 0.0, cond, False, eta)
         _warn(plan.warnings)

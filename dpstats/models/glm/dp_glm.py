@@ -160,7 +160,7 @@ def dp_glm(
     check_numbers(ridge, eta)
     check_vcov(vcov)
     check_iterations(iterations)
-    method = choose_method("dp_glm", GLM_METHODS, method, public, limits)
+    method = choose_method(GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
     design: Design | None = None
     unknown: tuple[str, ...] = ()

@@ -178,7 +178,7 @@ def dp_lm(
     )
     check_numbers(ridge, eta)
     check_vcov(vcov)
-    method = choose_method("dp_lm", METHODS, method, public, limits)
+    method = choose_method(METHODS, method, public, limits)
     moments, extent = None, None
     design: Design | None = None
     unknown: tuple[str, ...] = ()
