@@ -144,7 +144,7 @@ def test_noise_that_is_too_small_is_detected(method: tuple[str, str]) -> None:
 
 _LONG, _SEPARATE = 1e3, 500
 _UNCUT = {
-    "linear": ("dp_lm", "ssp", {"x": _LONG}),
+    "linear": ("dp_lm", "pmt", {"x": _LONG}),
     "linear, least squares": ("eptr_lm", "adassp", {"x": _LONG}),
     "family": ("dp_glm", "anchored, binomial", {"x": _LONG}),
     "class": ("eptr_bayes", "sums", {"x": _LONG}),

@@ -126,7 +126,8 @@ def unbiased_fit(family: Family, rows: PublicRows, whitening: Whitening, first: 
         inverse = np.linalg.inv((z * h[:, None]).T @ z + 1e-3 * np.eye(z.shape[1]))
         leverage = np.einsum("ij,jk,ik->i", z, inverse, z) * h
         weight = rows.weight + leverage
-        y = (rows.y * rows.weight + leverage / 2) / weight
+        # a row without weight has no leverage either
+        y = (rows.y * rows.weight + leverage / 2) / np.where(weight > 0, weight, 1.0)
         shared = PublicRows(rows.x, y, rows.offset, weight)
         coef = public_fit(family, shared, whitening, coef, strength=1e-3)
     return coef
