@@ -1,0 +1,1 @@
+"""Parts of `tests.benchmarks.real_others`: a module for each kind of estimator."""
