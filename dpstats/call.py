@@ -297,6 +297,8 @@ class Charged:
         weights: str | None,
         offset: str | None,
         unknown: Sequence[str] = (),
+        *,
+        releases_levels: bool = True,
     ) -> Design:
         """The design of a formula by the kinds of the private table's columns, and limits.
 
@@ -306,7 +308,9 @@ class Charged:
         given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
         try:
             with naming("the private data"):
-                return private_design(formula, self._table, given, weights, offset)
+                return private_design(
+                    formula, self._table, given, weights, offset, releases_levels=releases_levels
+                )
         except BaseException as error:
             without_trace(error)
             if unknown and isinstance(error, FormulaError):

@@ -1887,7 +1887,7 @@ _POOLS: dict[str, st.SearchStrategy[Any]] = {
 _METHODS = {
     "dp_lm": ("anchored", "pmt", "ssp"),
     "dp_glm": ("anchored", "pmt", "ssp"),
-    "eptr_lm": ("adaptive", "ptr", "adassp", "paper"),
+    "eptr_lm": ("rounds", "adaptive", "ptr", "adassp", "paper"),
     "eptr_bayes": ("sums", "ptr", "paper"),
     "eptr_nw": ("gp", "adaptive", "ptr", "paper"),
     "dp_mean": ("refined", "paper"),

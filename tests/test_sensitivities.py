@@ -44,6 +44,7 @@ def _one_column() -> Watched:
 _alone, _within = adversaries.sharp_alone, partial(adversaries.sharp_family, public=False)
 _ACROSS = adversaries.beam(0, 1e3, 1e9), adversaries.beam(90, 1e5, 1e9)
 _APART = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1e12)
+_OPPOSITE = adversaries.beam(0, 1e3, 1e3), adversaries.beam(180, 1e5, 1e9)
 _TURNED = adversaries.beam(0, 1e3, 1.0), adversaries.beam(90, 1e5, 1.0)
 _OTHERWISE = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1.0)
 _FITTED = adversaries.beam(0, 0.1, 1.0), adversaries.beam(0, 0.1, 1e9)
@@ -76,6 +77,16 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         "across": partial(_alone, "dp_glm", _ACROSS, **adversaries.COUNTS, **_wide),
         "apart": partial(_alone, "dp_glm", _APART, **adversaries.COUNTS, **_wide),
         "fitted": partial(_alone, "dp_glm", _FITTED, **adversaries.COUNTS, **_wide),
+    },
+    ("eptr_lm", "rounds"): {
+        "across": partial(adversaries.sharp_step, _ACROSS),
+        "apart": partial(adversaries.sharp_step, _OPPOSITE),
+        "one column": adversaries.sharp_eigenvalue,
+    },
+    ("eptr_lm", "rounds, alone"): {
+        "across": partial(adversaries.sharp_step, _ACROSS, 0),
+        "apart": partial(adversaries.sharp_step, _OPPOSITE, 0),
+        "one column": partial(adversaries.sharp_eigenvalue, 0),
     },
     ("eptr_lm", "adaptive"): {"one column": _one_column},
     ("eptr_lm", "paper"): {

@@ -21,7 +21,12 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
     "dp_mixture": gaussian.CLAIMS,
-    "eptr_lm": eptr_linear.CLAIMS,
+    "eptr_lm": (
+        *column_search.CLAIMS,
+        *score_rounds.CLAIMS,
+        *eptr_linear.CLAIMS,
+        *session.CLAIMS,
+    ),
     "eptr_bayes": eptr_bayes.CLAIMS,
     "eptr_nw": eptr_nw.CLAIMS,
     "eptr": eptr_own.CLAIMS,

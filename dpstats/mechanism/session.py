@@ -93,7 +93,7 @@ class Session(Generic[_Rows]):
         self.granted = total
         self.total = total
         self.left = 1.0
-        self._slack_used = after is not None
+        self._slack_used: bool = after is not None and after._slack_used
         self.releases: list[Release] = []
         if after is not None:
             if total != after.granted or isinstance(total, ApproximatePrivacy):

@@ -18,6 +18,7 @@ import numpy as np
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import listed
+from dpstats.arrays import Floats
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
@@ -51,6 +52,13 @@ class FirstLook:
     location: float
     scale: float
     enough: bool
+
+    def start(self, design: Design) -> Floats:
+        """Where rounds begin: at the location of the response, where there is a constant."""
+        start: Floats = np.zeros(len(self.rows.whitening.back))
+        if design.constant is not None:
+            start[design.constant] = self.location
+        return start
 
 
 def least_budget(d: int) -> float:

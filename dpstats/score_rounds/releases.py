@@ -255,7 +255,7 @@ class ScoreSession(Session[ScoreRows]):
             self._spend(share) if share else None for share in each
         )
         cuts = RoundCuts(
-            clip=None if score is None else _safe(cuts.clip),
+            clip=None if score is None and outer is None else _safe(cuts.clip),
             radius=None if information is None else _safe(cuts.radius),
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,

@@ -57,6 +57,8 @@ _RUNS: dict[tuple[str, str], int] = {
     ("dp_mixture", "private"): 40,
     ("dp_mixture", ""): 60,
     ("eptr_nw", "gp"): 250,
+    ("eptr_lm", "rounds, alone"): 40,
+    ("eptr_lm", "rounds"): 150,
     ("", ""): 500,
 }
 
@@ -97,6 +99,8 @@ _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
     ("dp_feols", "rows"): ("edge", 500, 0.3),
     ("dp_feols", "within"): ("against", 500, 0.3),
     ("dp_feols", "instruments"): ("edge", 500, 0.3),
+    ("eptr_lm", "rounds"): ("worst", 500, 0.3),
+    ("eptr_lm", "rounds, alone"): ("worst", 500, 0.25),
     ("eptr_lm", "adaptive"): ("worst", 2500, 0.7),
     ("eptr_lm", "adassp"): ("edge", 3000, 0.7),
     ("eptr_lm", "ptr, gdp"): ("worst", 15000, 0.7),

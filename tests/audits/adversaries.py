@@ -393,6 +393,15 @@ def setups() -> list[Setup]:
         many=1200,
     )
     out += [
+        squares(method="rounds", options=_TESTED),
+        squares(
+            method="rounds, alone",
+            options={**_TESTED, "limits": {"g": _LIMITS["g"]}},
+            formula="y ~ x + g",
+            n=_MANY_ALONE,
+            m=0,
+            other={},
+        ),
         squares(method="adaptive", options={**_TESTED, "method": "adaptive"}),
         squares(method="adassp", options={**_GAUSSIAN, "method": "adassp"}),
         squares(method="ptr, gdp", options={**_TESTED, "method": "ptr"}, n=400),
@@ -520,6 +529,7 @@ def _declared(
         return target(formula, data, public, seed=seed, **options)
 
     alone = function in ("dp_lm", "dp_glm") and public is None and "method" not in options
+    alone |= function == "eptr_lm" and options.get("method") == "rounds" and public is None
     return Watched(f"{function} alone" if alone else function, call, (tables[0], tables[1]))
 
 
@@ -680,6 +690,32 @@ def _sharp_squares(method: str, short: float, way: str, epsilon: float = 2.0) ->
     return _declared("eptr_lm", "y ~ 0 + x + z", options, rows, (last, other))
 
 
+def sharp_step(pair: tuple[Row, Row], public: int = 200) -> Watched:
+    """Rows beside so many others that the last step of rounds has an eigenvalue known by next to all.
+
+    And that what it may move by, beside two scores, is next to nothing.
+    """
+    options = {"epsilon": 20.0, "delta": 0.01, "method": "rounds"}
+    return _against("eptr_lm", options, pair, 20_000, public, (-1.0, 1.0))
+
+
+def _sharp_rounds(n: int, public: int) -> Watched:
+    """Opposite scores of all rounds, whose rows do not change the moments of the design."""
+    pair = beam(0, 1e3, 1e3), beam(180, 1e5, 1e9)
+    options = {"epsilon": 6.0, "delta": 0.01, "method": "rounds"}
+    return _against("eptr_lm", options, pair, n, public, (-1.0, 1.0))
+
+
+def sharp_eigenvalue(public: int = 200) -> Watched:
+    """One column, and a row as long as rows may be, or none."""
+    one, others = (_uninformative(k, -1.0, 1.0)[["x", "y"]] for k in (2000, max(public, 8)))
+    pair = {"x": 1e5, "y": 0.0}, {"x": math.nan, "y": 0.0}
+    options = {**_TESTED, "method": "rounds"}
+    return _declared(
+        "eptr_lm", "y ~ 0 + x", options, one.iloc[:-1], pair, others if public else None
+    )
+
+
 def _sharp_classes(method: str, count: int) -> Watched:
     """Two classes of ``count`` rows at opposite ends, and a row that goes from the one to the other."""
     kind, _, calibration = method.partition(", ")
@@ -828,6 +864,8 @@ _SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
     ),
     ("dp_mixture", "public"): partial(_sharp_groups, "public"),
     ("dp_mixture", "private"): partial(_sharp_groups, "private"),
+    ("eptr_lm", "rounds"): partial(_sharp_rounds, 400, 200),
+    ("eptr_lm", "rounds, alone"): partial(_sharp_rounds, 1500, 0),
     ("eptr_lm", "adaptive"): partial(_sharp_squares, "adaptive", 1000.0, "mirror", 8.0),
     ("eptr_lm", "ptr, gdp"): partial(_sharp_squares, "ptr, gdp", 60.0, "mirror"),
     ("eptr_lm", "ptr, dp"): partial(_sharp_squares, "ptr, dp", 58.0, "mirror"),

@@ -171,10 +171,18 @@ PLACES = {
         inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
     "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
+    "eptr_lm alone": Place(
+        "dpstats.models.eptr_linear.eptr_lm",
+        "ColumnSession ScoreSession StepSession",
+        ("by_rounds",),
+        inner="dpstats.score_rounds.first_look dpstats.models.eptr_linear.rounds",
+    ),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",
-        "LeastSquaresSession",
-        ("adaptive", "adassp", "tested"),
+        "LeastSquaresSession StepSession ScoreSession ColumnSession",
+        ("at_once", "by_rounds"),
+        inner="dpstats.score_rounds.first_look dpstats.models.eptr_linear.fit "
+        "dpstats.models.eptr_linear.rounds",
     ),
     "eptr_bayes": Place(
         "dpstats.models.eptr_bayes.eptr_bayes", "ClassSession", ("from_sums", "from_test")

@@ -57,7 +57,7 @@ def summary(lines: pd.DataFrame) -> pd.DataFrame:
     """A line for every case and epsilon."""
     wanted = ("error", "plain", "public", "cover", "far", "noted", "refused")
     lines = lines.reindex(columns=[*dict.fromkeys([*lines.columns, *wanted])])
-    far, said = lines.far.fillna(False).astype(bool), lines.noted.fillna(False).astype(bool)
+    far, said = lines.far.eq(True), lines.noted.eq(True)
     lines = lines.assign(
         ratio=lines.error / lines.plain,
         over_public=lines.error / lines.public,

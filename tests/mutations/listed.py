@@ -514,8 +514,8 @@ _CLAIMS = (
     _claim(
         "the smallest eigenvalue moves by half a row",
         "dpstats/models/eptr_linear/releases.py",
-        "sensitivity = self._limits.radius**2 * (1 + error) * WIDENED",
-        "sensitivity = self._limits.radius**2 * (1 + error) / 2",
+        "sensitivity = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED",
+        "sensitivity = radius**2 / 2",
         *_replayed("eptr_lm, adaptive"),
     ),
     _claim(
@@ -543,9 +543,23 @@ _CLAIMS = (
     _claim(
         "solutions are not projected to the ball",
         "dpstats/models/eptr_linear/releases.py",
-        "return (coef * (limits.coef / size) if size > limits.coef else coef), smallest",
-        "return coef, smallest",
+        "return coef * (length / size) if size > length else coef",
+        "return coef",
         *_replayed("eptr_lm, adaptive"),
+    ),
+    _claim(
+        "a step of rounds moves by one score",
+        "dpstats/models/eptr_linear/releases.py",
+        "exact = 2 * self.score + self.radius**2 * self.length",
+        "exact = self.score + self.radius**2 * self.length",
+        *_replayed("eptr_lm, rounds"),
+    ),
+    _claim(
+        "a step of rounds forgets that the matrix moves",
+        "dpstats/models/eptr_linear/releases.py",
+        "exact = 2 * self.score + self.radius**2 * self.length",
+        "exact = 2 * self.score",
+        f"{_SQUARES}::test_the_bound_of_a_step_is_nearly_attained",
     ),
     _claim(
         "joint moments move by 1.5",
@@ -1416,8 +1430,8 @@ _ALONE = (
     _alone(
         "a slack is used by every session of a call",
         "dpstats/mechanism/session.py",
-        "self._slack_used = after is not None",
-        "self._slack_used = False",
+        "self._slack_used: bool = after is not None and after._slack_used",
+        "self._slack_used: bool = False",
         f"{_LATER}::test_a_slack_is_used_once_by_all_sessions",
     ),
     _alone(

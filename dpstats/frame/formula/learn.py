@@ -118,15 +118,21 @@ def private_design(
     limits: Mapping[str, Any] | None = None,
     weights: str | None = None,
     offset: str | None = None,
+    *,
+    releases_levels: bool = True,
 ) -> Design:
     """The design of a formula from the kinds of a table's columns, which are public, and limits.
 
-    No value of a row is looked at: levels of categories are those of ``limits``.
+    No value of a row is looked at: levels of categories are those of ``limits``. Whether the function
+    can release others is what the advice depends on.
     """
     limits = mapping("limits", limits)
     table = column_types(data)
     needed = used_columns(formula, table.names, weights, offset)
-    schema = {name: _private_kind(table, name, formula, limits.get(name)) for name in needed}
+    schema = {
+        name: _private_kind(table, name, formula, limits.get(name), releases_levels)
+        for name in needed
+    }
     if WEIGHTS in limits:
         schema[WEIGHTS] = limits[WEIGHTS]
     return boxed(declare_design(formula, schema, weights=weights, offset=offset), schema)
@@ -155,7 +161,7 @@ def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     return replace(design, boxes=boxes)
 
 
-def _private_kind(table: Table, name: str, formula: str, limit: Any) -> Any:
+def _private_kind(table: Table, name: str, formula: str, limit: Any, releases_levels: bool) -> Any:
     """How a column of private rows is declared: by its type, or as the user says."""
     require_column(table, name, f"'{formula}'")
     if limit is not None:
@@ -166,8 +172,13 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any) -> Any:
     if kind in ("category", "object"):
         raise SchemaError(
             f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, without "
-            f"a look at the private ones, limits={{'{name}': ['a', 'b']}}; or state the privacy as "
-            "epsilon=1, delta=1e-6: levels of text that many rows have are then released."
+            f"a look at the private ones, limits={{'{name}': ['a', 'b']}}"
+            + (
+                "; or state the privacy as epsilon=1, delta=1e-6: levels of text that many rows have "
+                "are then released."
+                if releases_levels
+                else "."
+            )
         )
     raise SchemaError(
         f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"

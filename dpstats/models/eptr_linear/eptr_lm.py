@@ -12,20 +12,21 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import mapping
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, check_size, documented
 from dpstats.errors import ArgumentError
-from dpstats.models.eptr_linear.fit import adaptive, adassp, make_test, tested
+from dpstats.frame import Design, check_written
+from dpstats.mechanism.session import Session
+from dpstats.models.eptr_linear.fit import at_once, make_test
 from dpstats.models.eptr_linear.public import (
     declared_geometry,
     find_moments,
     public_geometry,
     without_coef,
 )
-from dpstats.models.eptr_linear.releases import (
-    LeastSquaresSession,
-)
 from dpstats.models.eptr_linear.result import EptrLinearModel
+from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
 from dpstats.propose_test.call import (
@@ -36,9 +37,11 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
+from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 _KINDS: dict[str, Kind] = {
+    "rounds": "bounded",
     "adaptive": "bounded",
     "ptr": "tested",
     "adassp": "gaussian",
@@ -71,9 +74,9 @@ def eptr_lm(
 ) -> EptrLinearModel:
     """Fit a linear model by efficient Propose-Test-Release: noise for the data set at hand.
 
-    The least-squares solution itself is released. How far one row can move it depends on the smallest
+    A least-squares solution itself is released. How far one row can move it depends on the smallest
     eigenvalue of the design, which is tested, or bounded privately, so that well-conditioned data get
-    little noise. `dp_lm` is usually more accurate; this is the paper's estimator, mended.
+    little noise. `dp_lm` is usually a little more accurate; a note says where by much.
 
     Parameters
     ----------
@@ -83,21 +86,25 @@ def eptr_lm(
         What is missing or unknown counts as zero, as for `dp_lm`.
     public : table, optional
         Public rows of the same columns, response included, at least one more than there are columns and
-        better ten times as many. They whiten the design, give the fit from which the private one is a
-        correction, and all bounds.
+        better ten times as many. They whiten the design and give the fit from which the private one is a
+        correction; other methods than "rounds" take all bounds from them. None: as for `dp_lm`.
     epsilon, delta : float
         The total privacy of the call.
     mu, rho : float
         The same in other units; for method="adassp" only.
-    method : {"adaptive", "ptr", "adassp", "paper"}, optional
-        "adaptive" (default): the smallest eigenvalue is released first, and the noise follows a
-        private lower bound on it; it always answers. "ptr": the noise is fixed beforehand, and a
-        private test decides whether there is an answer; "no reply" shows the public fit instead.
+    method : {"rounds", "adaptive", "ptr", "adassp", "paper"}, optional
+        "rounds" (default): those of `dp_lm` find where the fit lies, how rows are whitened and where
+        scores are cut; the last step from there is released with noise that follows a private lower
+        bound on the smallest eigenvalue. "adaptive" (default with ``limits["(coef)"]``): the whole
+        solution is released in that way, at once. Both always answer. "ptr": the noise is fixed
+        beforehand, and a private test decides whether there is an answer; "no reply" shows the public
+        fit instead.
         "adassp": no test; noisy moments with a ridge. "paper": Algorithm 4 to the letter.
     limits : mapping, optional
-        Without public rows: a range per column, ``{"x1": (0, 1), "g": ["a", "b"], "y": (0, 10)}``, with
-        ``"(coef)"``, the largest length of the coefficient vector, and optionally ``"(norm)"``, the
-        largest length of a design row. Beside public rows: levels of a category.
+        Levels of a category, ``{"g": ["a", "b"]}``; without public rows also boxes, as for `dp_lm`.
+        Other methods than "rounds" need without public rows a range per column, ``{"x1": (0, 1),
+        "y": (0, 10)}``, with ``"(coef)"``, the largest length of the coefficient vector, and optionally
+        ``"(norm)"``, the largest length of a design row.
     target : float, optional
         For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are
         expected to have; of whitened rows (default: 0.85 of what public rows let expect) or, for
@@ -107,8 +114,8 @@ def eptr_lm(
     Returns
     -------
     EptrLinearModel
-        Summary, intervals and predictions as those of `dp_lm`. Standard errors take the residual
-        variance from public rows.
+        Summary, intervals and predictions as those of `dp_lm`. "rounds" has the sandwich; other methods
+        take the residual variance from public rows.
 
     Raises
     ------
@@ -126,11 +133,14 @@ def eptr_lm(
     >>> fit.confint().shape
     (3, 2)
     """
-    method = choose("eptr_lm", EPTR_METHODS, method, "adaptive")
+    declares_coef = "(coef)" in mapping("limits", limits)
+    default = "adaptive" if public is None and declares_coef else "rounds"
+    method = choose("eptr_lm", EPTR_METHODS, method, default)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     check_numbers(0.0, eta)
     needed = "{'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10), '(coef)': 5}"
-    require_bounds("eptr_lm", public, limits, needed)
+    if method != "rounds":
+        require_bounds("eptr_lm", public, limits, needed)
     if target is not None:
         positive("target", target)
         if method not in ("ptr", "paper"):
@@ -149,39 +159,42 @@ def eptr_lm(
         seed=seed,
     )
     moments = find_moments(formula, public, limits)
-    if moments is None:
-        design, geometry = declared_geometry(formula, limits or {}, method, target)
-        check_response(design)
-    else:
+    if declares_coef and (method == "rounds" or moments is not None):
+        bound = "the rounds bound" if moments is None else "public rows bound"
+        raise ArgumentError(f"limits['(coef)'] has no effect here: {bound} the coefficients.")
+    design: Design | None = None
+    if moments is not None:
         design = moments.design
-        if "(coef)" in (limits or {}):
-            raise ArgumentError(
-                "limits['(coef)'] has no effect here: public rows bound the coefficients."
-            )
-    check_limits(design, moments is None, without_coef(limits), ALONE)
+    elif method == "rounds":
+        check_written(formula, None, None)
+    else:
+        design, geometry = declared_geometry(formula, limits or {}, method, target)
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
+        if design is None:
+            design = charged.design(formula, limits, None, None, releases_levels=False)
+        check_response(design)
+        check_limits(design, moments is None, without_coef(limits), ALONE)
         rows = charged.rows(design)
-        if moments is not None:
-            geometry = public_geometry(moments, public, method, spend.mu, rows.n)
         check_size(rows.n, rows.d)
-        test = make_test(method, geometry, rows.n, rows.d, spend, target)
-    paper = method == "paper"
+        if method != "rounds":
+            if moments is not None:
+                geometry = public_geometry(moments, public, method, spend.mu, rows.n)
+            test = make_test(method, geometry, rows.n, rows.d, spend, target)
+        elif moments is None:
+            check_budget(rows.n, rows.d, spend.mu, unit, delta)
     noise = call.noise()
-    shift = geometry.centre
-    with LeastSquaresSession(
-        rows, geometry.whitening.back, shift, geometry.limits, spend.total, noise, whole=paper
-    ) as session:
-        if test is not None:
-            fit = tested(session, geometry, test, eta)
-        else:
-            fit = (adaptive if method == "adaptive" else adassp)(session, geometry, eta)
+    session: Session[Any]
+    if method == "rounds":
+        fit, session = by_rounds(design, moments, rows, spend.total, noise)
+    else:
+        fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
     qualified = charged.notes(rows.n, public)
     model = EptrLinearModel(
         call=text,
         method=method,
         eta=eta,
-        sigma_source="public rows",
+        sigma_source="private" if method == "rounds" else "public rows",
         notes=fit.outcome.notes + qualified,
         qualified=qualified,
         released=fit.outcome.released,

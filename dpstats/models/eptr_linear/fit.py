@@ -12,8 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.public import Geometry, plain_estimate
 from dpstats.models.eptr_linear.releases import (
@@ -30,6 +34,7 @@ from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import (
     Estimate,
     in_user_units,
@@ -38,6 +43,10 @@ from dpstats.score_rounds.estimate import (
 )
 
 _PUBLIC_TARGET = 0.85  # of the smallest eigenvalue that public rows let expect
+UNBOUNDED = (
+    "The smallest eigenvalue of the design could not be distinguished from zero: the noise covers the "
+    "ball of all coefficients. Ask for a larger budget, more rows or fewer columns."
+)
 _NO_VARIANCE = (
     "Standard errors are not given: the residual variance is not known without public rows."
 )
@@ -50,7 +59,7 @@ class EptrFit:
     estimate: Estimate
     outcome: Outcome
     moments_released: bool = False
-    system: None = None
+    system: ReleasedSystem | None = None
     cautions: tuple[str, ...] = ()
 
     @property
@@ -87,6 +96,25 @@ def make_test(
     return plan_safety(levels, spend, statistic, goal, advice, n)
 
 
+def at_once(
+    method: str,
+    geometry: Geometry,
+    test: SafetyTest | None,
+    rows: RowSource,
+    total: Privacy | ApproximatePrivacy,
+    noise: Noise,
+    eta: float,
+) -> tuple[EptrFit, LeastSquaresSession]:
+    """A solution from public or declared cuts, by one reading of the rows."""
+    back, whole = geometry.whitening.back, method == "paper"
+    with LeastSquaresSession(
+        rows, back, geometry.centre, geometry.limits, total, noise, whole=whole
+    ) as session:
+        if test is not None:
+            return tested(session, geometry, test, eta), session
+        return (adaptive if method == "adaptive" else adassp)(session, geometry, eta), session
+
+
 def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> EptrFit:
     n, limits = session.n, geometry.limits
     slack = session.total.slack
@@ -102,7 +130,19 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     d = len(geometry.centre)
     certain = lower_eigenvalue(value, eigenvalue, slack, n, d, limits.radius)
     likely = value - 1.96 * eigenvalue.noise_sd
-    diagnostics = (
+    diagnostics = eigenvalue_lines(value, eigenvalue, certain, n)
+    notes: tuple[str, ...] = (UNBOUNDED,) if certain <= 0 else ()
+    sd = solution.noise_sd
+    error = _error(geometry, d, n, sd / geometry.slope, likely, None, eta)
+    estimate, more = _estimate(geometry, n, solution.value, sd, likely)
+    return EptrFit(estimate, Outcome(True, error, diagnostics, notes + more))
+
+
+def eigenvalue_lines(
+    value: float, eigenvalue: Release, certain: float, n: int
+) -> tuple[Diagnostic, ...]:
+    """The released eigenvalue, and the bound that the noise rests on."""
+    return (
         Diagnostic(
             "smallest eigenvalue",
             value / n,
@@ -116,16 +156,6 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
             "a private lower bound; the noise is the sensitivity over it",
         ),
     )
-    notes: tuple[str, ...] = ()
-    if certain <= 0:
-        notes = (
-            "The smallest eigenvalue of the design could not be distinguished from zero: the noise "
-            "covers the ball of all coefficients. Ask for a larger budget, more rows or fewer columns.",
-        )
-    sd = solution.noise_sd
-    error = _error(geometry, d, n, sd / geometry.slope, likely, None, eta)
-    estimate, more = _estimate(geometry, n, solution.value, sd, likely)
-    return EptrFit(estimate, Outcome(True, error, diagnostics, notes + more))
 
 
 def tested(

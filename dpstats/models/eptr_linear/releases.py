@@ -52,8 +52,11 @@ from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
+from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.rows import RoundCuts
 
 _DEEPEST = 300
+_SMALLEST = "smallest eigenvalue of the design"
 
 
 def score_diameter(d: int, radius: float, response: float, coef: float) -> float:
@@ -205,22 +208,13 @@ class LeastSquaresSession(Session[LinearRows]):
         except linalg.LinAlgError:  # singular: any point of the ball will do
             coef = np.zeros(len(cross))
         coef = coef * (limits.response / limits.radius)
-        if not np.isfinite(coef).all():
-            coef = np.zeros(len(cross))
-        size = float(np.linalg.norm(coef))
-        return (coef * (limits.coef / size) if size > limits.coef else coef), smallest
+        return _projected(coef, limits.coef), smallest
 
     def smallest_eigenvalue(self, share: float) -> Release:
         """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
-        cost = self._spend(share)
-        error = 2 * _float_error(self.n, self._rows.d)
-        sensitivity = self._limits.radius**2 * (1 + error) * WIDENED
-        unit = lattice_unit(sensitivity, 1)
-        total = on_lattice(np.array([self._solved()[1]]), unit)
-        what = "smallest eigenvalue of the design"
-        return self._record(
-            release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
-        )
+        cost, radius = self._spend(share), self._limits.radius
+        total, sensitivity, unit = eigenvalue_total(self._solved()[1], radius, self.n, self._rows.d)
+        return self._record(release_vector(_SMALLEST, total, sensitivity, unit, cost, self._noise))
 
     def bounded_solution(self, share: float, eigenvalue: Release) -> Release:
         """The solution, with noise for a private lower bound on lambda_min of both neighbours.
@@ -311,12 +305,121 @@ def lower_eigenvalue(
     return value - z * release.noise_sd - release.step - influence
 
 
+@dataclass(frozen=True)
+class StepCuts:
+    """Cuts of a step, public or released: of scores, of rows in A, and of the step itself."""
+
+    score: float
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        for name in ("score", "radius", "length"):
+            object.__setattr__(self, name, clamp_to_safe_range(getattr(self, name)))
+
+    def diameter(self, n: int, d: int) -> float:
+        """D = 2 C + R^2 c, with what floats and the lattice may add to it."""
+        exact = 2 * self.score + self.radius**2 * self.length
+        error = _float_error(n, d)
+        return (exact * (1 + 4 * error) + 8 * error * self.radius**2 * self.length) * WIDENED
+
+
+class StepSession(ScoreSession):
+    """Score rounds whose last step is released itself, with noise that belongs to the data set.
+
+    At an anchor, A = sum z z' over rows cut to |z| <= R, b = sum s over scores cut to |s| <= C, and the
+    step t = A^-1 b is projected to |t| <= c. When a row is replaced, A' - A = z'z'^T - z z' has a
+    spectral norm of at most R^2, and b' - b is no longer than 2 C; rows and scores need not belong
+    together.
+
+    How far t moves. A t = b and A' t' = b' give A' (t - t') = (A' - A) t - (b' - b), so that |t - t'|
+    <= (2 C + R^2 |t|) / lambda_min(A'); and by symmetry with t and A' exchanged for t' and A. Let r be
+    the smaller of |t|, |t'|. If r <= c take that side: the projection is 1-Lipschitz. If r > c both are
+    outside, their projections are c/r times those to the ball of radius r, and move by at most c/r (2 C
+    + R^2 r) / lambda <= (2 C + R^2 c) / lambda. In every case |P t - P t'| <= min((2 C + R^2 c) /
+    min(lambda, lambda'), 2 c). Eigenvalue and floats: as in the module's docstring, with the rounding of
+    b to floats, n C d 2^-53 at most, in the factor 1 + 4 E of 2 C.
+    """
+
+    def _step(self, anchor: Floats, cuts: StepCuts) -> tuple[Floats, float]:
+        """The projected step and lambda_min(A); private."""
+
+        def read() -> tuple[Floats, float]:
+            totals = self._rows.sums(anchor, RoundCuts(cuts.score, cuts.radius))
+            assert totals.information is not None
+            assert totals.score is not None
+            grid, d = self._rows.grid, len(anchor)
+            gram = np.array(totals.information / float(grid.steps) ** 2, dtype=np.float64)
+            score = np.array(totals.score / float(grid.fine), dtype=np.float64)
+            smallest = float(linalg.eigvalsh(gram)[0]) * cuts.radius**2
+            try:
+                step = linalg.cho_solve(linalg.cho_factor(gram), score)
+            except linalg.LinAlgError:  # singular: any point of the ball will do
+                step = np.zeros(d)
+            return _projected(step * (cuts.score / cuts.radius**2), cuts.length), smallest
+
+        return self._once(("step", anchor.tobytes(), cuts), read)
+
+    def smallest_eigenvalue(self, share: float, anchor: Floats, cuts: StepCuts) -> Release:
+        """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
+        cost = self._spend(share)
+        smallest, radius = self._step(anchor, cuts)[1], cuts.radius
+        total, sensitivity, unit = eigenvalue_total(smallest, radius, self.n, self._rows.d)
+        return self._record(release_vector(_SMALLEST, total, sensitivity, unit, cost, self._noise))
+
+    def lower_bound(self, eigenvalue: Release, cuts: StepCuts) -> float:
+        """The private bound L on lambda_min, by the slack of the call; may be negative."""
+        value, slack = float(eigenvalue.value[0]), self.granted.slack
+        return lower_eigenvalue(value, eigenvalue, slack, self.n, self._rows.d, cuts.radius)
+
+    def bounded_step(
+        self, share: float, anchor: Floats, cuts: StepCuts, eigenvalue: Release
+    ) -> Release:
+        """The step, with noise for a private lower bound on lambda_min of both neighbours.
+
+        As `LeastSquaresSession.bounded_solution`, with D = 2 C + R^2 c.
+        """
+        cost = self._spend(share)
+        self._use_slack()
+        d = len(anchor)
+        lower = self.lower_bound(eigenvalue, cuts)
+        sensitivity = 2 * cuts.length * WIDENED
+        if lower > 0:
+            sensitivity = min(cuts.diameter(self.n, d) / lower, sensitivity)
+        unit = lattice_unit(sensitivity, d)
+        total = on_lattice(self._step(anchor, cuts)[0], unit)
+        what = "least-squares step"
+        return self._record(
+            release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
+        )
+
+
+def _projected(coef: Floats, length: float) -> Floats:
+    """The nearest point of a ball; zero where floats gave out."""
+    if not np.isfinite(coef).all():
+        return np.zeros(len(coef))
+    size = float(np.linalg.norm(coef))
+    return coef * (length / size) if size > length else coef
+
+
+def eigenvalue_total(
+    smallest: float, radius: float, n: int, d: int
+) -> tuple[Integers, float, float]:
+    """lambda_min on a lattice, its sensitivity there, R^2 and what floats add to it, and the unit."""
+    sensitivity = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    unit = lattice_unit(sensitivity, 1)
+    return on_lattice(np.array([smallest]), unit), sensitivity / unit, unit
+
+
 CLAIMS = (
     Claim(
         "smallest eigenvalue of the design",
         EIGENVALUE,
         "R^2",
         "LeastSquaresSession.smallest_eigenvalue",
+    ),
+    Claim(
+        "least-squares step", WEIGHTED, "min((2 C + R^2 c) / L, 2 c)", "StepSession.bounded_step"
     ),
     Claim(
         "least-squares coefficients",

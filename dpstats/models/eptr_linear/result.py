@@ -68,7 +68,7 @@ class EptrLinearModel(LinearModel):
         return super()._r_squared() if self.moments_released else None
 
     def _bounds(self) -> tuple[Bound, ...]:
-        return self.error
+        return self.error or super()._bounds()
 
     def _require_moments(self, what: str) -> None:
         if not self.moments_released:

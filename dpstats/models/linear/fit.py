@@ -8,7 +8,7 @@ cuts, shares and stopping depend on public and on released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +60,7 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
-from dpstats.score_rounds.first_look import first_look
+from dpstats.score_rounds.first_look import FirstLook, first_look
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     hidden_note,
@@ -237,6 +237,8 @@ class Prepared:
         Share of the information that was cut off long rows.
     enough : bool
         Whether the first look at private rows found enough of them.
+    radius : float or None
+        Length to which rows were cut for these moments.
     hidden : (d,) array or None
         Coefficients of which that look saw too little for an error.
     nothing : (d,) array or None
@@ -254,6 +256,7 @@ class Prepared:
     arrived: bool = True
     lost: float = 0.0
     enough: bool = True
+    radius: float | None = None
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
 
@@ -270,12 +273,17 @@ class Prepared:
             1.0,
         )
 
-    def rounds(self, session: ScoreSession, ridge: float) -> LinearRounds:
-        """The rounds, still to be made."""
+    def rounds(
+        self,
+        session: ScoreSession,
+        ridge: float,
+        made_by: Callable[..., LinearRounds] | None = None,
+    ) -> LinearRounds:
+        """The rounds, still to be made; ``made_by`` another maker of them."""
         at, n = self.at, session.n
         carried = at.root @ self.seen.shift
         each = rows_of_each(self.persons, n)
-        return LinearRounds(
+        return (made_by or LinearRounds)(
             session=session,
             coordinates=at,
             anchor=carried,
@@ -310,12 +318,13 @@ def anchored(
        mean squared residual and the shares of cut and of empty rows;
     4. the estimates of the rounds that began near the fit are averaged by inverse variance.
     """
-    return solved_by_rounds(session, prepared(session, moments, seen, errors), ridge)
+    ready = prepared(session, moments, seen, errors)
+    return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
 
-def solved_by_rounds(session: ScoreSession, ready: Prepared, ridge: float) -> LinearFit:
+def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> LinearFit:
     """The rounds of a fit, and what they come to."""
-    rounds = ready.rounds(session, ridge)
+    session = rounds.session
     made = rounds.run()
     cut, terms = rounds.plans[-1].cut, ready.design.terms
     counts, d = ready.persons, len(terms)
@@ -372,33 +381,38 @@ def alone(
     look, before = first_look(
         design, rows, total, noise, response=True, public=task.moments, after=after
     )
-    back = look.rows.whitening.back
-    shift: Floats = np.zeros(rows.d)
-    if design.constant is not None:
-        shift[design.constant] = look.location
+    back, shift = look.rows.whitening.back, look.start(design)
     with ScoreSession(
         rows, LeastSquares(), back, shift, total, noise, linear=True, after=before
     ) as session:
-        n, d, mu, curvature = session.n, rows.d, session.total.mu, look.rows.curvature
-        back, shift = session.whiten(back, shift, look.scale)
-        session.weigh(look.rows.radius)
-        whitening = Whitening(back, np.linalg.inv(back))
-        ready = Prepared(
-            design=design,
-            seen=View(whitening, shift, look.scale),
-            at=Coordinates.plain(whitening),
-            curvature=curvature,
-            plan=plan_alone(n, d, mu, curvature.released_sd, task.errors),
-            expected=math.sqrt(d) * look.scale,
-            persons=None,
-            lines=(),
-            arrived=False,
-            lost=look.rows.lost,
-            enough=look.enough,
-            hidden=look.rows.hidden,
-            nothing=look.rows.nothing,
-        )
-        return solved_by_rounds(session, ready, task.ridge), session
+        ready = prepared_alone(session, design, look, shift, task.errors)
+        return solved_by_rounds(ready.rounds(session, task.ridge), ready, task.ridge), session
+
+
+def prepared_alone(
+    session: ScoreSession, design: Design, look: FirstLook, shift: Floats, errors: str
+) -> Prepared:
+    """The rows as a first look has whitened them, and the plan of rounds from there."""
+    d, curvature = len(shift), look.rows.curvature
+    back, shift = session.whiten(look.rows.whitening.back, shift, look.scale)
+    session.weigh(look.rows.radius)
+    whitening = Whitening(back, np.linalg.inv(back))
+    return Prepared(
+        design=design,
+        seen=View(whitening, shift, look.scale),
+        at=Coordinates.plain(whitening),
+        curvature=curvature,
+        plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
+        expected=math.sqrt(d) * look.scale,
+        persons=None,
+        lines=(),
+        arrived=False,
+        lost=look.rows.lost,
+        enough=look.enough,
+        radius=look.rows.radius,
+        hidden=look.rows.hidden,
+        nothing=look.rows.nothing,
+    )
 
 
 def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
@@ -413,19 +427,21 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
         session.whiten(seen.whitening.back, seen.shift)
     expected = _public_scale(moments, seen.whitening.back, d)
     for lengths, gram in plan.stages:
-        curvature = _curvature(session, d, moments, lengths, gram)
+        curvature, radius = _curvature(session, d, moments, lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
         seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
-    return Prepared(moments.design, seen, at, curvature, plan, expected, persons, lines)
+    return Prepared(
+        moments.design, seen, at, curvature, plan, expected, persons, lines, radius=radius
+    )
 
 
 def _curvature(
     session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
-) -> Curvature:
-    """Second moments of the rows, as they are whitened now."""
+) -> tuple[Curvature, float]:
+    """Second moments of the rows, as they are whitened now, and where rows are cut for them."""
     n, mu = session.n, session.total.mu
     zero = np.zeros(d)
     octave = math.floor(math.log2(math.sqrt(d)))
@@ -435,9 +451,8 @@ def _curvature(
     radius = cut_of_moments(tail_of(lengths, quantile, n, 2), d, n, mu * math.sqrt(share))
     made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
     assert made.information is not None
-    return shrink_second_moment(
-        made.information.value, made.information.noise_sd, known=not moments.ridged
-    )
+    found = made.information.value, made.information.noise_sd
+    return shrink_second_moment(*found, known=not moments.ridged), radius
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
@@ -447,7 +462,7 @@ def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
 
 
 @dataclass(frozen=True)
-class _LinearStep:
+class LinearStep:
     """A step, and the mean score that it follows from, of rows as if none were cut."""
 
     step: Step
@@ -455,7 +470,7 @@ class _LinearStep:
 
 
 @dataclass(kw_only=True)
-class LinearRounds(ScoreRounds[_LinearStep]):
+class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
     ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
@@ -578,14 +593,14 @@ class LinearRounds(ScoreRounds[_LinearStep]):
         moved = float(np.linalg.norm(step.move)) / math.sqrt(len(step.move))
         return step.noise_sd < _NOISELESS * error and moved > _STILL * error
 
-    def newton(self, made: Round, plan: RoundPlan) -> _LinearStep:
+    def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
         how = made.score.value, made.score.noise_sd, plan.cut.slope
         step = newton_step(self.curvature, self.penalty, self.anchor, *how)
         if self.oblique is not None:
             longer = float(np.linalg.norm(self.oblique))
             step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
-        return _LinearStep(step, made.score.value / plan.cut.slope)
+        return LinearStep(step, made.score.value / plan.cut.slope)
 
 
 def _near(scale: float, before: float | None, expected: float | None) -> bool:

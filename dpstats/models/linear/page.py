@@ -15,6 +15,7 @@ METHODS = {
 }
 
 EPTR_METHODS = {
+    "rounds": "score rounds, the last step with noise for a private bound on its design",
     "adaptive": "least squares with noise for a private bound on its design",
     "ptr": "least squares behind a private test of its design",
     "adassp": "noisy moments with a ridge (AdaSSP), from the public fit",

@@ -15,6 +15,8 @@ from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.releases import (
     CutLimits,
     LeastSquaresSession,
+    StepCuts,
+    StepSession,
     diameter_with_floats,
     eigenvalue_levels,
     lower_eigenvalue,
@@ -24,6 +26,7 @@ from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
+from dpstats.score_rounds.rows import LeastSquares
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
@@ -688,3 +691,92 @@ def test_private_objects_print_no_numbers() -> None:
         for thing in (session, session._rows):
             assert "777" not in repr(thing)
             assert "array" not in repr(thing)
+
+
+# --- the last step of rounds ---------------------------------------------------------------------
+
+
+def _stepping(x: np.ndarray, y: np.ndarray, total: Privacy | None = None) -> StepSession:
+    d = x.shape[1]
+    how = Arrays(x, y), LeastSquares(), np.eye(d), np.zeros(d)
+    return StepSession(*how, total or Privacy(1.0, 1e-3), NonPrivateSilence())
+
+
+def _check_step(x: np.ndarray, y: np.ndarray, row: np.ndarray, cuts: StepCuts) -> float:
+    """The part of its bound by which a step moves when the last row is replaced by ``row``."""
+    n, d = x.shape
+    anchor = np.linspace(-0.3, 0.3, d)
+    found = []
+    for last in (None, row):
+        z, r = x.copy(), y.copy()
+        if last is not None:
+            z[-1], r[-1] = last[:-1], last[-1]
+        with _stepping(z, r) as session:
+            found.append(session._step(anchor, cuts))
+    (one, low), (two, high) = found
+    assert max(np.linalg.norm(one), np.linalg.norm(two)) <= cuts.length * (1 + 1e-12)
+    assert abs(low - high) <= cuts.radius**2 * (1 + 1e-9)
+    bound = 2 * cuts.length * (1 + 1e-9)
+    if min(low, high) > 0:
+        bound = min(bound, cuts.diameter(n, d) / min(low, high))
+    moved = float(np.linalg.norm(one - two))
+    assert moved <= bound
+    return moved / bound
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([0.1, 1.0, 10.0]),
+    st.sampled_from([0.1, 1.0, 10.0, 1e4]),
+    st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
+)
+def test_replacing_a_row_moves_a_step_by_no_more_than_is_claimed(
+    seed: int, d: int, score: float, size: float, length: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(d, 12))
+    x, y = rng.normal(size=(n, d)) * rng.choice([0.1, 1, 5], (n, 1)), rng.normal(size=n)
+    row = rng.normal(size=d + 1) * size
+    x[-1] *= rng.choice([1e-3, 1.0, 1e3])
+    _check_step(x, y, row, StepCuts(score, 1.0, length))
+
+
+def test_the_bound_of_a_step_is_nearly_attained() -> None:
+    """Short rows with long scores make a long step, which a long row with no score cuts down."""
+    most = 0.0
+    for size in (0.1, 0.2, 0.4):
+        x, y = np.full((200, 1), size), np.full(200, 1e3)
+        step = 1 / size**2  # of scores of length 1
+        for row in ([1.0, -1e3], [1.0, 0.0]):
+            found = _check_step(x, y, np.array(row), StepCuts(1.0, 1.0, 1.01 * step))
+            most = max(most, found)
+    assert most > 0.8
+
+
+def test_a_step_rests_on_a_bound_and_uses_the_slack_of_its_call_once() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(400, 2)), rng.normal(size=400)
+    cuts, anchor = StepCuts(1.0, 2.0, 0.5), np.zeros(2)
+    with _stepping(x, y, Privacy(3.0, 1e-3)) as session:
+        eigenvalue = session.smallest_eigenvalue(0.5, anchor, cuts)
+        smallest = session._step(anchor, cuts)[1]
+        step = session.bounded_step(0.25, anchor, cuts, eigenvalue)
+        with pytest.raises(ValueError, match="slack"):
+            session.bounded_step(0.25, anchor, cuts, eigenvalue)
+    z = -float(special.ndtri(1e-3))
+    lower = smallest - z * eigenvalue.noise_sd - cuts.radius**2
+    assert eigenvalue.sensitivity == pytest.approx(cuts.radius**2, rel=1e-5)
+    expected = min((2 * cuts.score + cuts.radius**2 * cuts.length) / lower, 2 * cuts.length)
+    assert step.sensitivity == pytest.approx(expected, rel=1e-4)
+    assert step.sensitivity >= expected
+    assert step.noise_sd == pytest.approx(step.sensitivity / 1.5, rel=1e-9)
+    later = Privacy(3.0, 1e-3)
+    with _stepping(x, y, later) as first:
+        first.smallest_eigenvalue(0.5, anchor, cuts)
+    how = Arrays(x, y), LeastSquares(), np.eye(2), np.zeros(2), later, NonPrivateSilence()
+    with StepSession(*how, after=first) as session:
+        eigenvalue = session.smallest_eigenvalue(0.5, anchor, cuts)
+        bound = session.lower_bound(eigenvalue, cuts)
+    assert bound == pytest.approx(smallest - z * eigenvalue.noise_sd - cuts.radius**2, rel=1e-4)
