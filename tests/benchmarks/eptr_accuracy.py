@@ -93,7 +93,12 @@ def ols(repeats: int, start: int, references: bool) -> None:
                     errors.add(ols_errors(s, epsilon, delta, seed, references))
                 aim = aims.get((n, epsilon, delta))
                 title = f"OLS, n = {n}, epsilon = {epsilon:g}, delta = {delta:g}"
-                errors.show(title, {"eptr_lm adaptive": f"<= {aim}"} if aim else None)
+                errors.show(
+                    title,
+                    {"eptr_lm rounds": f"<= {aim}", "eptr_lm adaptive": f"<= {aim}"}
+                    if aim
+                    else None,
+                )
 
 
 def ols_errors(s: Setting, epsilon: float, delta: float, seed: int, references: bool) -> Found:
@@ -107,7 +112,7 @@ def ols_errors(s: Setting, epsilon: float, delta: float, seed: int, references: 
     rng = np.random.default_rng(seed + 99)
     yield BASE, squared(competitors.ols(s.x, s.y)), True
     if not references:
-        for method in ("adaptive", "ptr", "adassp"):
+        for method in ("rounds", "adaptive", "ptr", "adassp"):
             fit = package().eptr_lm(
                 formula_of(s.x),
                 frame(s.x, s.y),
@@ -160,7 +165,7 @@ def wine_errors(t: Task[Array], epsilon: float, seed: int, references: bool) -> 
     tables = [t.frame(part) for part in (t.private, t.public, t.test)]
     given = {"public": tables[1], "epsilon": epsilon, "delta": DELTA, "seed": seed + 7}
     if not references:
-        for method in ("adaptive", "ptr", "adassp"):
+        for method in ("rounds", "adaptive", "ptr", "adassp"):
             fit = package().eptr_lm(t.formula, tables[0], method=method, **given)
             yield f"eptr_lm {method}", squared(fit.predict(tables[2])), bool(fit.released)
         fit = package().dp_lm(t.formula, tables[0], **given)
