@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame.design import Design
-from dpstats.frame.formula.evaluate import COMPARISONS
+from dpstats.frame.formula.grammar import TRUTHS
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def design_products(design: Design) -> DesignProducts:
         factor = design.factors[text]
         if factor.fields.coding is not None:
             known[j] = float(np.nanmax(np.abs(factor.fields.coding[field]))) or 1.0
-        elif factor.expr.op in COMPARISONS:
+        elif factor.expr.op in (*TRUTHS, "cut"):
             known[j] = 1.0
     factors: list[tuple[int, ...]] = []
     shares: dict[tuple[int, ...], tuple[int, float]] = {}

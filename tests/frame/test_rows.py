@@ -27,6 +27,10 @@ FORMULAS = [
     "y ~ C(k, contr.poly) * I(x > 0) + I(g == 'a')",
     "y ~ 0 + g:x + k ** 2 + {x ** 2.5}",
     "y ~ x + offset(log(t))",
+    "y ~ cut(x, breaks=c(-Inf, 0, 2, Inf)) * factor(g) + ifelse(z > 0, t, abs(z))",
+    "y ~ I(x^2 > 1 & !(z < 0) | k %in% c(1, 2)) + pmin(x, z) + pmax(x, t, 1) + relevel(g, ref='b')",
+    "y ~ log1p(abs(x)) + expm1(-abs(z)) + log(t, 2) + round(x) + sign(z) + I(x %% 2) + I(g %in% 'a')",
+    "y ~ ordered(g) + cut(t, c(0, 1, 5, 99), right=FALSE, include.lowest=TRUE)",
 ]
 BAD_NUMBERS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -3.0, 1e6]
 

@@ -11,8 +11,8 @@ from dpstats.errors import FormulaError
 from dpstats.frame.design import BoundFactor, ColumnSpec
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import Fields
-from dpstats.frame.formula.evaluate import COMPARISONS, State, resolve
-from dpstats.frame.formula.grammar import BASES, Expr, Factor
+from dpstats.frame.formula.evaluate import State, resolve
+from dpstats.frame.formula.grammar import BASES, TRUTHS, Expr, Factor
 
 
 def bind(
@@ -49,7 +49,7 @@ def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dic
                     "for one of them against the rest, or drop levels that do not occur."
                 )
             )
-    elif expr.op in COMPARISONS:
+    elif expr.op in TRUTHS:
         kind, levels = "bool", (False, True)
     expr = resolve(expr, {name: spec.code_levels for name, spec in columns.items()})
     return {

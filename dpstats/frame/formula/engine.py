@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -228,9 +228,11 @@ def _contrasts(spec: Any) -> Any:
 
 def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> Fields:
     """Field names of a basis with ``width`` columns."""
+    if op == "cut":
+        names = tuple(f"{text}[{label}]" for label in cut_labels(options))
+        return Fields(names, names[1:], True)
     spans = op == "bs" and bool(options.get("include_intercept", False))
-    # formulaic numbers raw powers from 0, everything else from 1
-    first = 0 if spans or (op == "poly" and options.get("raw", False)) else 1
+    first = 0 if spans else 1
     full = tuple(f"{text}[{i}]" for i in range(first, first + width))
     return Fields(full, full[1:] if spans else full, spans)
 
@@ -347,8 +349,11 @@ def apply_basis(
 ) -> list[Array]:
     """The columns of a basis at finite ``x``, each (rows,); every row by itself.
 
-    A value outside the range that bs() has learnt counts as the nearest end of that range.
+    A value outside the range that bs() has learnt counts as the nearest end of that range; one outside
+    the breaks of cut() has none.
     """
+    if op == "cut":
+        return _cut(x, options)
     if op == "poly":
         degree = _degree(options)
         if options.get("raw", False):
@@ -375,6 +380,30 @@ def apply_basis(
         for values, weight in zip(free[1:], weights[1:], strict=True):
             total = total + values * weight
         out.append(total)
+    return out
+
+
+def _cut(x: Array, options: Mapping[str, Any]) -> list[Array]:
+    """Which interval of R's cut() a value lies in, as columns of 0 and 1."""
+    breaks, right = np.array(options["breaks"], dtype=np.float64), bool(options.get("right", True))
+    place = np.searchsorted(breaks, x, side="left" if right else "right") - 1
+    if options.get("include_lowest", False):
+        place = np.where(x == breaks[0 if right else -1], 0 if right else len(breaks) - 2, place)
+    outside = (place < 0) | (place > len(breaks) - 2)
+    return [np.where(outside, np.nan, place == k) for k in range(len(breaks) - 1)]
+
+
+def cut_labels(options: Mapping[str, Any]) -> list[str]:
+    """R's names of the intervals."""
+    labels = options.get("labels")
+    breaks = [f"{v:.3g}".replace("inf", "Inf") for v in options["breaks"]]
+    if isinstance(labels, list):
+        return [str(label) for label in labels]
+    right = options.get("right", True)
+    out = [f"({a},{b}]" if right else f"[{a},{b})" for a, b in pairwise(breaks)]
+    if options.get("include_lowest", False):
+        k = 0 if right else -1
+        out[k] = f"[{out[k][1:-1]}]"
     return out
 
 

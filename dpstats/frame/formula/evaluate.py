@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,26 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not")
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _UNARY: Mapping[str, Callable[[Any], Any]] = {
     "neg": operator.neg,
     "pos": operator.pos,
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
+    "log1p": np.log1p,
     "exp": np.exp,
+    "expm1": np.expm1,
     "sqrt": np.sqrt,
+    "abs": np.abs,
+    "sign": np.sign,
+    "floor": np.floor,
+    "ceiling": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,  # halves to even, as R's
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
 }
 
 
@@ -131,6 +143,26 @@ def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
     return replace(expr, args=tuple(resolve(arg, levels) for arg in expr.args))
 
 
+def _logical(op: str, args: Sequence[Any], value: Any) -> Any:
+    """R's logic of three values: what is missing decides nothing that the rest decides."""
+    first = args[0]
+    missing = np.isnan(first)
+    if op == "in":  # NA %in% c(1, 2) is FALSE
+        return np.isin(first, value).astype(np.float64)
+    if op == "not":
+        return np.where(missing, np.nan, np.equal(first, 0.0))
+    if op == "ifelse":
+        return np.where(missing, np.nan, np.where(first != 0, args[1], args[2]))
+    second = args[1]
+    missing = missing | np.isnan(second)
+    if op == "and":
+        decided, found = (first == 0) | (second == 0), 0.0
+    else:
+        true = ((first != 0) & ~np.isnan(first)) | ((second != 0) & ~np.isnan(second))
+        decided, found = true, 1.0
+    return np.where(decided, found, np.where(missing, np.nan, 1.0 - found))
+
+
 def _listing(levels: tuple[Any, ...]) -> str:
     shown = ", ".join(repr(level) for level in levels[:8])
     return shown + (", ..." if len(levels) > 8 else "")
@@ -149,6 +181,10 @@ def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]
     args = [_value(arg, columns, states) for arg in expr.args]
     if op == "offset":
         return args[0]
+    if op in ("pmin", "pmax"):
+        return reduce(np.minimum if op == "pmin" else np.maximum, args)
+    if op in ("and", "or", "not", "in", "ifelse"):
+        return _logical(op, args, expr.value)
     if op in _UNARY:
         return _UNARY[op](args[0])
     if op in SCALINGS:
@@ -159,7 +195,7 @@ def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]
     if op in BASES or op == "C":
         raise AssertionError(op)
     result = _BINARY[op](args[0], args[1])
-    if op in COMPARISONS:
+    if op in _COMPARISONS:
         # R's rule: comparing with a missing value is missing, not False
         missing = np.isnan(args[0]) | np.isnan(args[1])
         result = np.where(missing, np.nan, result)

@@ -8,17 +8,29 @@ which is not a column, is refused before a table is opened.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 from dpstats.errors import FormulaError
 
-ELEMENTWISE = ("log", "log2", "log10", "exp", "sqrt")
+ELEMENTWISE = (
+    *("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "abs", "sign"),
+    *("floor", "ceiling", "trunc", "round", "sin", "cos", "tan"),
+)
+SEVERAL = {"ifelse": (3, 3), "pmin": (2, 100), "pmax": (2, 100)}
+"""Functions of several numbers of a row, and how many these are."""
+CATEGORIES = ("C", "factor", "ordered", "relevel")
+"""R's ways of saying that a column is a category; all are C() once they are read."""
 SCALINGS = ("center", "scale")
-BASES = ("poly", "bs", "cr", "cc")
+BASES = ("poly", "bs", "cr", "cc", "cut")
+
+TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "and", "or", "not")
+"""Whose values are 0 and 1."""
 
 _CUBIC = ("df", "knots", "lower_bound", "upper_bound", "constraints", "extrapolation")
 _BSPLINE = ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound")
@@ -29,7 +41,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "bs": (*_BSPLINE, "extrapolation"),
     "cr": _CUBIC,
     "cc": _CUBIC,
+    "cut": ("breaks", "labels", "include_lowest", "right"),
     "C": ("contrasts", "levels", "spans_intercept"),
+    "factor": ("levels",),
+    "ordered": ("levels",),
+    "relevel": ("ref",),
 }
 CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "treatment": ("base",),
@@ -64,22 +80,29 @@ _INSTEAD = {
         f"np.{name}": f" (write {name}() without np.)"
         for name in ("log", "log2", "log10", "exp", "sqrt")
     },
-    **dict.fromkeys(("factor", "as.factor"), " (write C() for a category)"),
     "ns": " (write cr(x, df=4, constraints='center'))",
-    "log1p": " (write log(1 + x))",
     "i": " (dp_feols has i(); here write C(), or C():x)",
     "Q": " (put the name between backticks)",
-    "abs": " (write sqrt(x ** 2))",
     "cbind": " (write the share I(k / (k + f)), with weights= a column of trials k + f)",
-    **dict.fromkeys(("cut", "ifelse"), " (write comparisons such as I(x > 30))"),
     "s": " (write bs(x, df=4) or cr(x, df=4, constraints='center'))",
+    "Surv": " (there are no survival models; dp_glm has family='poisson' with offset=log(time))",
+    "interaction": " (write a:b)",
+    **dict.fromkeys(
+        ("mean", "median", "sd", "var", "min", "max", "sum", "length", "quantile", "ave", "rank"),
+        " (it looks at all rows; center() and scale() use what public rows tell)",
+    ),
+    **dict.fromkeys(
+        ("lag", "lead", "diff", "cumsum", "shift", "rev", "sort"),
+        " (it looks at other rows; make the column in both tables beforehand)",
+    ),
 }
 ALLOWED = (
-    "A factor is computed row by row from columns, numbers, + - * / // % **, comparisons, "
-    f"{' '.join(f'{name}()' for name in ELEMENTWISE)} I() C() center() scale() poly() bs() cr() "
-    "cc() and offset(); every argument after the first is a constant. Anything else could let "
-    "one private row change another row."
+    "A factor is computed row by row: + - * / ^ %% %/%, comparisons, & | ! %in%, log() exp() sqrt() "
+    "abs() round() and their like, ifelse() pmin() pmax(), I() factor() ordered() relevel() cut() "
+    "center() scale() poly() bs() cr() cc() offset(), with constants as options. Anything else could "
+    "let one private row change another row."
 )
+_ROW_BY_ROW = "A factor is computed row by row."
 _MOST_COLUMNS = 1000  # of one basis
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
@@ -90,8 +113,9 @@ class Expr:
     """One node of a factor.
 
     ``op`` is ``column`` (``value``: its name), ``number``, an operator of Python's, ``is`` or
-    ``is not`` (a column and a level), an elementwise function, a scaling or a basis (``value``:
-    its options; ``text``: the call, which is also the key of its state), ``C`` or ``offset``.
+    ``is not`` (a column and a level), ``in`` (``value``: numbers), a function of one or several
+    numbers, a scaling or a basis (``value``: its options; ``text``: the call, which is also the key
+    of its state), ``C`` or ``offset``.
     """
 
     op: str
@@ -117,7 +141,7 @@ class Expr:
             e
             for e in self.walk()
             if e.op in SCALINGS
-            or (e.op in BASES and not (e.op == "poly" and e.value.get("raw", False)))
+            or (e.op in ("poly", "bs", "cr", "cc") and not (e.op == "poly" and e.value.get("raw")))
         )
 
 
@@ -179,8 +203,6 @@ def parse_factor(text: str) -> Expr:
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, FormulaError):
             raise
-        if "as.factor(" in text:
-            raise FormulaError(f"`{text}`: write C(column) for a category.") from None
         raise FormulaError(f"`{text}` is not a valid expression ({error}). {ALLOWED}") from None
     if not tree.columns:
         raise FormulaError(f"`{text}` uses no column. {ALLOWED}")
@@ -224,12 +246,47 @@ class _Parser:
         if name == "offset":
             arg, options = self.call(node, "offset", ())
             return Expr("offset", (self.row(arg),), options)
-        if name == "C" or name in BASES:
+        if name in CATEGORIES:
+            return self.category(node, name)
+        if name in BASES:
             call = self.with_options(node, name)
-            if name == "C" and call.args[0].op != "column":
-                raise self.refuse("the first argument of C() must be the name of a column")
+            if name == "cut":
+                self.check_cut(call.value)
             return call
         return self.row(node)
+
+    def category(self, node: ast.expr, name: str) -> Expr:
+        """factor(), ordered(), relevel() and C(), as C(); a comparison in factor() as it is."""
+        call = self.with_options(node, name)
+        arg, options = call.args[0], call.value
+        if name == "factor" and arg.op in TRUTHS and not options:
+            return arg
+        if arg.op != "column":
+            raise self.refuse(f"the first argument of {name}() must be the name of a column")
+        if name == "relevel":
+            if "ref" not in options:
+                raise self.refuse("relevel() needs ref=, the level to compare with")
+            base = {"contrast": "treatment", "options": {"base": options["ref"]}}
+            options = {"contrasts": base}
+        elif name == "ordered":
+            options = {**options, "contrasts": {"contrast": "poly", "options": {}}}
+        return replace(call, op="C", value=options)
+
+    def check_cut(self, options: dict[str, Any]) -> None:
+        breaks, labels = options.get("breaks"), options.get("labels")
+        plain = isinstance(breaks, list) and all(
+            isinstance(v, int | float) and not isinstance(v, bool) for v in breaks
+        )
+        breaks = breaks if isinstance(breaks, list) and plain else []
+        if len(breaks) < 3 or not all(a < b for a, b in pairwise(breaks)):
+            raise self.refuse(
+                "cut() needs its breaks as three or more increasing numbers, breaks=c(0, 18, 65, "
+                "Inf); a number of intervals would depend on private rows"
+            )
+        if labels not in (None, False) and (
+            not isinstance(labels, list) or len(labels) != len(breaks) - 1
+        ):
+            raise self.refuse(f"cut() has {len(breaks) - 1} intervals, and needs as many labels")
 
     def with_options(self, node: ast.expr, name: str) -> Expr:
         """A call of a row and of constants."""
@@ -242,6 +299,11 @@ class _Parser:
             return Expr("column", value=self.names.get(node.id, node.id))
         if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
             return Expr("number", value=float(node.value))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return Expr("not", (self.row(node.operand),))
+        if isinstance(node, ast.BoolOp):
+            op = "and" if isinstance(node.op, ast.And) else "or"
+            return reduce(lambda a, b: Expr(op, (a, b)), map(self.row, node.values))
         if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
             return Expr(_OPERATORS[type(node.op)], (self.row(node.operand),))
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
@@ -269,6 +331,9 @@ class _Parser:
         links = []
         for op, left, right in zip(node.ops, sides[:-1], sides[1:], strict=True):
             symbol = _OPERATORS.get(type(op))
+            if isinstance(op, ast.In | ast.NotIn):
+                links.append(self.member(left, right, isinstance(op, ast.NotIn)))
+                continue
             if symbol is None:
                 raise self.refuse(f"`{self.show(node)}` is not one of == != < <= > >=")
             if isinstance(right, ast.Constant) and isinstance(right.value, str):
@@ -280,20 +345,56 @@ class _Parser:
                 links.append(Expr(symbol, (self.row(left), self.row(right))))
         return reduce(lambda left, right: Expr("*", (left, right)), links)
 
+    def member(self, left: ast.expr, right: ast.expr, negated: bool) -> Expr:
+        """``x %in% c(1, 2)``, ``g %in% c('a', 'b')``."""
+        known = self.constant(right)
+        known = known if isinstance(known, list) else [known]
+        column = self.row(left)
+        if known and all(isinstance(v, str) for v in known) and column.op == "column":
+            found = reduce(
+                lambda a, b: Expr("or", (a, b)), [Expr("is", (column,), v) for v in known]
+            )
+        elif known and all(isinstance(v, int | float) for v in known):
+            found = Expr("in", (column,), tuple(float(v) for v in known))
+        else:
+            raise self.refuse("%in% takes numbers, or a column and levels: g %in% c('a', 'b')")
+        return Expr("not", (found,)) if negated else found
+
     def function(self, node: ast.Call) -> Expr:
         name = _called(node)
         if name == "I":
             return self.row(self.call(node, "I", ())[0])
+        if name == "log":
+            arg, options = self.call(node, name, ("base",))
+            base = options.get("base", 1.0)
+            if not isinstance(base, int | float) or isinstance(base, bool) or not base > 0:
+                raise self.refuse("the base of log() must be a number above 0")
+            log = Expr(name, (self.row(arg),))
+            by = Expr(name, (Expr("number", value=float(base)),))
+            return Expr("/", (log, by)) if options else log
         if name in ELEMENTWISE:
             return Expr(name, (self.row(self.call(node, name, ())[0]),))
+        if name in SEVERAL:
+            least, most = SEVERAL[name]
+            if node.keywords or not least <= len(node.args) <= most:
+                how = "three arguments" if least == most else "two arguments or more"
+                raise self.refuse(f"{name}() takes {how}, each a number of the row")
+            return Expr(name, tuple(self.row(arg) for arg in node.args))
+        if name == "factor":
+            inner = self.row(self.call(node, name, ())[0])
+            if inner.op in TRUTHS:
+                return inner
         if name in SCALINGS:
             return self.with_options(node, name)
-        if name in (*BASES, "C", "offset"):
+        if name in (*BASES, *CATEGORIES, "offset"):
             raise self.refuse(f"{name}() must be a factor by itself, not a part of one")
-        raise self.refuse(
-            f"`{self.show(node.func)}()` is not one of the functions that are allowed"
-            + _INSTEAD.get(self.show(node.func), "")
-        )
+        called = self.show(node.func)
+        instead = _INSTEAD.get(called)
+        if instead is not None:
+            raise FormulaError(
+                f"`{self.text}` cannot be used: there is no {called}(){instead}. {_ROW_BY_ROW}"
+            )
+        raise self.refuse(f"there is no {called}()")
 
     def call(
         self, node: ast.expr, name: str, options: tuple[str, ...]
@@ -321,7 +422,7 @@ class _Parser:
 
     def constant(self, node: ast.expr) -> Any:
         try:
-            return _as_lists(ast.literal_eval(node))
+            return _as_lists(ast.literal_eval(_Constants().visit(node)))
         except (ValueError, TypeError, SyntaxError):
             raise self.refuse(
                 f"the option `{self.show(node)}` is not a constant (a number, text, True, False, "
@@ -351,6 +452,27 @@ class _Parser:
                 raise self.refuse(f"contr.{name} takes only: {', '.join(keys) or 'no option'}")
             options = {str(key): self.constant(value) for key, value in given.items()}
         return {"contrast": name, "options": options}
+
+
+class _Constants(ast.NodeTransformer):
+    """R's c(1, 2) and Inf as Python's [1, 2] and 1e999."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        plain = _called(node) == "c" and not node.keywords
+        return ast.List([self.visit(v) for v in node.args], ast.Load()) if plain else node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(math.inf) if node.id == "Inf" else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        inner = self.visit(node.operand)
+        if (
+            isinstance(node.op, ast.USub)
+            and isinstance(inner, ast.Constant)
+            and inner.value == math.inf
+        ):
+            return ast.Constant(-math.inf)
+        return ast.UnaryOp(node.op, inner)
 
 
 def _called(node: ast.AST) -> str:

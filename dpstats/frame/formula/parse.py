@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import Term
 from dpstats.frame.formula.grammar import Factor, parse_factor
+from dpstats.frame.formula.r_spelling import in_python
 
 _SIDES = (
     "has one left-hand side and one right-hand side, as in 'y ~ x1 + x2' or '~ x1 + x2'; '|' and "
@@ -38,6 +40,7 @@ def parse(formula: str, available: Sequence[str] = (), hidden: Iterable[str] = (
     [[], ['x'], ['z'], ['x', 'z']]
     """
     split_sides(formula)
+    formula = in_python(formula)
     first = _parse(formula, ())
     used = {*hidden}
     if first.response is not None:
@@ -53,6 +56,7 @@ def split_sides(formula: str) -> tuple[str, str]:
         raise FormulaError(
             f"the formula must be text such as 'y ~ x1 + x2', not {type(formula).__name__}."
         )
+    formula = in_python(formula)
     names, expressions, tildes = set(), set(), []
     for text, kind, start in engine.tokens(formula):
         if kind == "name":
@@ -67,6 +71,11 @@ def split_sides(formula: str) -> tuple[str, str]:
             # blanks between operators are not part of the token
             if "~" in text:
                 tildes += [formula.find("~", start)] * text.count("~")
+            if "|" in text and re.search(r"\([^()]*\|[^()]*\)", formula):
+                raise FormulaError(
+                    f"'{formula}': there are no random effects; dp_feols has fixed ones, 'y ~ x | g', "
+                    "and person= gives errors that allow for what rows of a person share."
+                )
             if "|" in text:
                 raise FormulaError(f"'{formula}': a formula {_SIDES}.")
     if len(tildes) != 1:

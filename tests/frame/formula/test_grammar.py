@@ -35,8 +35,6 @@ from dpstats.frame.formula.grammar import Factor, parse_factor
         "log()",
         "log(*x)",
         "x if x else x",
-        "x and z",
-        "not x",
         "f'{x}'",
         "I(x == 'a' + 'b')",
         "I(x < 'a')",
@@ -51,7 +49,7 @@ def test_what_is_not_row_by_row_is_refused(text):
     with pytest.raises(FormulaError) as error:
         parse_factor(text)
     assert "computed row by row" in str(error.value)
-    assert "poly()" in str(error.value)
+    assert "poly()" in str(error.value) or "there is no" in str(error.value)
 
 
 @pytest.mark.parametrize(

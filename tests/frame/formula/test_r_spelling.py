@@ -1,0 +1,169 @@
+"""What R users type inside calls means what it means in R."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpstats.errors import FormulaError
+from dpstats.frame import learn_design
+from dpstats.frame.formula.grammar import parse_factor
+from dpstats.frame.formula.parse import parse
+from dpstats.frame.formula.r_spelling import in_python
+from dpstats.frame.rows import design_matrix
+
+_X = np.array([-3.0, -1.0, 0.0, 0.5, 2.0, 2.5, 5.0, 7.0])
+_TABLE = pd.DataFrame(
+    {
+        "y": np.arange(8.0),
+        "x": _X,
+        "z": _X[::-1],
+        "k": [1.0, 2, 3, 1, 2, 3, 1, 2],
+        "g": list("abcabcab"),
+        "b": [True, False] * 4,
+    }
+)
+_x, _z, _k, _g = (_TABLE[c].to_numpy() for c in "xzkg")
+
+# the expected values are those of R 4.4 for the same numbers
+_ONE_COLUMN = {
+    "I(x^2)": _x**2,
+    "I(x^2 + 1)": _x**2 + 1,
+    "I(-x^2)": -(_x**2),
+    "I(x > 0 & z > 0)": (_x > 0) & (_z > 0),
+    "I(x > 0 && z > 0)": (_x > 0) & (_z > 0),
+    "I(x > 2 | z > 2)": (_x > 2) | (_z > 2),
+    "I(!x > 0)": ~(_x > 0),
+    "I(!(g == 'a'))": _g != "a",
+    "I(g != 'a')": _g != "a",
+    "I(g %in% c('a', 'b'))": np.isin(_g, ["a", "b"]),
+    "I(k %in% 1:2)": np.isin(_k, [1, 2]),
+    "I(k %in% c(1L, 3L))": np.isin(_k, [1, 3]),
+    "I(x %% 2)": [1.0, 1, 0, 0.5, 0, 0.5, 1, 1],
+    "I(x %/% 2)": [-2.0, -1, 0, 0, 1, 1, 2, 3],
+    "I(b == TRUE)": _TABLE.b,
+    "factor(x > 2)": _x > 2,
+    "ifelse(x > 0, x, 0)": np.maximum(_x, 0),
+    "ifelse(g == 'a', 1, ifelse(g == 'b', 2, 3))": [1, 2, 3, 1, 2, 3, 1, 2],
+    "pmin(x, z, 1)": np.minimum(np.minimum(_x, _z), 1),
+    "pmax(x, 1)": np.maximum(_x, 1),
+    "abs(x)": np.abs(_x),
+    "sign(x)": np.sign(_x),
+    "round(x)": [-3.0, -1, 0, 0, 2, 2, 5, 7],
+    "floor(x)": np.floor(_x),
+    "ceiling(x)": np.ceil(_x),
+    "trunc(x)": np.trunc(_x),
+    "log(k, 2)": np.log2(_k),
+    "log(k, base=10)": np.log10(_k),
+    "log1p(k)": np.log1p(_k),
+    "expm1(x)": np.expm1(_x),
+    "as.numeric(k)": _k,
+}
+
+
+@pytest.mark.parametrize("text", _ONE_COLUMN)
+def test_a_call_has_the_values_of_r(text: str) -> None:
+    design = learn_design(f"y ~ 0 + {text}", _TABLE)
+    x = design_matrix(design, _TABLE)[0]
+    expected = np.asarray(_ONE_COLUMN[text], dtype=float)
+    np.testing.assert_allclose(x[:, -1], expected, rtol=1e-14)
+
+
+def test_ways_of_saying_that_a_column_is_a_category() -> None:
+    def columns(right: str) -> np.ndarray:
+        return np.asarray(design_matrix(learn_design(f"y ~ {right}", _TABLE), _TABLE)[0])
+
+    for right in ("factor(g)", "as.factor(g)", "C(g)"):
+        assert (columns(right) == columns("g")).all()
+    assert (columns("factor(k)") == columns("C(k)")).all()
+    assert (columns("relevel(g, ref='b')") == columns("C(g, contr.treatment('b'))")).all()
+    assert (columns("ordered(g)") == columns("C(g, contr.poly)")).all()
+    assert (columns("as.ordered(g)") == columns("C(g, contr.poly)")).all()
+    swapped = columns("factor(g, levels=c('c', 'b', 'a'))")
+    assert (swapped[:, 1] == (_g == "b")).all()
+    assert (swapped[:, 2] == (_g == "a")).all()
+    linear = columns("ordered(k)")[:3, 1]
+    assert linear == pytest.approx([-np.sqrt(0.5), 0, np.sqrt(0.5)], abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("how", "names", "places"),
+    [
+        ("c(-5, 0, 2, 9)", ["(-5,0]", "(0,2]", "(2,9]"], [0, 0, 0, 1, 1, 2, 2, 2]),
+        ("c(-5, 0, 2, 9), right=FALSE", ["[-5,0)", "[0,2)", "[2,9)"], [0, 0, 1, 1, 2, 2, 2, 2]),
+        ("c(-Inf, 0, Inf)", ["(-Inf,0]", "(0, Inf]"], [0, 0, 0, 1, 1, 1, 1, 1]),
+        (
+            "c(-3, 0, 7), include.lowest=TRUE",
+            ["[-3,0]", "(0,7]"],
+            [0, 0, 0, 1, 1, 1, 1, 1],
+        ),
+        ("c(-5, 0, 9), labels=c('low', 'high')", ["low", "high"], [0, 0, 0, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_cut_has_the_intervals_of_r(how: str, names: list[str], places: list[int]) -> None:
+    design = learn_design(f"y ~ 0 + cut(x, {how})", _TABLE)
+    x = design_matrix(design, _TABLE)[0]
+    assert x.argmax(axis=1).tolist() == places
+    assert (x.sum(axis=1) == 1).all()
+    ends = [term[term.index(")[") + 2 : -1] for term in design.terms]
+    assert [end.replace(", ", ",") for end in ends] == [n.replace(", ", ",") for n in names]
+    with_constant = learn_design(f"y ~ cut(x, {how})", _TABLE)
+    assert len(with_constant.terms) == len(names)
+
+
+def test_a_value_outside_the_breaks_is_missing() -> None:
+    design = learn_design("y ~ cut(x, c(-5, 0, 1, 9))", _TABLE)
+    x = design_matrix(design, _TABLE.assign(x=[-9.0, *_X[1:]]))[0]
+    assert np.isnan(x[0]).all()
+    assert (x[1:, 0] == 1).all()
+
+
+def test_what_is_missing_decides_nothing_that_the_rest_decides() -> None:
+    nan = np.nan
+    table = _TABLE.assign(x=[nan, nan, nan, 1.0, 0, 1, 0, 1], z=[1.0, 0, nan, nan, nan, 1, 0, 0])
+    design = learn_design("y ~ 0 + I(x > 0 & z > 0) + I(x > 0 | z > 0)", _TABLE)
+    from dpstats.frame.formula.evaluate import evaluate
+
+    numbers = {"x": table.x.to_numpy(), "z": table.z.to_numpy()}
+    both, either = (evaluate(f.expr, numbers, {}) for f in design.factors.values())
+    np.testing.assert_array_equal(both, [nan, 0, nan, nan, 0, 1, 0, 0])
+    np.testing.assert_array_equal(either, [1, nan, nan, 1, nan, 1, 0, 1])
+
+
+def test_what_is_quoted_is_left_as_it_is() -> None:
+    for text in ("y ~ I(g == 'a^b & !c')", "y ~ `my ^ col` + `TRUE`", "y ~ x * z + (x + z)^2"):
+        assert in_python(text) == text
+    assert in_python("y ~ a %in% b") == "y ~ a : b"
+    assert [len(term) for term in parse("y ~ x %in% z").terms] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("y ~ x + (1|g)", "no random effects; dp_feols"),
+        ("y ~ Surv(x, z)", "no survival models"),
+        ("y ~ mean(x)", "looks at all rows"),
+        ("y ~ lag(x)", "looks at other rows"),
+        ("y ~ s(x)", "write bs"),
+        ("y ~ interaction(g, k)", "write a:b"),
+        ("y ~ cut(x, 3)", "a number of intervals would depend on private rows"),
+        ("y ~ relevel(g)", "needs ref="),
+        ("y ~ factor(x + 1)", "name of a column"),
+        ("y ~ ifelse(x > 1, 2)", "three arguments"),
+        ("y ~ pmin(x)", "two arguments or more"),
+        ("y ~ log(x, -1)", "above 0"),
+        ("y ~ I(x %in% z)", "not a constant"),
+        ("y ~ I(x %in% c('a', 1))", "takes numbers, or a column and levels"),
+    ],
+)
+def test_what_is_not_there_is_answered_by_what_is(formula: str, said: str) -> None:
+    with pytest.raises(FormulaError, match=said) as error:
+        learn_design(formula, _TABLE)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["ifelse(x, y.mean(), 0)", "pmin(*x)", "x in y", "factor(lag(x))", "cut(x, breaks=z)"]
+)
+def test_nothing_new_looks_at_two_rows(text: str) -> None:
+    with pytest.raises(FormulaError):
+        parse_factor(text)
