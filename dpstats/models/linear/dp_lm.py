@@ -73,9 +73,9 @@ def dp_lm(
     formula : str
         A model formula as in R: ``"y ~ x1 + C(g) + poly(x2, 2)"``, ``"log(y) ~ ."``. Operators + - : *
         / ^ %in% and parentheses; inside calls R's arithmetic, comparisons and logic
-        (``I(x^2 > 1 & z %in% c(1, 2))``), log, exp, sqrt, abs, round and their like, ifelse, pmin, pmax, factor, ordered,
-        relevel, cut (with breaks), C (with contrasts), center, scale, poly, bs, cr, cc and offset,
-        computed row by row. What they learn (levels, means, knots)
+        (``I(x^2 > 1 & z %in% c(1, 2))``), log, exp, sqrt, abs, round and their like, ifelse, pmin, pmax,
+        factor, ordered, relevel, cut (with breaks), C (with contrasts), center, scale, poly, bs, cr, cc
+        and offset, computed row by row. What they learn (levels, means, knots)
         they learn from the public rows, or from ``limits``; ``.`` is every other column of the public
         rows, or of the private table where there are none.
     data : table, path, blocks of rows, or Dask DataFrame
