@@ -8,6 +8,7 @@ unknown level becomes zero and changes no other row.
 from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, public_persons
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
+from dpstats.frame.formula.engine import linear_constraints
 from dpstats.frame.formula.extent import design_extent
 from dpstats.frame.formula.layouts import (
     check_columns,
@@ -62,6 +63,7 @@ __all__ = [
     "formula_columns",
     "learn_design",
     "level_name",
+    "linear_constraints",
     "open_persons",
     "open_public_rows",
     "open_rows",

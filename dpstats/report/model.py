@@ -280,6 +280,23 @@ def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
     )
 
 
+def terms_page(lines: Sequence[tuple[str, int, float, float]], title: str) -> Page:
+    """Wald tests, a line for each: name, degrees of freedom, statistic and p value."""
+    names, df, chi2, p = zip(*lines, strict=True) if lines else ((), (), (), ())
+    table = Table.from_columns(
+        [
+            Column("", names, align="l", csv_name="term"),
+            Column("Df", [str(k) for k in df], df),
+            Column("Chisq", [format_scalar(v, 5) for v in chi2], chi2),
+            Column("Pr(>Chisq)", format_pval(list(p)), p),
+            Column("", stars(list(p)), align="l", in_csv=False),
+        ],
+        title=title,
+        main=True,
+    )
+    return Page((table, Paragraph("From released numbers: no further privacy spent.")))
+
+
 def wald_page(models: Sequence[str], df: int, chi2: float, p_value: float, free: bool) -> Page:
     """R's anova of two nested models, as a Wald test."""
     from_one = "Both models come from one release: no further privacy spent."

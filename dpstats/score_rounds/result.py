@@ -23,13 +23,22 @@ from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_mat
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
-from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, wald_page
+from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
+from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_beside, wald_of
+from dpstats.score_rounds.margins import (
+    Margins,
+    changes,
+    predicted,
+    rows_of,
+    table_of,
+    variables_of,
+)
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
@@ -318,6 +327,99 @@ class Model(Result):
             cautions=cautions,
         )
 
+    def wald_test(self, hypothesis: Any) -> Anova:
+        """Wald test of linear hypotheses; no further privacy spent.
+
+        Parameters
+        ----------
+        hypothesis : str, list of str, or matrix
+            ``"x1 = x2"``, ``["x1 = 0", "g[T.b] = 1"]`` (tested together), or R of R b = 0.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> fit.wald_test("age = religious").df
+        1
+        """
+        terms = self.coefficients.terms
+        matrix, values, text = constraints(hypothesis, terms)
+        chi2 = wald_of(self.coefficients.coef, self.coefficients.vcov, matrix, values)
+        p = float(stats.chi2.sf(chi2, len(matrix)))
+        return Anova(len(matrix), chi2, p, terms_page([(text, len(matrix), chi2, p)], "Wald test"))
+
+    def _mean(self, eta: Floats) -> Floats:
+        """The mean of the response at a linear predictor."""
+        return eta
+
+    def predictions(
+        self, newdata: Any, by: bool | str | Sequence[str] = False, level: float = 0.95
+    ) -> Margins:
+        """Means of the response at rows that you may show, or their averages.
+
+        Parameters
+        ----------
+        newdata : table or dict
+        by : bool, str or list of str
+            False: a line for each row; True: their average; a column: an average for each of its values.
+        level : float
+            Of the intervals, which are those of the delta method.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> len(fit.predictions(public, by="religious").frame)
+        4
+        """
+        rows = rows_of(newdata)
+        made = predicted(self.design, self.coefficients.coef, self._mean, rows)
+        frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
+        return Margins(frame, "Predictions" if by is False else "Average predictions")
+
+    def slopes(
+        self,
+        newdata: Any,
+        variables: str | Sequence[str] | None = None,
+        by: bool | str | Sequence[str] = True,
+        level: float = 0.95,
+    ) -> Margins:
+        """What a small change of each column does to the mean of the response: marginal effects.
+
+        Of a number the derivative, of a category each level against the first. Averages over the rows
+        that you give, unless ``by=False``; `predictions` has the other parameters.
+        """
+        return self._changes("slopes", newdata, variables, by, level)
+
+    def comparisons(
+        self,
+        newdata: Any,
+        variables: str | Sequence[str] | None = None,
+        by: bool | str | Sequence[str] = True,
+        level: float = 0.95,
+    ) -> Margins:
+        """What one more of each column does to the mean of the response; otherwise as `slopes`."""
+        return self._changes("comparisons", newdata, variables, by, level)
+
+    def _changes(
+        self,
+        what: str,
+        newdata: Any,
+        variables: str | Sequence[str] | None,
+        by: bool | str | Sequence[str],
+        level: float,
+    ) -> Margins:
+        rows, names = rows_of(newdata), variables_of(self.design, variables)
+        coef = self.coefficients.coef
+        made = changes(self.design, coef, self._mean, rows, names, what == "slopes")
+        named = [({"term": name, "contrast": how}, one) for name, how, one in made]
+        frame = table_of(named, self.coefficients, rows, by, level, tested=True)
+        return Margins(frame, what.capitalize() if by is False else f"Average {what}")
+
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
     ) -> Path:
@@ -410,8 +512,58 @@ class Anova:
         return self.page.to_markdown()
 
 
-def anova(fit1: Model, fit2: Model) -> Anova:
-    """Wald test of nested models; costs nothing, the larger fit has all that it needs.
+@dataclass(frozen=True, repr=False, eq=False)
+class TermTests:
+    """Wald tests of the terms of one model.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A line for each term: its name, degrees of freedom, statistic and p value.
+    page : Page
+        The tests as they print.
+    """
+
+    frame: pd.DataFrame
+    page: Page
+
+    def __repr__(self) -> str:
+        return self.page.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.page.to_html()
+
+    def to_markdown(self) -> str:
+        """The tests as Markdown; `page` has the other forms."""
+        return self.page.to_markdown()
+
+
+def _terms_tested(fit: Model, type: int) -> TermTests:
+    """Every term of a fit, in the sub-model that the type of test asks for."""
+    lines = []
+    for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
+        kept = kept_beside(fit.design, k, type)
+        # with the variance of the whole model, as R's table has it
+        part = restrict(fit.estimate, kept, fixed_dispersion=True)
+        where = [kept.index(j) for j in at]
+        chi2 = wald(part.coef, part.sampling + part.privacy, where)
+        lines.append((name, len(at), chi2, float(stats.chi2.sf(chi2, len(at)))))
+    how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
+    title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
+    frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
+    return TermTests(frame, terms_page(lines, title))
+
+
+def anova(fit1: Model, fit2: Model | None = None, *, type: int = 1) -> Anova | TermTests:
+    """Wald test of nested models, or of the terms of one; costs nothing, the fit has all it needs.
+
+    Parameters
+    ----------
+    fit1, fit2 : models
+        Two nested ones; or one, whose terms are tested one by one.
+    type : {1, 2, 3}
+        Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
+        contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
 
     Examples
     --------
@@ -421,8 +573,14 @@ def anova(fit1: Model, fit2: Model) -> Anova:
     >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
     >>> anova(fit, fit.update("~ . - age")).df
     1
+    >>> list(anova(fit).frame.term)
+    ['age', 'religious']
     """
-    if not (isinstance(fit1, Model) and type(fit1) is type(fit2)):
+    if fit2 is None and isinstance(fit1, Model):
+        if type not in (1, 2, 3):
+            raise ArgumentError("type must be 1, 2 or 3.")
+        return _terms_tested(fit1, type)
+    if not (isinstance(fit1, Model) and fit1.__class__ is fit2.__class__):
         raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
     if fit1.coefficients.terms == fit2.coefficients.terms:
         raise ArgumentError("the two models are the same; anova compares nested models.")

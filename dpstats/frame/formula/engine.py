@@ -35,6 +35,7 @@ from formulaic.transforms import (
     poly,
     scale,
 )
+from formulaic.utils.constraints import LinearConstraints
 
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.formula.grammar import Factor
@@ -171,6 +172,13 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
     comparison = any(sign in formula for sign in ("==", "!=", "<", ">"))
     hint = " Wrap comparisons in I(), as in I(y == 'yes')." if comparison else ""
     return FormulaError(f"'{formula}' cannot be parsed: {reason}{hint}")
+
+
+def linear_constraints(text: str, names: Sequence[str]) -> tuple[Array, Array]:
+    """R and q of the equations R b = q that a text states between names, by formulaic."""
+    found = LinearConstraints.from_spec(text, list(names))
+    matrix = np.atleast_2d(np.asarray(found.constraint_matrix, dtype=np.float64))
+    return matrix, np.atleast_1d(np.asarray(found.constraint_values, dtype=np.float64))
 
 
 def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]) -> Fields:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import one_of, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.glm.bounds import GlmFacts, glm_bounds, noise_bounds
 from dpstats.models.glm.family import Family
@@ -182,6 +183,9 @@ class GlmModel(Model):
         half = quantile(level) * np.sqrt(variance)
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits, index=index)
+
+    def _mean(self, eta: Floats) -> Floats:
+        return np.asarray(self.family.mean(eta))
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Exponentiated coefficients with intervals: odds ratios (logit), rate or mean ratios (log).

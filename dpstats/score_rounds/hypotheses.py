@@ -1,0 +1,103 @@
+"""Wald tests of released coefficients: of linear hypotheses, and term by term."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
+from dpstats.frame import Design, linear_constraints
+
+
+def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
+    """R and q of the hypothesis R b = q, and its text.
+
+    ``asked`` is text such as ``"x1 = x2"``, several of them in a list, or a matrix R with a column for
+    each coefficient.
+
+    Examples
+    --------
+    >>> matrix, values, _ = constraints("x = 2 * z", ["Intercept", "x", "z"])
+    >>> matrix.tolist(), values.tolist()
+    ([[0.0, 1.0, -2.0]], [0.0])
+    """
+    texts = [asked] if isinstance(asked, str) else asked
+    if isinstance(texts, list | tuple) and texts and all(isinstance(t, str) for t in texts):
+        try:
+            matrix, values = linear_constraints(_quoted(", ".join(texts), names), names)
+        except Exception as error:
+            raise ArgumentError(
+                f"the hypothesis {', '.join(texts)!r} cannot be read ({_line(error)}): write 'x1 = x2' "
+                f"or 'x1 = 0', with names among {', '.join(names)}."
+            ) from None
+        shown = ", ".join(texts)
+    else:
+        try:
+            matrix = np.atleast_2d(np.asarray([[]] if asked is None else asked, dtype=float))
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                "a hypothesis is text such as 'x1 = x2', a list of such texts, or a matrix."
+            ) from None
+        values, shown = np.zeros(len(matrix)), "R b = 0"
+    if matrix.ndim != 2 or matrix.shape[1] != len(names) or not np.isfinite(matrix).all():
+        raise ArgumentError(
+            f"the matrix of a hypothesis needs {len(names)} columns of finite numbers."
+        )
+    if np.linalg.matrix_rank(matrix) < len(matrix):
+        raise ArgumentError("the hypotheses are not independent: one follows from the others.")
+    return matrix, values, shown
+
+
+def _quoted(text: str, names: Sequence[str]) -> str:
+    """Names that are no plain words between backticks, unless they are already."""
+    for name in sorted(names, key=len, reverse=True):
+        if not name.replace(".", "_").isidentifier() and f"`{name}`" not in text:
+            text = text.replace(name, f"`{name}`")
+    return text
+
+
+def _line(error: Exception) -> str:
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())[:200]
+
+
+def wald_of(coef: Floats, vcov: Floats, matrix: Floats, values: Floats) -> float:
+    """The Wald statistic of R b = q."""
+    off = matrix @ coef - values
+    return float(off @ np.linalg.solve(matrix @ vcov @ matrix.T, off))
+
+
+def columns_by_term(design: Design) -> list[tuple[frozenset[str], str, list[int]]]:
+    """Factors, name and columns of every term but the constant, in the order of the formula."""
+    out = []
+    for term in design.rhs:
+        factors = frozenset(f.text for f in term if f.kind != "literal")
+        at = [
+            j
+            for j, column in enumerate(design.program)
+            if column.parts and frozenset(text for text, _ in column.parts) == factors
+        ]
+        if factors and at:
+            out.append((factors, ":".join(f.text for f in term if f.kind != "literal"), at))
+    return out
+
+
+def kept_beside(design: Design, k: int, type: int) -> list[int]:
+    """Columns of the model in which the k-th term is tested.
+
+    Of type 1 those of the terms before it, of type 2 those of terms that do not contain it, of type 3
+    all.
+    """
+    terms = columns_by_term(design)
+    factors = terms[k][0]
+    constant = [] if design.constant is None else [design.constant]
+    if type == 1:
+        used = terms[: k + 1]
+    elif type == 2:
+        used = [term for term in terms if not factors < term[0]]
+    else:
+        used = terms
+    return sorted(constant + [j for _, _, at in used for j in at])

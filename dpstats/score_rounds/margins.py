@@ -1,0 +1,212 @@
+"""Predictions, slopes and comparisons on the scale of the response, with errors by the delta method.
+
+The three verbs of the packages marginaleffects, for rows that you may show; from released numbers, at no
+cost of privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpstats.arguments import listed, naming
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
+from dpstats.frame import Design, design_matrix
+from dpstats.report.format import format_pval
+from dpstats.report.result import Coefficients, quantile
+from dpstats.report.table import Column, Page, Table
+
+Mean = Callable[[Floats], Floats]
+_RELATIVE = 1e-4
+"""Of the spread of a column: half the step of a slope."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Margins:
+    """Predictions, slopes or comparisons.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Their names, estimates, errors and intervals.
+    title : str
+    """
+
+    frame: pd.DataFrame
+    title: str
+
+    @property
+    def page(self) -> Page:
+        """The table as it prints."""
+        columns = []
+        for name, values in self.frame.items():
+            if name == "p_value":
+                columns.append(Column("Pr(>|z|)", format_pval(list(values)), list(values)))
+            elif values.dtype.kind == "f":
+                columns.append(Column.of(str(name), list(values), 4, none="NA"))
+            else:
+                columns.append(Column(str(name), [str(v) for v in values], align="l"))
+        return Page((Table.from_columns(columns, title=self.title, main=True),))
+
+    def __repr__(self) -> str:
+        return self.page.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.page.to_html()
+
+    def to_markdown(self) -> str:
+        """The table as Markdown; `page` has the other forms."""
+        return self.page.to_markdown()
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Functions of the coefficients, one for each row, with their gradients (rows, d)."""
+
+    value: Floats
+    gradient: Floats
+
+    def averaged(self, rows: NDArray[np.intp]) -> Estimated:
+        """One value: the mean over some rows that can be computed."""
+        used = rows[np.isfinite(self.value[rows])]
+        if not len(used):
+            return Estimated(np.array([np.nan]), np.full((1, self.gradient.shape[1]), np.nan))
+        return Estimated(self.value[used].mean(keepdims=True), self.gradient[used].mean(0)[None])
+
+
+def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -> Estimated:
+    """The mean of the response at each row."""
+    with naming("newdata"):
+        x, offset = design_matrix(design, newdata)
+    eta = x @ coef + offset
+    step = 1e-6 * (1 + np.abs(eta))
+    slope = (mean(eta + step) - mean(eta - step)) / (2 * step)
+    return Estimated(np.asarray(mean(eta)), slope[:, None] * x)
+
+
+def changes(
+    design: Design,
+    coef: Floats,
+    mean: Mean,
+    newdata: pd.DataFrame,
+    variables: Sequence[str],
+    slopes: bool,
+) -> list[tuple[str, str, Estimated]]:
+    """What a change of each variable does to the mean: names, contrasts and values.
+
+    Of a number: its derivative, or what one more does. Of a category: every level against the first.
+    """
+
+    def at(name: str, value: Any) -> Estimated:
+        return predicted(design, coef, mean, newdata.assign(**{name: value}))
+
+    def against(low: Estimated, high: Estimated, width: float) -> Estimated:
+        gradient = (high.gradient - low.gradient) / width
+        return Estimated((high.value - low.value) / width, gradient)
+
+    out = []
+    for name in variables:
+        levels = design.columns[name].levels
+        if levels is not None and design.columns[name].kind != "number":
+            first = at(name, levels[0])
+            for level in levels[1:]:
+                made = against(first, at(name, level), 1.0)
+                out.append((name, f"{level} - {levels[0]}", made))
+            continue
+        values = newdata[name].to_numpy(dtype=float)
+        if slopes:
+            spread = float(np.ptp(values[np.isfinite(values)])) if len(values) else 0.0
+            step = _RELATIVE * (spread or max(1.0, float(np.nanmax(np.abs(values), initial=0.0))))
+            out.append(
+                (name, "dY/dX", against(at(name, values - step), at(name, values + step), 2 * step))
+            )
+        else:
+            out.append((name, "+1", against(at(name, values), at(name, values + 1), 1.0)))
+    return out
+
+
+def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]:
+    """The columns of a table that the right-hand side reads, or those of them that were asked for."""
+    factors = [f for term in design.rhs for f in term if f.kind != "literal"]
+    known = list(dict.fromkeys(name for f in factors for name in f.parse().columns))
+    if asked is None:
+        return known
+    names = [asked] if isinstance(asked, str) else list(asked)
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"the formula reads no column `{name}`; it reads {listed(known)}.")
+    return names
+
+
+def rows_of(newdata: Any) -> pd.DataFrame:
+    """New rows as a data frame: of a dict, or of a table of another library."""
+    if isinstance(newdata, pd.DataFrame):
+        return newdata.reset_index(drop=True)
+    if newdata is None:
+        raise ArgumentError("give rows that you may show: slopes(newdata), such as public rows.")
+    if hasattr(newdata, "to_pandas"):
+        return rows_of(newdata.to_pandas())
+    try:
+        plain = newdata if not isinstance(newdata, dict) else _as_columns(newdata)
+        return pd.DataFrame(plain)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"newdata cannot be read as a table: {error}") from None
+
+
+def _as_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Single values as columns of one row, where all are single."""
+    single = all(np.ndim(value) == 0 for value in values.values())
+    return {name: [value] if single else value for name, value in values.items()}
+
+
+def table_of(
+    named: Sequence[tuple[dict[str, Any], Estimated]],
+    coefficients: Coefficients,
+    newdata: pd.DataFrame,
+    by: bool | str | Sequence[str],
+    level: float,
+    *,
+    tested: bool,
+) -> pd.DataFrame:
+    """A line for each row, or for each group of rows, with the error of the delta method."""
+    groups = _groups(newdata, by)
+    lines: list[dict[str, Any]] = []
+    for names, estimated in named:
+        for label, rows in groups:
+            one = estimated if rows is None else estimated.averaged(rows)
+            variance = np.einsum("ij,jk,ik->i", one.gradient, coefficients.vcov, one.gradient)
+            for k, (value, square) in enumerate(zip(one.value, variance, strict=True)):
+                at = {"row": k} if rows is None else label
+                error = float(np.sqrt(square))
+                lines.append({**names, **at, "estimate": float(value), "std_error": error})
+    frame = pd.DataFrame(lines)
+    half = quantile(level) * frame.std_error
+    if tested:
+        frame["statistic"] = frame.estimate / frame.std_error
+        frame["p_value"] = 2 * stats.norm.sf(frame.statistic.abs())
+    return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
+
+
+def _groups(
+    newdata: pd.DataFrame, by: bool | str | Sequence[str]
+) -> list[tuple[dict[str, Any], NDArray[np.intp] | None]]:
+    if by is False or by is None:
+        return [({}, None)]
+    if by is True:
+        return [({}, np.arange(len(newdata)))]
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name not in newdata:
+            raise ArgumentError(f"newdata has no column `{name}` to average by.")
+    grouped = newdata.groupby(names, sort=True, dropna=False).indices
+    return [
+        (dict(zip(names, key if isinstance(key, tuple) else (key,), strict=True)), np.asarray(rows))
+        for key, rows in grouped.items()
+    ]

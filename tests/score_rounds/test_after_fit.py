@@ -1,0 +1,162 @@
+"""Tests, marginal effects and predictions from released numbers, beside statsmodels without noise."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+from dpstats import anova, dp_glm, dp_lm
+from dpstats.errors import ArgumentError
+
+_N = 3000
+
+
+def _table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=_N), "z": rng.normal(size=_N)})
+    table["g"] = rng.choice(list("abc"), _N)
+    table["y"] = 1 + table.x + 0.3 * table.x * table.z + (table.g == "b") + rng.normal(size=_N)
+    chance = 1 / (1 + np.exp(-(table.x - 0.5 * (table.g == "c"))))
+    table["b"] = (rng.random(_N) < chance).astype(float)
+    return table
+
+
+TABLE = _table()
+ALL: dict[str, Any] = {"public": TABLE, "rho": 1e12, "vcov": "iid", "seed": 1}
+LM = dp_lm("y ~ x * z + g", TABLE, **ALL)
+GLM = dp_glm("b ~ x + g", TABLE, **ALL)
+OLS = smf.ols("y ~ x * z + g", TABLE).fit()
+LOGIT = smf.logit("b ~ x + g", TABLE).fit(disp=0)
+
+
+@pytest.mark.parametrize("type", [1, 2])
+def test_terms_are_tested_as_in_the_tables_of_r(type: int) -> None:
+    ordered = smf.ols("y ~ x + z + C(g) + x:z", TABLE.assign(g=TABLE.g)).fit()
+    expected = sm.stats.anova_lm(ordered, typ=2) if type == 2 else _sequential()
+    found = anova(LM, type=type).frame.set_index("term")
+    assert list(found.index) == ["x", "z", "g", "x:z"]
+    named = {"x": "x", "z": "z", "g": "C(g)", "x:z": "x:z"}
+    for term, theirs in named.items():
+        f = float(expected.F[theirs if type == 2 else term])
+        assert found.chi2[term] / found.df[term] == pytest.approx(f, rel=1e-4)
+    page = str(anova(LM, type=type))
+    assert "Pr(>Chisq)" in page
+    assert "no further privacy spent" in page
+
+
+def _sequential() -> pd.DataFrame:
+    """R's anova: what each term takes off the sum of squares, over the variance of the whole model."""
+    forms = ["1", "x", "x + z", "x + z + g", "x * z + g"]
+    rest = [smf.ols(f"y ~ {f}", TABLE).fit().ssr for f in forms]
+    df = np.array([1, 1, 2, 1])
+    return pd.DataFrame({"F": -np.diff(rest) / df / OLS.mse_resid}, index=["x", "z", "g", "x:z"])
+
+
+def test_terms_beside_all_others_are_tests_of_their_coefficients() -> None:
+    found = anova(LM, type=3).frame.set_index("term")
+    for term, hypothesis in (("x", "x = 0"), ("g", ["g[T.b] = 0", "g[T.c] = 0"])):
+        assert LM.wald_test(hypothesis).chi2 == pytest.approx(found.chi2[term], rel=1e-6)
+
+
+def test_linear_hypotheses() -> None:
+    for text in ("x = z", "g[T.b] = 1", "x = 1, g[T.b] = g[T.c]", "2 * x - x:z = 1.7"):
+        expected = OLS.wald_test(text, use_f=False, scalar=True)
+        found = LM.wald_test(text)
+        assert found.chi2 == pytest.approx(float(expected.statistic), rel=1e-4)
+        assert found.p_value == pytest.approx(float(expected.pvalue), rel=1e-2, abs=1e-12)
+    matrix = np.eye(6)[1:3]
+    assert LM.wald_test(matrix).chi2 == pytest.approx(
+        LM.wald_test(["x = 0", "g[T.b] = 0"]).chi2
+        if LM.coef().index[2] == "g[T.b]"
+        else LM.wald_test([f"{name} = 0" for name in LM.coef().index[1:3]]).chi2
+    )
+
+
+@pytest.mark.parametrize("asked", ["w = 1", "x =", "x = 1, x = 2", [[1.0, 2.0]], 3, None, []])
+def test_a_hypothesis_that_cannot_be_read_says_how_one_is_written(asked: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"hypothes"):
+        LM.wald_test(asked)
+
+
+def test_average_slopes_of_a_logit_are_marginal_effects() -> None:
+    effects = LOGIT.get_margeff().summary_frame()
+    found = GLM.slopes(TABLE).frame
+    assert list(found.contrast) == ["dY/dX", "b - a", "c - a"]
+    expected = effects.loc[["x", "g[T.b]", "g[T.c]"]]
+    assert found.estimate.to_numpy() == pytest.approx(
+        expected["dy/dx"].to_numpy(), rel=0.03, abs=2e-4
+    )
+    assert found.estimate[0] == pytest.approx(expected["dy/dx"]["x"], rel=1e-4)
+    assert found.std_error[0] == pytest.approx(expected["Std. Err."]["x"], rel=2e-3)
+
+
+def test_slopes_and_comparisons_of_a_linear_model() -> None:
+    rows = TABLE.head(50)
+    slope = LM.slopes(rows, "x", by=False).frame
+    assert slope.estimate.to_numpy() == pytest.approx(
+        OLS.params["x"] + OLS.params["x:z"] * rows.z, abs=1e-5
+    )
+    one = LM.comparisons(rows, ["x", "g"]).frame
+    assert one.estimate[0] == pytest.approx(slope.estimate.mean(), rel=1e-4)
+    assert one.estimate[1] == pytest.approx(OLS.params["g[T.b]"], abs=1e-4)
+    assert one.std_error[1] == pytest.approx(OLS.bse["g[T.b]"], rel=1e-3)
+    grouped = LM.slopes(rows, "x", by="g").frame
+    assert list(grouped.g) == ["a", "b", "c"]
+    assert grouped.estimate.to_numpy() == pytest.approx(
+        slope.estimate.groupby(rows.g.to_numpy()).mean().to_numpy()
+    )
+
+
+def test_predictions_have_the_errors_of_the_linear_predictor() -> None:
+    rows = TABLE.head(20)
+    expected = OLS.get_prediction(rows).summary_frame()
+    found = LM.predictions(rows).frame
+    assert found.estimate.to_numpy() == pytest.approx(expected["mean"].to_numpy(), abs=1e-4)
+    assert found.std_error.to_numpy() == pytest.approx(expected["mean_se"].to_numpy(), rel=1e-3)
+    average = GLM.predictions(TABLE, by=True).frame
+    assert average.estimate[0] == pytest.approx(TABLE.b.mean(), abs=1e-4)
+    by_level = GLM.predictions(TABLE, by=["g"])
+    assert by_level.frame.estimate.to_numpy() == pytest.approx(
+        TABLE.groupby("g").b.mean().to_numpy(), abs=1e-3
+    )
+    assert "Average predictions" in str(by_level)
+    assert "<table" in by_level._repr_html_()
+    assert by_level.to_markdown().count("\n") >= 4
+
+
+def test_new_rows_may_be_a_dict_or_a_table_of_another_library() -> None:
+    one = LM.predictions({"x": 1.0, "z": 0.0, "g": "b"}).frame
+    two = LM.predictions({"x": [1.0], "z": [0.0], "g": ["b"]}).frame
+    three = LM.predictions(pl.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]})).frame
+    assert one.equals(two)
+    assert one.equals(three)
+    assert one.estimate[0] == pytest.approx(
+        LM.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]
+    )
+
+
+def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
+    rows = TABLE.head(30).assign(x=[np.nan, *TABLE.x[1:30]])
+    assert np.isnan(LM.predictions(rows).frame.estimate[0])
+    average = LM.predictions(rows, by=True).frame.estimate[0]
+    assert average == pytest.approx(LM.predictions(rows.iloc[1:], by=True).frame.estimate[0])
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: LM.slopes(TABLE, "w"), "reads no column `w`; it reads 'x', 'z', 'g'"),
+        (lambda: LM.slopes(None), "rows that you may show"),
+        (lambda: LM.predictions(TABLE, by="q"), "no column `q`"),
+        (lambda: LM.predictions(5), "cannot be read as a table"),
+        (lambda: anova(LM, type=4), "type must be 1, 2 or 3"),
+        (lambda: anova(5), "two fitted models"),
+    ],
+)
+def test_what_is_asked_wrongly_is_answered(ask: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        ask()
