@@ -401,7 +401,7 @@ class _Unreadable:
         ({"formula": "y ~ y + x1"}, "right-hand"),
         ({"formula": "y ~ "}, "nothing stands"),
         ({"formula": "y ~ np.log(x2)"}, "without np"),
-        ({"formula": "y ~ factor(g)"}, r"C\(\)"),
+        ({"formula": "y ~ lag(x1)"}, "looks at other rows"),
         ({"formula": "y ~ cr(x1, df=4)"}, "constraints"),
         ({"formula": "Y ~ x1"}, "did you mean `y`"),
         ({"method": "ssp"}, "needs limits"),
