@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpstats.arguments import number, one_of, shown
+from dpstats.arguments import listed, number, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.report.released import Released
@@ -101,11 +102,25 @@ class Result(Released):
             )
         return pd.DataFrame(parts[part], index=list(c.terms), columns=list(c.terms))
 
-    def confint(self, level: float = 0.95) -> pd.DataFrame:
-        """Normal confidence intervals that cover sampling and privacy noise."""
+    def confint(
+        self, parm: str | Sequence[str] | float | None = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Normal confidence intervals that cover sampling and privacy noise.
+
+        ``parm``: which coefficients, as in R: ``confint("x1")``, ``confint(["x1", "x2"])``; a number is
+        taken for the level.
+        """
+        terms = list(self.coefficients.terms)
+        if isinstance(parm, float | int):
+            wanted, level = terms, parm
+        else:
+            wanted = terms if parm is None else [parm] if isinstance(parm, str) else list(parm)
+        for name in wanted:
+            if name not in terms:
+                raise ArgumentError(f"there is no coefficient {name!r}; there are {listed(terms)}.")
         low, high = self.coefficients.interval(level)
         names = limit_names(level)
-        return pd.DataFrame({names[0]: low, names[1]: high}, index=list(self.coefficients.terms))
+        return pd.DataFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row per coefficient, in broom's columns, plus the privacy share of the variance."""

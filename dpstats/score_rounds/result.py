@@ -211,6 +211,7 @@ class Model(Result):
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
+        newdata = rows_of(newdata) if isinstance(newdata, dict) else newdata
         with naming("newdata"):
             x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None

@@ -160,3 +160,26 @@ def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
 def test_what_is_asked_wrongly_is_answered(ask: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         ask()
+
+
+def test_intervals_of_some_coefficients_as_in_r() -> None:
+    assert list(LM.confint("x").index) == ["x"]
+    assert list(LM.confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
+    assert LM.confint(0.9).equals(LM.confint(level=0.9))
+    with pytest.raises(ArgumentError, match="no coefficient 'w'; there are 'Intercept'"):
+        LM.confint("w")
+
+
+def test_predictions_have_standard_errors_where_they_are_asked_for() -> None:
+    rows = TABLE.head(5)
+    expected = OLS.get_prediction(rows).summary_frame()
+    for interval in (None, "confidence", "prediction"):
+        found = LM.predict(rows, interval=interval, se_fit=True)
+        assert found.se_fit.to_numpy() == pytest.approx(expected["mean_se"].to_numpy(), rel=1e-3)
+    mean = GLM.predict(rows, type="response", se_fit=True)
+    theirs = LOGIT.get_prediction(rows).summary_frame()
+    assert mean.fit.to_numpy() == pytest.approx(theirs["predicted"].to_numpy(), abs=1e-4)
+    assert mean.se_fit.to_numpy() == pytest.approx(theirs["se"].to_numpy(), rel=1e-3)
+    assert LM.predict({"x": 1.0, "z": 0.0, "g": "b"})[0] == pytest.approx(
+        float(OLS.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]), abs=1e-4
+    )

@@ -154,12 +154,13 @@ class GlmModel(Model):
         type: str = "link",
         interval: str | None = None,
         level: float = 0.95,
+        se_fit: bool = False,
     ) -> pd.Series | pd.DataFrame:
         """Predictions for rows that you may show; free of privacy cost.
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the formula's columns. A row that cannot be encoded gets NaN.
         type : {"link", "response"}
             Linear predictor (R's default), or mean of the response.
@@ -168,6 +169,8 @@ class GlmModel(Model):
             the response are those of the linear predictor, transformed.
         level : float
             Coverage of the interval.
+        se_fit : bool
+            Whether a column ``se_fit`` has the standard errors, of the mean by the delta method.
         """
         if not one_of(type, ("link", "response")):
             raise ArgumentError(f"type must be 'link' or 'response', not {shown(type)}.")
@@ -178,11 +181,16 @@ class GlmModel(Model):
             )
         fit, variance, index = self._predictor(newdata)
         scale = self.family.mean if type == "response" else np.asarray
+        step = 1e-6 * (1 + np.abs(fit))
+        slope = (scale(fit + step) - scale(fit - step)) / (2 * step)
+        errors = {"se_fit": np.sqrt(variance) * np.abs(slope)} if se_fit else {}
         if interval in (None, "none"):
+            if se_fit:
+                return pd.DataFrame({"fit": scale(fit), **errors}, index=index)
             return pd.Series(scale(fit), index=index, name="fit")
         half = quantile(level) * np.sqrt(variance)
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
-        return pd.DataFrame(limits, index=index)
+        return pd.DataFrame(limits | errors, index=index)
 
     def _mean(self, eta: Floats) -> Floats:
         return np.asarray(self.family.mean(eta))

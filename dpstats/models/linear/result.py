@@ -126,27 +126,37 @@ class LinearModel(Model):
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
-        self, newdata: Any = None, interval: str | None = None, level: float = 0.95
+        self,
+        newdata: Any = None,
+        interval: str | None = None,
+        level: float = 0.95,
+        se_fit: bool = False,
     ) -> pd.Series | pd.DataFrame:
         """Predictions for rows that you may show; free of privacy cost.
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the formula's columns. A row that cannot be encoded gets NaN.
         interval : {None, "confidence", "prediction"}
             None gives a Series; otherwise a frame with R's columns fit, lwr, upr.
         level : float
             Coverage of the interval.
+        se_fit : bool
+            Whether a column ``se_fit`` has the standard errors of the mean, as R's ``se.fit``.
         """
         if interval is not None and not one_of(interval, ("none", "confidence", "prediction")):
             raise ArgumentError(
                 f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
             )
         fit, variance, index = self._predictor(newdata)
+        errors = {"se_fit": np.sqrt(variance)} if se_fit else {}
         if interval in (None, "none"):
+            if se_fit:
+                return pd.DataFrame({"fit": fit, **errors}, index=index)
             return pd.Series(fit, index=index, name="fit")
         if interval == "prediction":
             variance = variance + self.sigma**2
         half = quantile(level) * np.sqrt(variance)
-        return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)
+        limits = {"fit": fit, "lwr": fit - half, "upr": fit + half}
+        return pd.DataFrame(limits | errors, index=index)
