@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scipy import stats
+
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.report.bound import Bound
 from dpstats.report.format import (
@@ -278,6 +280,16 @@ def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
             Column("note", [d.note for d in diagnostics], align="l"),
         ]
     )
+
+
+def wald_lines(wald: tuple[float, int] | None) -> list[str]:
+    """The test of all terms but the intercept, where standard errors are known."""
+    if wald is None:
+        return []
+    chi2, df = wald
+    p = format_pval([float(stats.chi2.sf(chi2, df))], digits=3)[0]
+    shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
+    return [f"Wald test of all terms: chi2 = {format_scalar(chi2, 4)} on {df} df, p {shown}"]
 
 
 def terms_page(lines: Sequence[tuple[str, int, float, float]], title: str) -> Page:

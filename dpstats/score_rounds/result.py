@@ -351,6 +351,14 @@ class Model(Result):
         p = float(stats.chi2.sf(chi2, len(matrix)))
         return Anova(len(matrix), chi2, p, terms_page([(text, len(matrix), chi2, p)], "Wald test"))
 
+    def _wald(self) -> tuple[float, int] | None:
+        """Chi-square of all terms but the intercept, and their number."""
+        c = self.coefficients
+        where = [k for k in range(len(c.terms)) if k != self.design.constant]
+        if not where or not np.isfinite(c.vcov).all():
+            return None
+        return wald(c.coef, c.vcov, where), len(where)
+
     def _mean(self, eta: Floats) -> Floats:
         """The mean of the response at a linear predictor."""
         return eta

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scipy import stats
-
 from dpstats.report.format import format_numbers, format_pval, format_scalar
-from dpstats.report.model import ModelPage, gaps, model_summary, row_lines
+from dpstats.report.model import ModelPage, gaps, model_summary, row_lines, wald_lines
 from dpstats.report.table import Column, Page, Paragraph, Preformatted, Table
 
 GLM_METHODS = {
@@ -83,14 +81,7 @@ def _fit_lines(page: GlmPage) -> list[str]:
         noise = "" if page.pearson_sd is None else f"noise sd {format_scalar(page.pearson_sd, 2)}, "
         lines.append(f"Pearson dispersion: {format_scalar(page.pearson, 4)} ({noise}private)")
     lines.append("Null and residual deviance: not released (each needs its own pass over the rows)")
-    if page.wald is not None:
-        chi2, df = page.wald
-        p = format_pval([float(stats.chi2.sf(chi2, df))], digits=3)[0]
-        told = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
-        lines.append(
-            f"Wald test of all terms: chi2 = {format_scalar(chi2, 4)} on {df} df, p {told}"
-        )
-    return [*lines, f"Number of private Newton steps: {page.iterations}"]
+    return [*lines, *wald_lines(page.wald), f"Number of private Newton steps: {page.iterations}"]
 
 
 def ratio_page(

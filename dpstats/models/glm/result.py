@@ -21,7 +21,6 @@ from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.result import Model
-from dpstats.score_rounds.submodel import wald
 
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
 
@@ -104,14 +103,6 @@ class GlmModel(Model):
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
         facts: dict[str, str | float] = {"Family": f"{self.family}, {self.family.link}"}
         return facts | ({"Dispersion": self.dispersion} if self.family.dispersed else {})
-
-    def _wald(self) -> tuple[float, int] | None:
-        """Chi-square of all terms but the intercept, and their number."""
-        c = self.coefficients
-        where = [k for k in range(len(c.terms)) if k != self.design.constant]
-        if not where or not np.isfinite(c.vcov).all():
-            return None
-        return wald(c.coef, c.vcov, where), len(where)
 
     def _bounds(self) -> tuple[Bound, ...]:
         if self.system is None:

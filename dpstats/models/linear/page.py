@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
-from dpstats.report.model import ModelPage, model_summary, row_lines
+from dpstats.report.model import ModelPage, model_summary, row_lines, wald_lines
 from dpstats.report.table import Page, Preformatted
 
 METHODS = {
@@ -37,6 +37,7 @@ class LinearPage(ModelPage):
     r_squared: tuple[float, float] | None
     ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
     answer: str = ""
+    wald: tuple[float, int] | None = None
 
 
 def summary_page(page: LinearPage) -> Page:
@@ -68,4 +69,4 @@ def _fit_lines(page: LinearPage) -> list[str]:
         sigma = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"
         explained = f"{format_c(least, 3)} to {format_c(most, 3)}"
         lines.append(f"By noise and what was cut: sigma {sigma}, R-squared {explained}")
-    return lines
+    return lines + wald_lines(page.wald)

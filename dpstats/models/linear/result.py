@@ -60,6 +60,7 @@ class LinearModel(Model):
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
             ranges=self._ranges(),
+            wald=self._wald(),
         )
 
     def summary(self) -> Page:
