@@ -18,7 +18,15 @@ from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
-from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
+from dpstats.models.eptr_bayes.discriminant import KINDS
+from dpstats.models.eptr_bayes.fit import (
+    CHOSEN,
+    find_geometry,
+    from_moments,
+    from_sums,
+    from_test,
+    make_test,
+)
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import (
@@ -29,7 +37,7 @@ from dpstats.propose_test.call import (
     resolve_spend,
 )
 
-_COVARIANCES = ("diagonal", "full", "identity")
+_COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
 
 
@@ -44,7 +52,7 @@ def eptr_bayes(
     mu: float | None = None,
     rho: float | None = None,
     method: str | None = None,
-    covariance: str = "diagonal",
+    covariance: str | None = None,
     limits: Mapping[str, Any] | None = None,
     target: int | None = None,
     calibration: str = "gdp",
@@ -112,17 +120,15 @@ def eptr_bayes(
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta)
-    if not one_of(covariance, _COVARIANCES):
-        raise ArgumentError(
-            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
-        )
+    kind = _covariance(covariance, method, public is not None)
     needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
-    kind = _KINDS[method]
-    spend = resolve_spend("eptr_bayes", method, kind, calibration, given, unit, allow_unproved)
+    spend = resolve_spend(
+        "eptr_bayes", method, _KINDS[method], calibration, given, unit, allow_unproved
+    )
     call = Call.for_unit(
         "eptr_bayes",
         given,
@@ -149,18 +155,31 @@ def eptr_bayes(
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
         geometry = find_geometry(
-            design, len(levels), public, limits, method, covariance, rows.n, spend.mu
+            design, len(levels), public, limits, method, kind, rows.n, spend.mu
         )
         test = make_test(method, geometry, len(levels), rows.n, target, spend)
     noise = call.noise()
+    cut = geometry.cut
     with ClassSession(
-        rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
+        rows,
+        geometry.back,
+        geometry.centres,
+        geometry.radius,
+        spend.total,
+        noise,
+        products=cut is not None,
     ) as session:
-        fit = from_sums(session, geometry) if test is None else from_test(session, geometry, *test)
+        if test is not None:
+            fit = from_test(session, geometry, *test)
+        elif cut is not None:
+            fit = from_moments(session, geometry, cut, KINDS if kind == CHOSEN else (kind,))
+        else:
+            fit = from_sums(session, geometry)
     model = BayesModel(
         call=text,
         method=method,
-        covariance=f"{covariance}, from public rows" if public is not None else "limits",
+        covariance=fit.covariance
+        or (f"{kind}, from public rows" if public is not None else "limits"),
         formula=formula,
         design=design,
         levels=levels,
@@ -170,12 +189,29 @@ def eptr_bayes(
         prior=fit.prior,
         prior_sd=fit.prior_sd,
         mean_sd=fit.mean_sd,
+        spread=fit.spread,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
         **fit.outcome.items(charged.notes(rows.n, public)),
     )
     return charged.released(model)
+
+
+def _covariance(covariance: str | None, method: str, public: bool) -> str:
+    """The kind of covariances of a call."""
+    if covariance is None:
+        return CHOSEN if method == "sums" and public else "diagonal"
+    if not one_of(covariance, _COVARIANCES):
+        raise ArgumentError(
+            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
+        )
+    if covariance in KINDS and method != "sums":
+        raise ArgumentError(
+            f"covariance='{covariance}' is released with the sums; method='{method}' takes one from "
+            "public rows: 'diagonal', 'full' or 'identity'."
+        )
+    return covariance
 
 
 def _check_target(target: int | None, method: str) -> None:

@@ -13,22 +13,36 @@ from dpstats.arrays import Floats
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, design_extent, features_design
+from dpstats.models.eptr_bayes.discriminant import KINDS, Axes
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
+    LabelledRows,
     choose_class_radius,
     feature_scaling,
     pooled_covariance,
+    principal_axes,
     priors_from_counts,
     shrunk_shift,
     smallest_class,
 )
-from dpstats.models.eptr_bayes.releases import ClassSession, count_levels, papers_count
+from dpstats.models.eptr_bayes.moments import fit_moments
+from dpstats.models.eptr_bayes.planning import LIFT, MomentCut, plan_moments
+from dpstats.models.eptr_bayes.releases import (
+    ClassMoments,
+    ClassSession,
+    ClassSums,
+    count_levels,
+    papers_count,
+)
 from dpstats.propose_test.bounds import clipping_bias, decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
+
+CHOSEN = "chosen"
+"""Of the released covariances, that which classifies public rows best."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,14 @@ class BayesFit:
     means: Floats
     mean_sd: Floats
     outcome: Outcome
+    covariance: str | None = None
+    spread: Floats | None = None
+
+
+def mean_errors(mean_sd: Floats, back: Floats) -> Floats:
+    """Standard errors (K, p) of means in the user's units, from those of scaled coordinates (K,)."""
+    root = np.linalg.inv(back)
+    return np.outer(mean_sd, np.sqrt((root**2).sum(axis=0)))
 
 
 def find_geometry(
@@ -69,7 +91,11 @@ def find_geometry(
             f"limits={{'{column}': [...]}}; or is `{column}` a number? See eptr_nw and dp_lm."
         )
     means, spread = pooled_covariance(x, code, classes)
-    back = feature_scaling(spread, covariance, len(x))
+    released = covariance in (*KINDS, CHOSEN)
+    if released:
+        back, scale = principal_axes(spread, len(x))
+    else:
+        back, scale = feature_scaling(spread, covariance, len(x)), None
     z = x @ back
     frequency = counts / counts.sum()
     if method == "paper":
@@ -77,6 +103,13 @@ def find_geometry(
         zero = np.zeros_like(means)
         return ClassGeometry(back, zero, radius, 1.0, frequency, counts, None)
     centres = means @ back
+    if released:
+        cut = plan_moments(z - centres[code], code, classes, n, mu)
+        lost = float(np.linalg.norm(cut.moved, axis=1).max()) / cut.slope
+        found = LabelledRows(z, code)
+        return ClassGeometry(
+            back, centres, cut.radius, cut.slope, frequency, counts, lost, cut, found, scale
+        )
     radius, slope, lost = choose_class_radius(z - centres[code], code, classes, n, mu)
     return ClassGeometry(back, centres, radius, slope, frequency, counts, lost)
 
@@ -185,13 +218,57 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
             "the rest of a mean is the public one, where noise dominates",
         ),
     )
-    notes: tuple[str, ...] = ()
-    if float(released.counts.min()) < 3 * released.counts_sd:
-        notes = (
-            "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
-            "or noise. Ask for a larger budget, or merge classes.",
-        )
-    return BayesFit(prior, prior_sd, means, mean_sd, Outcome(True, error, diagnostics, notes))
+    notes = _lost_class(released)
+    errors = mean_errors(mean_sd, geometry.back)
+    return BayesFit(prior, prior_sd, means, errors, Outcome(True, error, diagnostics, notes))
+
+
+def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
+    if float(released.counts.min()) >= 3 * released.counts_sd:
+        return ()
+    return (
+        "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
+        "or noise. Ask for a larger budget, or merge classes.",
+    )
+
+
+def from_moments(
+    session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
+) -> BayesFit:
+    """A classifier with released covariances, of the kind that does best on public rows."""
+    assert geometry.public is not None
+    assert geometry.scale is not None
+    (classes, p), n = geometry.centres.shape, session.n
+    released = session.moments(session.left, cut.by_class, LIFT)
+    axes = Axes(geometry.back, geometry.scale)
+    fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
+    root = np.linalg.inv(geometry.back)
+    mean_sd = np.sqrt(np.einsum("ij,kil,lj->kj", root, fit.errors, root))
+    certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
+    rows = np.maximum(released.counts, 1.0)
+    first = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
+    second = p * float(((released.sums_sd / (rows * cut.slope)) ** 2).sum())
+    second += classes * (released.counts_sd / n) ** 2
+    diagnostics = (
+        Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
+        Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
+        Diagnostic(
+            "weight of private means",
+            float(fit.kept.mean()),
+            None,
+            "the rest of a mean is the public one, where noise dominates",
+        ),
+    )
+    notes = _lost_class(released) + fit.notes
+    return BayesFit(
+        fit.rule.prior,
+        fit.prior_sd,
+        fit.rule.means,
+        mean_sd,
+        Outcome(True, _error(geometry, first, second, None, None), diagnostics, notes),
+        f"{fit.kind}, released",
+        fit.rule.spread,
+    )
 
 
 def from_test(
@@ -234,7 +311,7 @@ def from_test(
     outcome = Outcome.of_test(
         test, tested.passed, "The public means stand in.", error, diagnostics, notes
     )
-    return BayesFit(prior, prior_sd, means, mean_sd, outcome)
+    return BayesFit(prior, prior_sd, means, mean_errors(mean_sd, geometry.back), outcome)
 
 
 def _error(

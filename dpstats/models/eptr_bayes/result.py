@@ -68,6 +68,7 @@ class BayesModel(TestedResult):
     prior: Floats
     prior_sd: Floats
     mean_sd: Floats
+    spread: Floats | None
     privacy: PrivacyStatement
     n: int
     m: int | None
@@ -108,8 +109,7 @@ class BayesModel(TestedResult):
 
     def _means_sd(self) -> Floats:
         """Standard errors of the means in the user's units."""
-        root = np.linalg.inv(self.back)
-        return np.outer(self.mean_sd, np.sqrt((root**2).sum(axis=0)))
+        return self.mean_sd
 
     def _printed(self) -> Page:
         parts = (Heading("Priors and means by class"), self._groups.table())
@@ -165,7 +165,7 @@ class BayesModel(TestedResult):
                 "predict() needs newdata: classes of the private rows are not released."
             )
         x, index = self._features(newdata)
-        logs = log_posterior(x @ self.back, self.scaled_means, self.prior)
+        logs = log_posterior(x @ self.back, self.scaled_means, self.prior, self.spread)
         dead = ~np.isfinite(logs).all(axis=1)
         if type == "prob":
             logs[dead] = np.nan
@@ -198,7 +198,7 @@ class BayesModel(TestedResult):
         k = len(self.levels)
         known = np.isfinite(x).all(axis=1)
         truth = x[known, :k].argmax(axis=1)
-        logs = log_posterior(x[known, k:] @ self.back, self.scaled_means, self.prior)
+        logs = log_posterior(x[known, k:] @ self.back, self.scaled_means, self.prior, self.spread)
         table = np.zeros((k, k), dtype=int)
         np.add.at(table, (truth, logs.argmax(axis=1)), 1)
         if not known.any():
