@@ -410,6 +410,11 @@ def setups() -> list[Setup]:
     )
     out += [
         bayes(method="sums", options={**_GAUSSIAN, "method": "sums"}, n=30),
+        bayes(
+            method="sums, diagonal",
+            options={**_GAUSSIAN, "method": "sums", "covariance": "diagonal"},
+            n=30,
+        ),
         bayes(method="ptr, gdp", options={**_TESTED, "method": "ptr", "target": 14}, n=30),
         bayes(
             method="ptr, dp",

@@ -9,6 +9,7 @@ feature), pooled (lda) or by class (qda), each moved towards the pooled ones by 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +25,9 @@ _PULLS = (0.25, 1.0, 4.0)
 _LEAST_VARIANCE, _LEAST_SEEN = 1e-3, 0.25
 """Of the pooled variance: no class has less in any direction; nor less than this over the root of the
 rows that its covariance is worth."""
+_BLIND = 0.5
+"""The same where there are no public rows, times the root of p: in halves of the largest eigenvalue of
+noise."""
 _SOURCES = ((1.0, 1.0), (0.1, 1.0), (0.01, 0.1))
 """Weights of released covariances and means, in what their noise makes them worth entry by entry: an
 inverse suffers more from noise than each entry does."""
@@ -162,8 +166,13 @@ def _average(a: Floats, a_rows: Floats | float, b: Floats, b_rows: Floats | floa
     return a + (b - a) * (b_rows / (a_rows + b_rows))
 
 
-def candidate(view: ClassView, kind: str, pull: float, n: int, axes: Axes) -> Discriminant:
-    """A classifier of a kind; a class's covariance is pulled to the pooled one."""
+def candidate(
+    view: ClassView, kind: str, pull: float, n: int, axes: Axes, unseen: float = _LEAST_SEEN
+) -> Discriminant:
+    """A classifier of a kind; a class's covariance is pulled to the pooled one.
+
+    ``unseen``: the share of the noise of covariances below which they have no eigenvalue.
+    """
     p, rows = view.means.shape[1], view.spread_rows
     total = rows.sum(axis=0) + view.pooled_rows
     pooled = ((rows * view.spread).sum(axis=0) + view.pooled_rows * view.pooled) / total
@@ -172,27 +181,29 @@ def candidate(view: ClassView, kind: str, pull: float, n: int, axes: Axes) -> Di
         root = np.linalg.inv(axes.back)
         mixed = kept * view.spread + (1 - kept) * pooled
         variances = np.einsum("ij,kil,lj->kj", root, mixed, root)
-        least = _LEAST_VARIANCE * np.einsum("ij,i,ij->j", root, axes.scale, root)
+        typical = np.median(rows + 2 * pull, axis=(1, 2))[:, None]
+        least = np.maximum(_LEAST_VARIANCE, unseen / np.sqrt(typical))
+        least = least * np.einsum("ij,i,ij->j", root, axes.scale, root)
         spread = np.einsum("ji,kj,jl->kil", axes.back, np.maximum(variances, least), axes.back)
     else:
         kept = total / (total + p)
         pooled = kept * pooled + (1 - kept) * np.diag(np.diag(pooled))
         if kind == "lda":
-            spread = _positive(pooled, total, axes.scale)[None]
+            spread = _positive(pooled, total, axes.scale, unseen)[None]
         else:
             kept = rows / (rows + pull * p)
             mixed = kept * view.spread + (1 - kept) * pooled
             spread = np.array(
-                [_positive(s, r, axes.scale) for s, r in zip(mixed, rows, strict=True)]
+                [_positive(s, r, axes.scale, unseen) for s, r in zip(mixed, rows, strict=True)]
             )
     prior = np.maximum(view.share, 1 / n)
     return Discriminant(prior / prior.sum(), view.means, spread)
 
 
-def _positive(matrix: Floats, rows: Floats, scale: Floats) -> Floats:
+def _positive(matrix: Floats, rows: Floats, scale: Floats, unseen: float) -> Floats:
     """The matrix with variances that are not next to nothing, or less than can be seen."""
     size = np.sqrt(np.outer(scale, scale))
-    least = max(_LEAST_VARIANCE, _LEAST_SEEN / float(np.sqrt(np.median(rows) + 1)))
+    least = max(_LEAST_VARIANCE, unseen / float(np.sqrt(np.median(rows) + 1)))
     result: Floats = floored(matrix / size, least) * size
     return result
 
@@ -215,7 +226,7 @@ def balanced_scores(logs: Floats, code: np.ndarray) -> Floats:
     apart = ((chances - np.eye(classes)[code]) ** 2).sum(axis=1) / 2
     counts = np.bincount(code, minlength=classes)
     weight: Floats = len(code) / (np.count_nonzero(counts) * counts[code])
-    return weight * apart
+    return np.asarray(weight * apart)
 
 
 @dataclass(frozen=True)
@@ -285,3 +296,33 @@ def choose_discriminant(
 def _sd(a: Floats, b: Floats) -> float:
     """Standard error of the difference of two mean scores, and a row's worth beside it."""
     return float(np.hypot((a - b).std(), 1 / np.sqrt(len(a))) / np.sqrt(len(a)))
+
+
+def blind_candidate(view: ClassView, kind: str, n: int, axes: Axes) -> Discriminant:
+    """A candidate without public rows: all of the noise is in it, and an inverse must stand it."""
+    unseen = _BLIND * math.sqrt(len(axes.scale))
+    return candidate(view, kind, _PULLS[-1], n, axes, unseen)
+
+
+def likeliest_kind(view: ClassView, kinds: tuple[str, ...], n: int, axes: Axes) -> str:
+    """Of the kinds that with the largest likelihood of the released moments, less its parameters' price.
+
+    The criterion of Schwarz (BIC), with as many rows as the moments are worth with their noise.
+    """
+    classes, p = view.means.shape
+    by_class = bool((view.spread_rows > 0).all())
+    seen = view.spread if by_class else view.pooled[None]
+    rows = view.spread_rows if by_class else view.pooled_rows[None]
+    rows = np.median(rows, axis=(1, 2))
+    free = {"naive": classes * p, "lda": p * (p + 1) // 2, "qda": classes * p * (p + 1) // 2}
+
+    def price(kind: str) -> float:
+        spread = blind_candidate(view, kind, n, axes).spread
+        total = free[kind] * np.log(rows.sum() + 1)
+        for k in range(max(len(spread), len(seen))):
+            own, some = spread[k % len(spread)], seen[k % len(seen)]
+            apart = float(np.linalg.slogdet(own)[1] + np.trace(np.linalg.solve(own, some)))
+            total += rows[k % len(rows)] * apart
+        return float(total)
+
+    return min(kinds, key=price)

@@ -12,12 +12,15 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from typing import Any
 
+from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, documented
+from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
+from dpstats.models.eptr_bayes.alone import declared_features, find_features
 from dpstats.models.eptr_bayes.discriminant import KINDS
 from dpstats.models.eptr_bayes.fit import (
     CHOSEN,
@@ -120,7 +123,8 @@ def eptr_bayes(
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta)
-    kind = _covariance(covariance, method, public is not None)
+    blind = public is None and "(norm)" not in (limits or {})
+    kind = _covariance(covariance, method, blind or public is not None)
     needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
@@ -154,11 +158,21 @@ def eptr_bayes(
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
-        geometry = find_geometry(
-            design, len(levels), public, limits, method, kind, rows.n, spend.mu
-        )
-        test = make_test(method, geometry, len(levels), rows.n, target, spend)
+        searched = public is None and kind in (*KINDS, CHOSEN)
+        declared = declared_features(design, len(levels), limits or {}) if searched else None
+        geometry = test = None
+        if declared is None:
+            geometry = find_geometry(
+                design, len(levels), public, limits, method, kind, rows.n, spend.mu
+            )
+            test = make_test(method, geometry, len(levels), rows.n, target, spend)
     noise = call.noise()
+    columns = None
+    if geometry is None:
+        assert declared is not None
+        assert isinstance(spend.total, Privacy)
+        with ColumnSession(rows, declared.columns, False, spend.total, noise) as columns:
+            geometry = find_features(columns, declared, rows.n, spend.mu)
     cut = geometry.cut
     with ClassSession(
         rows,
@@ -168,6 +182,7 @@ def eptr_bayes(
         spend.total,
         noise,
         products=cut is not None,
+        after=columns,
     ) as session:
         if test is not None:
             fit = from_test(session, geometry, *test)
@@ -198,10 +213,10 @@ def eptr_bayes(
     return charged.released(model)
 
 
-def _covariance(covariance: str | None, method: str, public: bool) -> str:
-    """The kind of covariances of a call."""
+def _covariance(covariance: str | None, method: str, free: bool) -> str:
+    """The kind of covariances of a call; ``free``: the radius is not declared."""
     if covariance is None:
-        return CHOSEN if method == "sums" and public else "diagonal"
+        return CHOSEN if method == "sums" and free else "diagonal"
     if not one_of(covariance, _COVARIANCES):
         raise ArgumentError(
             f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
@@ -210,6 +225,11 @@ def _covariance(covariance: str | None, method: str, public: bool) -> str:
         raise ArgumentError(
             f"covariance='{covariance}' is released with the sums; method='{method}' takes one from "
             "public rows: 'diagonal', 'full' or 'identity'."
+        )
+    if covariance in KINDS and not free:
+        raise ArgumentError(
+            f"covariance='{covariance}' finds where rows are cut by itself; limits['(norm)'] belongs to "
+            "'diagonal'."
         )
     return covariance
 

@@ -12,7 +12,8 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, design_extent, features_design
+from dpstats.frame import Design
+from dpstats.models.eptr_bayes.alone import declared_features
 from dpstats.models.eptr_bayes.discriminant import KINDS, Axes
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
@@ -25,7 +26,7 @@ from dpstats.models.eptr_bayes.estimate import (
     shrunk_shift,
     smallest_class,
 )
-from dpstats.models.eptr_bayes.moments import fit_moments
+from dpstats.models.eptr_bayes.moments import fit_alone, fit_moments
 from dpstats.models.eptr_bayes.planning import LIFT, MomentCut, plan_moments
 from dpstats.models.eptr_bayes.releases import (
     ClassMoments,
@@ -121,15 +122,8 @@ def _class_column(design: Design) -> str:
 def _declared_geometry(
     design: Design, classes: int, limits: Mapping[str, Any], method: str
 ) -> ClassGeometry:
-    schema = {name: value for name, value in limits.items() if name != "(norm)"}
-    features = features_design(design, classes)
-    widths, _ = design_extent(features, schema)
-    middle = np.zeros(len(widths))
-    for name, j in features.bare.items():
-        limit = limits.get(name)
-        if isinstance(limit, tuple):
-            middle[j] = (limit[0] + limit[1]) / 2
-            widths[j] = (limit[1] - limit[0]) / 2
+    declared = declared_features(design, classes, limits)
+    middle, widths = declared.middle, declared.width
     # a range is taken for two standard deviations on either side
     back = np.diag(2 / widths)
     p = len(widths)
@@ -236,12 +230,14 @@ def from_moments(
     session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
 ) -> BayesFit:
     """A classifier with released covariances, of the kind that does best on public rows."""
-    assert geometry.public is not None
     assert geometry.scale is not None
     (classes, p), n = geometry.centres.shape, session.n
     released = session.moments(session.left, cut.by_class, LIFT)
     axes = Axes(geometry.back, geometry.scale)
-    fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
+    if geometry.public is None:
+        fit = fit_alone(released, geometry.centres, cut, kinds, axes)
+    else:
+        fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
     root = np.linalg.inv(geometry.back)
     mean_sd = np.sqrt(np.einsum("ij,kil,lj->kj", root, fit.errors, root))
     certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)

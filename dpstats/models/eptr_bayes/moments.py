@@ -13,8 +13,10 @@ from dpstats.models.eptr_bayes.discriminant import (
     ClassView,
     Discriminant,
     Mismatch,
+    blind_candidate,
     candidate,
     choose_discriminant,
+    likeliest_kind,
     mismatch,
     public_view,
     together,
@@ -24,9 +26,10 @@ from dpstats.models.eptr_bayes.estimate import LabelledRows
 from dpstats.models.eptr_bayes.planning import MomentCut
 from dpstats.models.eptr_bayes.releases import ClassMoments
 
-
 _BEHIND = 2.0
 """Standard errors by which public rows alone must classify better to be said to do so."""
+_USEFUL = 10.0
+"""Rows per feature that a release is worth when it tells enough without public ones."""
 _LITTLE = 3.0
 """Times the public rows that a release is worth when it certainly helps."""
 
@@ -56,7 +59,9 @@ def released_view(
     """What a release says, and the number of rows of each class; ``guess`` steadies the shares."""
     classes, p = centres.shape
     n = max(float(released.counts.sum()), float(classes))
-    share = np.maximum(released.counts, 0.0) / max(float(np.maximum(released.counts, 0).sum()), 1.0)
+    share: Floats = np.maximum(released.counts, 0.0) / max(
+        float(np.maximum(released.counts, 0).sum()), 1.0
+    )
     typical = (1 - 1 / classes) / classes
     share_rows = 1 / ((released.counts_sd / n) ** 2 / typical + 1 / n)
     steady = share
@@ -75,7 +80,8 @@ def released_view(
     entries = np.outer(scale, scale)
     means_rows = _worth(released.sums_sd / cut.slope, rows, cut.moved_variance, scale)
     pooled, pooled_rows = np.zeros((p, p)), np.zeros((p, p))
-    spread, spread_rows = np.zeros((classes, p, p)), np.zeros((classes, p, p))
+    spread: Floats = np.zeros((classes, p, p))
+    spread_rows: Floats = np.zeros((classes, p, p))
     if cut.by_class:
         spread = released.squares / rows[:, None, None] - outer + cut.lost
         spread_rows = _worth(released.squares_sd, rows, cut.doubt, entries)
@@ -135,6 +141,30 @@ def fit_moments(
     )
 
 
+def fit_alone(
+    released: ClassMoments, centres: Floats, cut: MomentCut, kinds: tuple[str, ...], axes: Axes
+) -> MomentsFit:
+    """The same without public rows; the kind by the likelihood of what is released."""
+    told, rows = released_view(released, centres, cut, axes.scale, None)
+    n = max(int(rows.sum()), 1)
+    kind = likeliest_kind(told, kinds, n, axes)
+    rule = blind_candidate(told, kind, n, axes)
+    own = blind_candidate(told, "qda", n, axes).spread
+    noise = (released.sums_sd / rows) ** 2
+    errors = own / rows[:, None, None] + noise[:, None, None] * np.eye(len(axes.scale))
+    prior_sd = np.sqrt(rule.prior * (1 - rule.prior) / n + (released.counts_sd / n) ** 2)
+    seen = told.spread_rows if cut.by_class else told.pooled_rows
+    worth = min(float(np.median(told.means_rows)), float(np.median(seen)))
+    notes: tuple[str, ...] = ()
+    if worth < _USEFUL * len(axes.scale):
+        notes = (
+            "With its noise, what is released of covariances or means is worth about "
+            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, or fewer "
+            "features, or add public rows.",
+        )
+    return MomentsFit(rule, kind, prior_sd, errors, np.ones_like(told.means), notes)
+
+
 def _outer(rows: Floats) -> Floats:
     return rows[:, :, None] * rows[:, None, :]
 
@@ -162,8 +192,8 @@ def _notes(choice: Choice, told: ClassView, seen: ClassView) -> tuple[str, ...]:
     worth, public = float(np.median(told.means_rows)), float(np.median(seen.means_rows))
     if worth < _LITTLE * public:
         notes.append(
-            f"With its noise, what is released of a class is worth about {max(worth, 0.1):.2g} rows, beside "
-            f"{public:.3g} public ones: the classifier may be no better than one of public rows alone. "
-            "Ask for a larger budget, or fewer features."
+            f"With its noise, what is released of a class is worth about {max(worth, 0.1):.2g} rows, "
+            f"beside {public:.3g} public ones: the classifier may be no better than one of public rows "
+            "alone. Ask for a larger budget, or fewer features."
         )
     return tuple(notes)

@@ -14,6 +14,8 @@ LIFT = 0.75
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 _BEYOND = (1.2, 1.5)
 """Radii beyond the longest public row, in its lengths."""
+_ROOM = 3.0
+"""Radius in units of sqrt(p), where there are no public rows."""
 _UNSEEN = 1.5
 """Length of the row that m public ones of a class have not shown yet, in that of their longest."""
 
@@ -121,3 +123,16 @@ def _effect(z: Floats, length: Floats, code: np.ndarray, classes: int, radius: f
 def _by_class(noise_sd: float, rows: Floats, p: int) -> bool:
     """Whether a covariance of a typical class would be worth more rows than it has columns."""
     return bool(np.median(effective_rows(noise_sd, rows)) > p)
+
+
+def blind_cut(p: int, classes: int, n: int, mu: float) -> MomentCut:
+    """A cut without public rows: features in units of their scale, rarely longer than three of them.
+
+    What it changes is not known, and nothing is taken off.
+    """
+    radius = _ROOM * math.sqrt(p)
+    rows = np.full(classes, n / classes)
+    by_class = _by_class(moment_noise(radius, mu)[1], rows, p)
+    nothing, squares = np.zeros((classes, p)), np.zeros((classes, p, p))
+    zero = np.zeros(classes)
+    return MomentCut(radius, by_class, 1.0, nothing, zero, squares, zero)

@@ -202,7 +202,7 @@ def test_the_statement_is_the_one_that_was_asked_for(
     assert found.privacy.delta(epsilon) <= delta * (1 + 1e-9)
     table = found.privacy.mechanisms
     assert len(table) == 1
-    assert table.numbers[0] == 3 * (1 + 2)
+    assert table.numbers[0] == 3 * (1 + 2 + (3 if method == "sums" else 0))
     if method == "sums":
         assert found.privacy.slack == 0
         assert table.mu[0] == pytest.approx(found.privacy.mu)
@@ -332,7 +332,7 @@ REFUSED: list[Any] = [
     ({"epsilon": None, "delta": None, "mu": 1, "method": "ptr"}, "needs epsilon= and delta="),
     ({"epsilon": None, "delta": None, "rho": 1, "method": "paper"}, "needs epsilon= and delta="),
     ({"covariance": "pooled"}, "covariance must be one of"),
-    ({"covariance": None}, "covariance must be one of"),
+    ({"covariance": "qda", "method": "ptr"}, "is released with the sums"),
     ({"target": 5}, "'sums' makes no test"),
     ({"method": "ptr", "target": 0}, "1 or more"),
     ({"method": "ptr", "target": -1}, "1 or more"),
