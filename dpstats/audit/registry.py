@@ -22,7 +22,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
     "dp_mixture": gaussian.CLAIMS,
     "eptr_lm": eptr_linear.CLAIMS,
-    "eptr_bayes": eptr_bayes.CLAIMS,
+    "eptr_bayes": (*eptr_bayes.CLAIMS, *column_search.CLAIMS),
     "eptr_nw": eptr_nw.CLAIMS,
     "eptr": eptr_own.CLAIMS,
 }

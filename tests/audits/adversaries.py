@@ -415,6 +415,16 @@ def setups() -> list[Setup]:
             options={**_GAUSSIAN, "method": "sums", "covariance": "diagonal"},
             n=30,
         ),
+        bayes(
+            method="sums, within limits",
+            options={
+                **_GAUSSIAN,
+                "method": "sums",
+                "limits": {"k": ["A", "B", "C"], "x": (-4.0, 4.0), "z": (-4.0, 4.0)},
+            },
+            n=_MANY_ALONE,
+            m=0,
+        ),
         bayes(method="ptr, gdp", options={**_TESTED, "method": "ptr", "target": 14}, n=30),
         bayes(
             method="ptr, dp",

@@ -1,7 +1,8 @@
 """A Gaussian Bayes classifier by efficient Propose-Test-Release, or by noisy sums.
 
-The way of a call: public rows (or declared limits) give the classes, scales, centres and cuts; a
-`ClassSession` releases sums, or means behind a test; priors and means follow. The privacy is proved in
+The way of a call: public rows give the classes, scales, centres and cuts (without them, declared limits
+and a search within them); a `ClassSession` releases sums and products, or means behind a test; priors,
+means and covariances follow. The privacy is proved in
 `dpstats.models.eptr_bayes.releases` and `dpstats.propose_test.curve`.
 """
 
@@ -70,7 +71,8 @@ def eptr_bayes(
 ) -> BayesModel:
     """Fit a Gaussian Bayes classifier under differential privacy.
 
-    Priors and class means are private; the covariance within classes is taken from public rows.
+    Priors, class means and covariances are released together, and averaged with those of public rows by
+    what each is worth.
 
     Parameters
     ----------
@@ -82,18 +84,22 @@ def eptr_bayes(
         value, counts nowhere.
     public : table, optional
         Public rows of the same columns: they give the classes, their centres, the scale of the features
-        and where rows are cut. At least two rows of every class.
+        and where rows are cut, and choose between covariances. At least two rows of every class.
     epsilon, delta, mu, rho : float
         The total privacy of the call in one unit; methods "ptr" and "paper" take epsilon and delta.
     method : {"sums", "ptr", "paper"}, optional
-        "sums" (default): noisy sums and counts, no test; the noise of a mean falls with the size of
-        its own class. "ptr": means and priors behind a private test of the smallest class; "no reply"
-        shows the public means. "paper": Algorithm 3 to the letter.
-    covariance : {"diagonal", "full", "identity"}
-        Within classes, from public rows: naive Bayes, linear discriminant analysis (shrunk a little), or
+        "sums" (default): noisy sums, products and counts, no test; the noise of a mean falls with the
+        size of its own class. "ptr": means and priors behind a private test of the smallest class; "no
+        reply" shows the public means. "paper": Algorithm 3 to the letter.
+    covariance : {"naive", "lda", "qda", "diagonal", "full", "identity"}, optional
+        Released within classes: "naive", a variance for each class and feature (naive Bayes); "lda", one
+        covariance for all; "qda", one for each, pulled to the pooled one. By default that of the three
+        which classifies public rows best, each left out in its turn. Or those of public rows, which
+        "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or "identity",
         features as they are (the paper).
     limits : mapping, optional
-        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Beside
+        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Ranges
+        may be wide: where features lie in them is found first, for a part of the total. Beside
         public rows: the classes, or levels of a feature.
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
@@ -103,7 +109,8 @@ def eptr_bayes(
     Returns
     -------
     BayesModel
-        ``.priors``, ``.means``, ``.predict(newdata, type="class" or "prob")``, ``.confusion(newdata)``.
+        ``.priors``, ``.means``, ``.covariances``, ``.predict(newdata, type="class" or "prob")``,
+        ``.confusion(newdata)``.
 
     Raises
     ------

@@ -159,8 +159,8 @@ def fit_alone(
     if worth < _USEFUL * len(axes.scale):
         notes = (
             "With its noise, what is released of covariances or means is worth about "
-            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, or fewer "
-            "features, or add public rows.",
+            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, or "
+            "fewer features, or add public rows.",
         )
     return MomentsFit(rule, kind, prior_sd, errors, np.ones_like(told.means), notes)
 

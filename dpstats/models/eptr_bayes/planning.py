@@ -14,8 +14,8 @@ LIFT = 0.75
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 _BEYOND = (1.2, 1.5)
 """Radii beyond the longest public row, in its lengths."""
-_ROOM = 3.0
-"""Radius in units of sqrt(p), where there are no public rows."""
+_ROOMS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+"""Radii in units of sqrt(p), where there are no public rows."""
 _UNSEEN = 1.5
 """Length of the row that m public ones of a class have not shown yet, in that of their longest."""
 
@@ -128,10 +128,14 @@ def _by_class(noise_sd: float, rows: Floats, p: int) -> bool:
 def blind_cut(p: int, classes: int, n: int, mu: float) -> MomentCut:
     """A cut without public rows: features in units of their scale, rarely longer than three of them.
 
-    What it changes is not known, and nothing is taken off.
+    What it changes is not known, and nothing is taken off; so it is wider where noise is then still
+    smaller than sampling.
     """
-    radius = _ROOM * math.sqrt(p)
     rows = np.full(classes, n / classes)
+    free = [
+        room for room in _ROOMS if moment_noise(room * math.sqrt(p), mu)[1] ** 2 <= float(rows[0])
+    ]
+    radius = max(free, default=_ROOMS[0]) * math.sqrt(p)
     by_class = _by_class(moment_noise(radius, mu)[1], rows, p)
     nothing, squares = np.zeros((classes, p)), np.zeros((classes, p, p))
     zero = np.zeros(classes)

@@ -1,4 +1,4 @@
-"""Class sizes and class means of rows cut to a radius R, released with one mechanism.
+"""Class sizes, means and second moments of rows cut to a radius R, released with one mechanism.
 
 Replacing a row x of class k by x' of class l changes the sums S_k by -x and S_l by x', and the counts
 n_k, n_l by one; a row of no class changes less.

@@ -23,7 +23,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.report.table import Heading, Page
 
 BAYES_METHODS = {
-    "sums": "noisy sums and counts by class",
+    "sums": "noisy sums, products and counts by class",
     "ptr": "class means behind a private test of the smallest class",
     "paper": "ePTR-Bayes (Algorithm 3 of the ePTR paper)",
 }
@@ -31,7 +31,7 @@ BAYES_METHODS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BayesModel(TestedResult):
-    """Priors and class means under one public covariance; classifies rows that you may show.
+    """Priors, means and covariances of classes; classifies rows that you may show.
 
     Attributes
     ----------
@@ -39,6 +39,8 @@ class BayesModel(TestedResult):
         Probability of each class.
     means : DataFrame
         Classes in rows, features in columns.
+    covariances : dict
+        Of each class, the covariance of its features.
     privacy : PrivacyStatement
     released : bool
         False when the test did not pass: the public answer stands in.
@@ -93,6 +95,17 @@ class BayesModel(TestedResult):
         """Class means in the user's units."""
         values = np.linalg.solve(self.back.T, self.scaled_means.T).T
         return pd.DataFrame(values, index=list(self.levels), columns=list(self.terms))
+
+    @property
+    def covariances(self) -> dict[Any, pd.DataFrame]:
+        """Covariances within classes in the user's units; the same for all where it is pooled."""
+        root = np.linalg.inv(self.back)
+        spread = np.eye(len(root))[None] if self.spread is None else self.spread
+        names = list(self.terms)
+        return {
+            level: pd.DataFrame(root.T @ spread[k % len(spread)] @ root, index=names, columns=names)
+            for k, level in enumerate(self.levels)
+        }
 
     @property
     def _groups(self) -> Groups:

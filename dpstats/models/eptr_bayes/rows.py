@@ -1,4 +1,4 @@
-"""Rows of a classification: features centred by class, cut to a radius and summed class by class.
+"""Rows of a classification: features centred by class, cut, and summed with their products by class.
 
 The first K columns of a row say which of the K public classes it belongs to (one of them is 1; a row
 of none, because it is missing or of an unknown class, contributes nothing); the others are features.
