@@ -416,7 +416,7 @@ def setups() -> list[Setup]:
             n=30,
         ),
         bayes(
-            method="sums, within limits",
+            method="sums, private rows",
             options={
                 **_GAUSSIAN,
                 "method": "sums",

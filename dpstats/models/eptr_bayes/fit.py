@@ -42,6 +42,8 @@ from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 
+_TAILS = 1.0
+"""Standard errors by which the cut may move a mean without a note."""
 CHOSEN = "chosen"
 """Of the released covariances, that which classifies public rows best."""
 
@@ -226,6 +228,18 @@ def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
     )
 
 
+def _tails(taken: Floats, mean_sd: Floats) -> tuple[str, ...]:
+    """What the cut takes off the means of public rows, beside standard errors."""
+    worst = float((taken / np.maximum(mean_sd, 1e-300)).max())
+    if worst < _TAILS:
+        return ()
+    return (
+        f"Features have long tails: cutting rows moves some class mean by {worst:.1f} of its standard "
+        "errors, as public rows show it. That is taken off again; where private rows have longer tails "
+        "than public ones, such means are too small in size. A transformation, such as log, helps.",
+    )
+
+
 def from_moments(
     session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
 ) -> BayesFit:
@@ -255,7 +269,8 @@ def from_moments(
             "the rest of a mean is the public one, where noise dominates",
         ),
     )
-    notes = _lost_class(released) + fit.notes
+    taken = np.abs(cut.moved @ root) / cut.slope
+    notes = _lost_class(released) + fit.notes + _tails(taken, mean_sd)
     return BayesFit(
         fit.rule.prior,
         fit.prior_sd,
