@@ -1758,7 +1758,7 @@ PLAIN_CALLS: dict[str, dict[str, Any]] = {
     "eptr_lm": {"formula": "y ~ x + z", **_TESTED, **_COMMON, "method": None, "target": None}
     | {"calibration": "gdp", "allow_unproved": False},
     "eptr_bayes": {"formula": "g ~ x + z", **_TESTED, **_COMMON, "method": None, "target": None}
-    | {"calibration": "gdp", "allow_unproved": False, "covariance": "diagonal"},
+    | {"calibration": "gdp", "allow_unproved": False, "covariance": None},
     "eptr_nw": {"formula": "y ~ x", **_TESTED, **_COMMON, "method": None, "at": None}
     | {"calibration": "gdp", "allow_unproved": False, "bandwidth": None, "degree": None},
     "dp_mean": {"formula": ["x", "z"], **_BUDGET, **_COMMON, "method": None, "gamma": 0.0}
@@ -1982,7 +1982,7 @@ def changes_to(function: str) -> st.SearchStrategy[Change]:
     if function in _PLANS:
         pools |= dict.fromkeys(("mu", "rho", "epsilon"), SEVERAL_BUDGETS)
     if function == "eptr_bayes":
-        pools["covariance"] = names("diagonal", "full", "identity")
+        pools["covariance"] = names("diagonal", "full", "identity", "naive", "lda", "qda")
     tables = []
     if function == "plot":
         tables = ["data", "public"]

@@ -54,7 +54,7 @@ _MAY: dict[str, set[str]] = {
     "models.gaussian": {*_MODEL, "column_search"},
     "models.mixture": {*_MODEL, "models.gaussian"},
     "models.eptr_linear": {*_MODEL, "models.linear"},
-    "models.eptr_bayes": _MODEL,
+    "models.eptr_bayes": {*_MODEL, "column_search"},
     "models.eptr_nw": _MODEL,
     "models.eptr_own": _MODEL,
 }

@@ -335,8 +335,9 @@ ax = fits[0].plot()
 # %% [markdown]
 # ## A classifier: `eptr_bayes`
 #
-# Class means under one public covariance within classes. "sums" (the default) adds noise to sums
-# and counts and needs no test; "ptr" tests the size of the smallest class.
+# Class means and covariances, averaged with those of the public rows by what each is worth. "sums"
+# (the default) adds noise to sums, products and counts and needs no test; "ptr" tests the size of the
+# smallest class. Naive Bayes, one covariance for all classes, or one for each: public rows choose.
 
 # %%
 public, private = (table.assign(affair=table.affairs > 0) for table in fair())

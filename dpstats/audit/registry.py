@@ -27,7 +27,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         *eptr_linear.CLAIMS,
         *session.CLAIMS,
     ),
-    "eptr_bayes": eptr_bayes.CLAIMS,
+    "eptr_bayes": (*eptr_bayes.CLAIMS, *column_search.CLAIMS),
     "eptr_nw": eptr_nw.CLAIMS,
     "eptr": eptr_own.CLAIMS,
 }

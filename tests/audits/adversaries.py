@@ -419,6 +419,21 @@ def setups() -> list[Setup]:
     )
     out += [
         bayes(method="sums", options={**_GAUSSIAN, "method": "sums"}, n=30),
+        bayes(
+            method="sums, diagonal",
+            options={**_GAUSSIAN, "method": "sums", "covariance": "diagonal"},
+            n=30,
+        ),
+        bayes(
+            method="sums, private rows",
+            options={
+                **_GAUSSIAN,
+                "method": "sums",
+                "limits": {"k": ["A", "B", "C"], "x": (-4.0, 4.0), "z": (-4.0, 4.0)},
+            },
+            n=_MANY_ALONE,
+            m=0,
+        ),
         bayes(method="ptr, gdp", options={**_TESTED, "method": "ptr", "target": 14}, n=30),
         bayes(
             method="ptr, dp",

@@ -185,7 +185,9 @@ PLACES = {
         "dpstats.models.eptr_linear.rounds",
     ),
     "eptr_bayes": Place(
-        "dpstats.models.eptr_bayes.eptr_bayes", "ClassSession", ("from_sums", "from_test")
+        "dpstats.models.eptr_bayes.eptr_bayes",
+        "ColumnSession ClassSession",
+        ("find_features", "from_sums", "from_moments", "from_test"),
     ),
     "eptr_nw": Place(
         "dpstats.models.eptr_nw.eptr_nw",

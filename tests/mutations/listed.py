@@ -213,6 +213,7 @@ _LINEAR_ROWS = "tests/models/linear/test_rows.py"
 _FAMILY_ROWS = "tests/score_rounds/test_rows.py"
 _CELL_ROWS = "tests/models/gaussian/test_rows.py"
 _KERNEL = "tests/models/eptr_nw/test_releases.py"
+_CLASSES = "tests/models/eptr_bayes/test_releases.py"
 _ROWS = (
     _rows(
         "rounding may take a row beyond its radius",
@@ -351,8 +352,8 @@ _ROWS = (
     _rows(
         "features of classes are cut at twice the radius",
         "dpstats/models/eptr_bayes/rows.py",
-        "cut_to_grid(features, exponent, length, self._radius, self.grid.fine)",
-        "cut_to_grid(features, exponent, length, 2 * self._radius, self.grid.fine // 2)",
+        "cut_to_grid(features, exponent, length, self._radius, self.steps)",
+        "cut_to_grid(features, exponent, length, 2 * self._radius, 2 * self.steps)",
         *_replayed("eptr_bayes, sums"),
     ),
     _rows(
@@ -445,7 +446,22 @@ _CLAIMS = (
         "dpstats/models/eptr_bayes/releases.py",
         "release_vector(what, total, 2.0 * fine, unit, cost, self._noise)",
         "release_vector(what, total, 1.42 * fine, unit, cost, self._noise)",
+        *_replayed("eptr_bayes, sums, diagonal"),
+    ),
+    _claim(
+        "second moments of classes move as their sums do alone",
+        "dpstats/models/eptr_bayes/releases.py",
+        "float(steps**2 + lift**2),",
+        "float(steps * lift),",
         *_replayed("eptr_bayes, sums"),
+        f"{_CLASSES}::test_replacing_a_row_moves_no_moment_by_more_than_is_claimed",
+    ),
+    _claim(
+        "numbers of classes have the noise of their sums",
+        "dpstats/models/eptr_bayes/releases.py",
+        "[np.full(len(part), k % 2 == 1) for k, part in enumerate(parts)]",
+        "[np.full(len(part), k == 1) for k, part in enumerate(parts)]",
+        f"{_CLASSES}::test_noise_of_moments_is_wider_where_the_proof_divides",
     ),
     _claim(
         "the mean of one class alone moves",

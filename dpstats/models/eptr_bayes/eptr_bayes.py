@@ -1,7 +1,8 @@
 """A Gaussian Bayes classifier by efficient Propose-Test-Release, or by noisy sums.
 
-The way of a call: public rows (or declared limits) give the classes, scales, centres and cuts; a
-`ClassSession` releases sums, or means behind a test; priors and means follow. The privacy is proved in
+The way of a call: public rows give the classes, scales, centres and cuts (without them, declared limits
+and a search within them); a `ClassSession` releases sums and products, or means behind a test; priors,
+means and covariances follow. The privacy is proved in
 `dpstats.models.eptr_bayes.releases` and `dpstats.propose_test.curve`.
 """
 
@@ -12,13 +13,24 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from typing import Any
 
+from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, documented
+from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
-from dpstats.models.eptr_bayes.fit import find_geometry, from_sums, from_test, make_test
+from dpstats.models.eptr_bayes.alone import declared_features, find_features
+from dpstats.models.eptr_bayes.discriminant import KINDS
+from dpstats.models.eptr_bayes.fit import (
+    CHOSEN,
+    find_geometry,
+    from_moments,
+    from_sums,
+    from_test,
+    make_test,
+)
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import (
@@ -29,7 +41,7 @@ from dpstats.propose_test.call import (
     resolve_spend,
 )
 
-_COVARIANCES = ("diagonal", "full", "identity")
+_COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
 
 
@@ -44,7 +56,7 @@ def eptr_bayes(
     mu: float | None = None,
     rho: float | None = None,
     method: str | None = None,
-    covariance: str = "diagonal",
+    covariance: str | None = None,
     limits: Mapping[str, Any] | None = None,
     target: int | None = None,
     calibration: str = "gdp",
@@ -59,7 +71,8 @@ def eptr_bayes(
 ) -> BayesModel:
     """Fit a Gaussian Bayes classifier under differential privacy.
 
-    Priors and class means are private; the covariance within classes is taken from public rows.
+    Priors, class means and covariances are released together, and averaged with those of public rows by
+    what each is worth.
 
     Parameters
     ----------
@@ -71,18 +84,22 @@ def eptr_bayes(
         value, counts nowhere.
     public : table, optional
         Public rows of the same columns: they give the classes, their centres, the scale of the features
-        and where rows are cut. At least two rows of every class.
+        and where rows are cut, and choose between covariances. At least two rows of every class.
     epsilon, delta, mu, rho : float
         The total privacy of the call in one unit; methods "ptr" and "paper" take epsilon and delta.
     method : {"sums", "ptr", "paper"}, optional
-        "sums" (default): noisy sums and counts, no test; the noise of a mean falls with the size of
-        its own class. "ptr": means and priors behind a private test of the smallest class; "no reply"
-        shows the public means. "paper": Algorithm 3 to the letter.
-    covariance : {"diagonal", "full", "identity"}
-        Within classes, from public rows: naive Bayes, linear discriminant analysis (shrunk a little), or
+        "sums" (default): noisy sums, products and counts, no test; the noise of a mean falls with the
+        size of its own class. "ptr": means and priors behind a private test of the smallest class; "no
+        reply" shows the public means. "paper": Algorithm 3 to the letter.
+    covariance : {"naive", "lda", "qda", "diagonal", "full", "identity"}, optional
+        Released within classes: "naive", a variance for each class and feature (naive Bayes); "lda", one
+        covariance for all; "qda", one for each, pulled to the pooled one. By default that of the three
+        which classifies public rows best, each left out in its turn. Or those of public rows, which
+        "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or "identity",
         features as they are (the paper).
     limits : mapping, optional
-        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Beside
+        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Ranges
+        may be wide: where features lie in them is found first, for a part of the total. Beside
         public rows: the classes, or levels of a feature.
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
@@ -92,7 +109,8 @@ def eptr_bayes(
     Returns
     -------
     BayesModel
-        ``.priors``, ``.means``, ``.predict(newdata, type="class" or "prob")``, ``.confusion(newdata)``.
+        ``.priors``, ``.means``, ``.covariances``, ``.predict(newdata, type="class" or "prob")``,
+        ``.confusion(newdata)``.
 
     Raises
     ------
@@ -112,17 +130,16 @@ def eptr_bayes(
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta)
-    if not one_of(covariance, _COVARIANCES):
-        raise ArgumentError(
-            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
-        )
+    blind = public is None and "(norm)" not in (limits or {})
+    kind = _covariance(covariance, method, blind or public is not None)
     needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
-    kind = _KINDS[method]
-    spend = resolve_spend("eptr_bayes", method, kind, calibration, given, unit, allow_unproved)
+    spend = resolve_spend(
+        "eptr_bayes", method, _KINDS[method], calibration, given, unit, allow_unproved
+    )
     call = Call.for_unit(
         "eptr_bayes",
         given,
@@ -148,19 +165,43 @@ def eptr_bayes(
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
-        geometry = find_geometry(
-            design, len(levels), public, limits, method, covariance, rows.n, spend.mu
-        )
-        test = make_test(method, geometry, len(levels), rows.n, target, spend)
+        searched = public is None and kind in (*KINDS, CHOSEN)
+        declared = declared_features(design, len(levels), limits or {}) if searched else None
+        geometry = test = None
+        if declared is None:
+            geometry = find_geometry(
+                design, len(levels), public, limits, method, kind, rows.n, spend.mu
+            )
+            test = make_test(method, geometry, len(levels), rows.n, target, spend)
     noise = call.noise()
+    columns = None
+    if geometry is None:
+        assert declared is not None
+        assert isinstance(spend.total, Privacy)
+        with ColumnSession(rows, declared.columns, False, spend.total, noise) as columns:
+            geometry = find_features(columns, declared, rows.n, spend.mu)
+    cut = geometry.cut
     with ClassSession(
-        rows, geometry.back, geometry.centres, geometry.radius, spend.total, noise
+        rows,
+        geometry.back,
+        geometry.centres,
+        geometry.radius,
+        spend.total,
+        noise,
+        products=cut is not None,
+        after=columns,
     ) as session:
-        fit = from_sums(session, geometry) if test is None else from_test(session, geometry, *test)
+        if test is not None:
+            fit = from_test(session, geometry, *test)
+        elif cut is not None:
+            fit = from_moments(session, geometry, cut, KINDS if kind == CHOSEN else (kind,))
+        else:
+            fit = from_sums(session, geometry)
     model = BayesModel(
         call=text,
         method=method,
-        covariance=f"{covariance}, from public rows" if public is not None else "limits",
+        covariance=fit.covariance
+        or (f"{kind}, from public rows" if public is not None else "limits"),
         formula=formula,
         design=design,
         levels=levels,
@@ -170,12 +211,34 @@ def eptr_bayes(
         prior=fit.prior,
         prior_sd=fit.prior_sd,
         mean_sd=fit.mean_sd,
+        spread=fit.spread,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=None if geometry.counts is None else int(geometry.counts.sum()),
         **fit.outcome.items(charged.notes(rows.n, public)),
     )
     return charged.released(model)
+
+
+def _covariance(covariance: str | None, method: str, free: bool) -> str:
+    """The kind of covariances of a call; ``free``: the radius is not declared."""
+    if covariance is None:
+        return CHOSEN if method == "sums" and free else "diagonal"
+    if not one_of(covariance, _COVARIANCES):
+        raise ArgumentError(
+            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
+        )
+    if covariance in KINDS and method != "sums":
+        raise ArgumentError(
+            f"covariance='{covariance}' is released with the sums; method='{method}' takes one from "
+            "public rows: 'diagonal', 'full' or 'identity'."
+        )
+    if covariance in KINDS and not free:
+        raise ArgumentError(
+            f"covariance='{covariance}' finds where rows are cut by itself; limits['(norm)'] belongs to "
+            "'diagonal'."
+        )
+    return covariance
 
 
 def _check_target(target: int | None, method: str) -> None:

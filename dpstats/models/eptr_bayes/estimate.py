@@ -13,9 +13,21 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.models.eptr_bayes.planning import MomentCut
 from dpstats.numerics.matrices import symmetric_power
 
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Public rows z (m, p), scaled, and the numbers (m,) of their classes."""
+
+    z: Floats
+    code: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<{len(self.z)} public rows>"
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,12 @@ class ClassGeometry:
         Public rows by class.
     lost : float or None
         Largest length by which the cut moves a public class mean, after the division by the slope.
+    cut : MomentCut or None
+        Where covariances are released.
+    public : LabelledRows or None
+        The public rows, for the choice between such covariances.
+    scale : (p,) array or None
+        Public variances within classes, of coordinates along their principal axes.
     """
 
     back: Floats
@@ -47,6 +65,9 @@ class ClassGeometry:
     frequency: Floats | None
     counts: Floats | None
     lost: float | None
+    cut: MomentCut | None = None
+    public: LabelledRows | None = None
+    scale: Floats | None = None
 
 
 def pooled_covariance(x: Floats, code: np.ndarray, classes: int) -> tuple[Floats, Floats]:
@@ -74,6 +95,17 @@ def feature_scaling(covariance: Floats, kind: str, m: int) -> Floats:
     kept = m / (m + p)
     whitening: Floats = symmetric_power(kept * correlation + (1 - kept) * np.eye(p), -0.5)
     return whitening / sd[:, None]
+
+
+def principal_axes(covariance: Floats, m: int) -> tuple[Floats, Floats]:
+    """`feature_scaling` "full", turned to principal axes, and variances (p,) along them.
+
+    Of variances what p columns of m rows can tell: they are moved towards 1 by p / (m + p).
+    """
+    back = feature_scaling(covariance, "full", m)
+    p = len(back)
+    values, vectors = np.linalg.eigh(back.T @ covariance @ back)
+    return back @ vectors, (m * np.maximum(values, 0.0) + p) / (m + p)
 
 
 def choose_class_radius(
@@ -138,11 +170,36 @@ def priors_from_counts(counts: Floats, n: int) -> Floats:
     return probabilities
 
 
-def log_posterior(z: Floats, means: Floats, priors: Floats) -> Floats:
-    """Log posterior probabilities (k, K) of scaled rows."""
+def log_joint(z: Floats, means: Floats, priors: Floats, spread: Floats | None = None) -> Floats:
+    """Log prior and density (k, K) of scaled rows, less p log(2 pi) / 2.
+
+    ``spread``: covariances (K, p, p) of the classes, or one (1, p, p) of all; None: identities.
+    """
+    score = np.empty((len(z), len(means)))
+    roots = None if spread is None else [_precision_root(matrix) for matrix in spread]
     with np.errstate(all="ignore"):  # NaN where a row is too far from all to tell
-        distance = ((z[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
-        score = np.log(priors)[None, :] - distance / 2
+        for k, mean in enumerate(means):
+            away, size = z - mean, 0.0
+            if roots is not None:
+                root, size = roots[k % len(roots)]
+                away = away @ root
+            score[:, k] = np.log(priors[k]) - size / 2 - (away**2).sum(axis=1) / 2
+    return score
+
+
+def _precision_root(matrix: Floats) -> tuple[Floats, float]:
+    """A with AA' the inverse of a covariance, and the log of its determinant."""
+    if not np.any(matrix - np.diag(np.diag(matrix))):
+        variances = np.diag(matrix)
+        return np.diag(1 / np.sqrt(variances)), float(np.log(variances).sum())
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors / np.sqrt(values), float(np.log(values).sum())
+
+
+def log_posterior(z: Floats, means: Floats, priors: Floats, spread: Floats | None = None) -> Floats:
+    """Log posterior probabilities (k, K) of scaled rows; see `log_joint`."""
+    score = log_joint(z, means, priors, spread)
+    with np.errstate(all="ignore"):
         result: Floats = score - special.logsumexp(score, axis=1, keepdims=True)
     return result
 

@@ -12,23 +12,40 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, design_extent, features_design
+from dpstats.frame import Design
+from dpstats.models.eptr_bayes.alone import declared_features
+from dpstats.models.eptr_bayes.discriminant import KINDS, Axes
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
+    LabelledRows,
     choose_class_radius,
     feature_scaling,
     pooled_covariance,
+    principal_axes,
     priors_from_counts,
     shrunk_shift,
     smallest_class,
 )
-from dpstats.models.eptr_bayes.releases import ClassSession, count_levels, papers_count
+from dpstats.models.eptr_bayes.moments import fit_alone, fit_moments
+from dpstats.models.eptr_bayes.planning import LIFT, MomentCut, plan_moments
+from dpstats.models.eptr_bayes.releases import (
+    ClassMoments,
+    ClassSession,
+    ClassSums,
+    count_levels,
+    papers_count,
+)
 from dpstats.propose_test.bounds import clipping_bias, decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
+
+_TAILS = 1.0
+"""Standard errors by which the cut may move a mean without a note."""
+CHOSEN = "chosen"
+"""Of the released covariances, that which classifies public rows best."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,14 @@ class BayesFit:
     means: Floats
     mean_sd: Floats
     outcome: Outcome
+    covariance: str | None = None
+    spread: Floats | None = None
+
+
+def mean_errors(mean_sd: Floats, back: Floats) -> Floats:
+    """Standard errors (K, p) of means in the user's units, from those of scaled coordinates (K,)."""
+    root = np.linalg.inv(back)
+    return np.outer(mean_sd, np.sqrt((root**2).sum(axis=0)))
 
 
 def find_geometry(
@@ -69,7 +94,11 @@ def find_geometry(
             f"limits={{'{column}': [...]}}; or is `{column}` a number? See eptr_nw and dp_lm."
         )
     means, spread = pooled_covariance(x, code, classes)
-    back = feature_scaling(spread, covariance, len(x))
+    released = covariance in (*KINDS, CHOSEN)
+    if released:
+        back, scale = principal_axes(spread, len(x))
+    else:
+        back, scale = feature_scaling(spread, covariance, len(x)), None
     z = x @ back
     frequency = counts / counts.sum()
     if method == "paper":
@@ -77,6 +106,13 @@ def find_geometry(
         zero = np.zeros_like(means)
         return ClassGeometry(back, zero, radius, 1.0, frequency, counts, None)
     centres = means @ back
+    if released:
+        cut = plan_moments(z - centres[code], code, classes, n, mu)
+        lost = float(np.linalg.norm(cut.moved, axis=1).max()) / cut.slope
+        found = LabelledRows(z, code)
+        return ClassGeometry(
+            back, centres, cut.radius, cut.slope, frequency, counts, lost, cut, found, scale
+        )
     radius, slope, lost = choose_class_radius(z - centres[code], code, classes, n, mu)
     return ClassGeometry(back, centres, radius, slope, frequency, counts, lost)
 
@@ -88,15 +124,8 @@ def _class_column(design: Design) -> str:
 def _declared_geometry(
     design: Design, classes: int, limits: Mapping[str, Any], method: str
 ) -> ClassGeometry:
-    schema = {name: value for name, value in limits.items() if name != "(norm)"}
-    features = features_design(design, classes)
-    widths, _ = design_extent(features, schema)
-    middle = np.zeros(len(widths))
-    for name, j in features.bare.items():
-        limit = limits.get(name)
-        if isinstance(limit, tuple):
-            middle[j] = (limit[0] + limit[1]) / 2
-            widths[j] = (limit[1] - limit[0]) / 2
+    declared = declared_features(design, classes, limits)
+    middle, widths = declared.middle, declared.width
     # a range is taken for two standard deviations on either side
     back = np.diag(2 / widths)
     p = len(widths)
@@ -185,13 +214,72 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
             "the rest of a mean is the public one, where noise dominates",
         ),
     )
-    notes: tuple[str, ...] = ()
-    if float(released.counts.min()) < 3 * released.counts_sd:
-        notes = (
-            "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
-            "or noise. Ask for a larger budget, or merge classes.",
-        )
-    return BayesFit(prior, prior_sd, means, mean_sd, Outcome(True, error, diagnostics, notes))
+    notes = _lost_class(released)
+    errors = mean_errors(mean_sd, geometry.back)
+    return BayesFit(prior, prior_sd, means, errors, Outcome(True, error, diagnostics, notes))
+
+
+def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
+    if float(released.counts.min()) >= 3 * released.counts_sd:
+        return ()
+    return (
+        "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
+        "or noise. Ask for a larger budget, or merge classes.",
+    )
+
+
+def _tails(taken: Floats, mean_sd: Floats) -> tuple[str, ...]:
+    """What the cut takes off the means of public rows, beside standard errors."""
+    worst = float((taken / np.maximum(mean_sd, 1e-300)).max())
+    if worst < _TAILS:
+        return ()
+    return (
+        f"Features have long tails: cutting rows moves some class mean by {worst:.1f} of its standard "
+        "errors, as public rows show it. That is taken off again; where private rows have longer tails "
+        "than public ones, such means are too small in size. A transformation, such as log, helps.",
+    )
+
+
+def from_moments(
+    session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
+) -> BayesFit:
+    """A classifier with released covariances, of the kind that does best on public rows."""
+    assert geometry.scale is not None
+    (classes, p), n = geometry.centres.shape, session.n
+    released = session.moments(session.left, cut.by_class, LIFT)
+    axes = Axes(geometry.back, geometry.scale)
+    if geometry.public is None:
+        fit = fit_alone(released, geometry.centres, cut, kinds, axes)
+    else:
+        fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
+    root = np.linalg.inv(geometry.back)
+    mean_sd = np.sqrt(np.einsum("ij,kil,lj->kj", root, fit.errors, root))
+    certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
+    rows = np.maximum(released.counts, 1.0)
+    first = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
+    second = p * float(((released.sums_sd / (rows * cut.slope)) ** 2).sum())
+    second += classes * (released.counts_sd / n) ** 2
+    diagnostics = (
+        Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
+        Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
+        Diagnostic(
+            "weight of private means",
+            float(fit.kept.mean()),
+            None,
+            "the rest of a mean is the public one, where noise dominates",
+        ),
+    )
+    taken = np.abs(cut.moved @ root) / cut.slope
+    notes = _lost_class(released) + fit.notes + _tails(taken, mean_sd)
+    return BayesFit(
+        fit.rule.prior,
+        fit.prior_sd,
+        fit.rule.means,
+        mean_sd,
+        Outcome(True, _error(geometry, first, second, None, None), diagnostics, notes),
+        f"{fit.kind}, released",
+        fit.rule.spread,
+    )
 
 
 def from_test(
@@ -234,7 +322,7 @@ def from_test(
     outcome = Outcome.of_test(
         test, tested.passed, "The public means stand in.", error, diagnostics, notes
     )
-    return BayesFit(prior, prior_sd, means, mean_sd, outcome)
+    return BayesFit(prior, prior_sd, means, mean_errors(mean_sd, geometry.back), outcome)
 
 
 def _error(

@@ -1,4 +1,4 @@
-"""Class sizes and class means of rows cut to a radius R, released with one mechanism.
+"""Class sizes, means and second moments of rows cut to a radius R, released with one mechanism.
 
 Replacing a row x of class k by x' of class l changes the sums S_k by -x and S_l by x', and the counts
 n_k, n_l by one; a row of no class changes less.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import MEANS, TESTED, Claim
+from dpstats.mechanism.claims import GRAM, MEANS, TESTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     TestedRelease,
@@ -39,6 +40,21 @@ class ClassSums:
     counts: Floats
     sums_sd: float
     counts_sd: float
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Released counts (K,), sums (K, p) and second moments (K or 1, p, p), each with its noise.
+
+    ``squares_sd`` is that off the diagonal; on it the noise is sqrt(2) times as large.
+    """
+
+    counts: Floats
+    counts_sd: float
+    sums: Floats
+    sums_sd: float
+    squares: Floats
+    squares_sd: float
 
 
 def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
@@ -92,6 +108,10 @@ class ClassSession(Session[ClassRows]):
     radius : float
     total : Privacy or ApproximatePrivacy
     noise : Noise
+    products : bool
+        Whether `moments` are released, and not sums or means alone.
+    after : Session, optional
+        An earlier session of the call, whose total this one goes on with.
     """
 
     def __init__(
@@ -102,13 +122,19 @@ class ClassSession(Session[ClassRows]):
         radius: float,
         total: Privacy | ApproximatePrivacy,
         noise: Noise,
+        *,
+        products: bool = False,
+        after: Session[Any] | None = None,
     ) -> None:
         self._radius = clamp_to_safe_range(radius)
-        super().__init__(ClassRows(source, whitening, centres, self._radius), total, noise)
+        rows = ClassRows(source, whitening, centres, self._radius, products)
+        super().__init__(rows, total, noise, after)
 
     @property
     def _totals(self) -> tuple[Integers, Integers]:
         """Exact sums and counts; private. One pass for a test and for what stands behind it."""
+        if self._rows.steps != self._rows.grid.fine:
+            raise ValueError("the rows were rounded for products")
         return self._once("totals", self._rows.totals)
 
     def sums(self, share: float) -> ClassSums:
@@ -130,6 +156,62 @@ class ClassSession(Session[ClassRows]):
             release.value[size:] / self._radius,
             release.noise_sd,
             release.noise_sd / self._radius,
+        )
+
+    def moments(self, share: float, by_class: bool, ratio: float) -> ClassMoments:
+        """Second moments, sums and counts in one release; ``ratio`` is b / R, at most 1.
+
+        Sensitivity of (zz' above the diagonal, its diagonal / sqrt(2), b z, b^2 / sqrt(2)), each added
+        up by class: R^2 + b^2. Twice the squared length of what a row adds is |qq'|^2 = |q|^4 in the
+        Frobenius norm, q = (b, z), |q|^2 <= R^2 + b^2. Within a class twice the squared change is
+        |qq' - vv'|^2 = |q|^4 + |v|^4 - 2 (q.v)^2; between two classes, or beside a row of none, it is at
+        most |q|^4 + |v|^4, because nothing is added to the same entry. It is so, too, where zz' is added
+        up over all classes: there |zz' - vv'|^2 = |z|^4 + |v|^4 - 2 (z.v)^2, and all other entries are
+        of one class. So it is at most 2 (R^2 + b^2)^2 in all cases.
+        """
+        if self._rows.steps != self._rows.grid.steps:
+            raise ValueError("the rows were not rounded for products")
+        cost = self._spend(share)
+        squares, sums, counts = self._once(
+            ("products", by_class), lambda: self._rows.products(by_class)
+        )
+        steps, radius = self._rows.steps, self._radius
+        lift = min(max(round(ratio * steps), 1), steps)
+        p = sums.shape[1]
+        above, diagonal = np.triu_indices(p, 1), np.arange(p)
+        parts = [
+            squares[:, above[0], above[1]].ravel(),
+            squares[:, diagonal, diagonal].ravel(),
+            (sums * lift).ravel(),
+            counts * lift**2,
+        ]
+        wider = np.concatenate([np.full(len(part), k % 2 == 1) for k, part in enumerate(parts)])
+        release = self._record(
+            release_vector(
+                "second moments, sums and counts, by class",
+                np.concatenate(parts),
+                float(steps**2 + lift**2),
+                1 / steps**2,
+                cost,
+                self._noise,
+                wider,
+            )
+        )
+        off, on, linear, sizes = np.split(
+            release.value, np.cumsum([len(part) for part in parts])[:-1]
+        )
+        found = np.zeros(squares.shape)
+        found[:, above[0], above[1]] = off.reshape(len(found), -1)
+        found += found.transpose(0, 2, 1)
+        found[:, diagonal, diagonal] = on.reshape(len(found), p)
+        b, sd = lift / steps, release.noise_sd
+        return ClassMoments(
+            sizes / b**2,
+            math.sqrt(2) * sd / b**2,
+            linear.reshape(sums.shape) / b * radius,
+            sd / b * radius,
+            found * radius**2,
+            sd * radius**2,
         )
 
     def tested_means(
@@ -166,6 +248,12 @@ class ClassSession(Session[ClassRows]):
 
 CLAIMS = (
     Claim("sums of features and counts, by class", MEANS, "2 R", "ClassSession.sums"),
+    Claim(
+        "second moments, sums and counts, by class",
+        GRAM,
+        "R^2 + b^2, entries on the diagonal divided by sqrt(2)",
+        "ClassSession.moments",
+    ),
     Claim(
         "priors and means by class, if the test passes",
         TESTED,

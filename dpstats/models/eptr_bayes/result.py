@@ -23,7 +23,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.report.table import Heading, Page
 
 BAYES_METHODS = {
-    "sums": "noisy sums and counts by class",
+    "sums": "noisy sums, products and counts by class",
     "ptr": "class means behind a private test of the smallest class",
     "paper": "ePTR-Bayes (Algorithm 3 of the ePTR paper)",
 }
@@ -31,7 +31,7 @@ BAYES_METHODS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BayesModel(TestedResult):
-    """Priors and class means under one public covariance; classifies rows that you may show.
+    """Priors, means and covariances of classes; classifies rows that you may show.
 
     Attributes
     ----------
@@ -39,6 +39,8 @@ class BayesModel(TestedResult):
         Probability of each class.
     means : DataFrame
         Classes in rows, features in columns.
+    covariances : dict
+        Of each class, the covariance of its features.
     privacy : PrivacyStatement
     released : bool
         False when the test did not pass: the public answer stands in.
@@ -68,6 +70,7 @@ class BayesModel(TestedResult):
     prior: Floats
     prior_sd: Floats
     mean_sd: Floats
+    spread: Floats | None
     privacy: PrivacyStatement
     n: int
     m: int | None
@@ -94,6 +97,17 @@ class BayesModel(TestedResult):
         return pd.DataFrame(values, index=list(self.levels), columns=list(self.terms))
 
     @property
+    def covariances(self) -> dict[Any, pd.DataFrame]:
+        """Covariances within classes in the user's units; the same for all where it is pooled."""
+        root = np.linalg.inv(self.back)
+        spread = np.eye(len(root))[None] if self.spread is None else self.spread
+        names = list(self.terms)
+        return {
+            level: pd.DataFrame(root.T @ spread[k % len(spread)] @ root, index=names, columns=names)
+            for k, level in enumerate(self.levels)
+        }
+
+    @property
     def _groups(self) -> Groups:
         return Groups(
             "class",
@@ -108,8 +122,7 @@ class BayesModel(TestedResult):
 
     def _means_sd(self) -> Floats:
         """Standard errors of the means in the user's units."""
-        root = np.linalg.inv(self.back)
-        return np.outer(self.mean_sd, np.sqrt((root**2).sum(axis=0)))
+        return self.mean_sd
 
     def _printed(self) -> Page:
         parts = (Heading("Priors and means by class"), self._groups.table())
@@ -165,7 +178,7 @@ class BayesModel(TestedResult):
                 "predict() needs newdata: classes of the private rows are not released."
             )
         x, index = self._features(newdata)
-        logs = log_posterior(x @ self.back, self.scaled_means, self.prior)
+        logs = log_posterior(x @ self.back, self.scaled_means, self.prior, self.spread)
         dead = ~np.isfinite(logs).all(axis=1)
         if type == "prob":
             logs[dead] = np.nan
@@ -198,7 +211,7 @@ class BayesModel(TestedResult):
         k = len(self.levels)
         known = np.isfinite(x).all(axis=1)
         truth = x[known, :k].argmax(axis=1)
-        logs = log_posterior(x[known, k:] @ self.back, self.scaled_means, self.prior)
+        logs = log_posterior(x[known, k:] @ self.back, self.scaled_means, self.prior, self.spread)
         table = np.zeros((k, k), dtype=int)
         np.add.at(table, (truth, logs.argmax(axis=1)), 1)
         if not known.any():

@@ -1,4 +1,4 @@
-"""Rows of a classification: features centred by class, cut to a radius and summed class by class.
+"""Rows of a classification: features centred by class, cut, and summed with their products by class.
 
 The first K columns of a row say which of the K public classes it belongs to (one of them is 1; a row
 of none, because it is missing or of an unknown class, contributes nothing); the others are features.
@@ -6,7 +6,8 @@ of none, because it is missing or of an unknown class, contributes nothing); the
 1. whitening of the features: z = W'x with a public matrix W;
 2. centring: z <- z - c_k with the public centre of the row's class;
 3. cut: z <- min(1, R / |z|) z;
-4. rounding to the grid R/2^36, R shrunk by half a grid diagonal first, so that |z| <= R after it.
+4. rounding to the grid R/2^36, for sums of products the coarser R/steps, R shrunk by half a grid
+   diagonal first, so that |z| <= R after it.
 
 A row whose features are not finite after step 1 counts in its class with features at the centre.
 """
@@ -52,15 +53,23 @@ class ClassRows(WhitenedRows[_Slab]):
     centres : (K, p) array
         Public centres of the whitened features.
     radius : float
+    products : bool
+        Whether products of features are summed too, which takes a coarser grid.
     """
 
     def __init__(
-        self, source: RowSource, whitening: Floats, centres: Floats, radius: float
+        self,
+        source: RowSource,
+        whitening: Floats,
+        centres: Floats,
+        radius: float,
+        products: bool = False,
     ) -> None:
         super().__init__(source, whitening, np.zeros(len(whitening)))
         self.classes = len(centres)
         self._centres = centres
         self._radius = radius
+        self.steps = self.grid.steps if products else self.grid.fine
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
         return block.x[:, self.classes :], tuple((block.x[:, : self.classes] > 0).T)
@@ -78,7 +87,7 @@ class ClassRows(WhitenedRows[_Slab]):
         shrunk = np.ldexp(1.0, -exponent)
         features = z - (member @ self._centres).T * shrunk
         length = np.sqrt(squared_lengths(features))
-        cut_to_grid(features, exponent, length, self._radius, self.grid.fine)
+        cut_to_grid(features, exponent, length, self._radius, self.steps)
         return _Slab(features, member)
 
     @one_pass
@@ -91,3 +100,20 @@ class ClassRows(WhitenedRows[_Slab]):
 
         sums, counts = self._sums(work, shape, (self.classes,))
         return sums, counts
+
+    @one_pass
+    def products(self, by_class: bool) -> tuple[Integers, Integers, Integers]:
+        """Sums of zz', (K, p, p) by class or (1, p, p) of all classes together, and `totals`.
+
+        In squared grid steps, in grid steps, and counts; the rows must be on the grid for products.
+        """
+        classes, p = self._centres.shape
+        groups = classes if by_class else 1
+
+        def work(slab: _Slab) -> tuple[Floats, Floats, Floats]:
+            member = slab.member if by_class else slab.member.sum(axis=1, keepdims=True)
+            squares = np.array([(slab.z * some) @ slab.z.T for some in member.T])
+            return squares, (slab.z @ slab.member).T, slab.member.sum(axis=0)
+
+        squares, sums, counts = self._sums(work, (groups, p, p), (classes, p), (classes,))
+        return squares, sums, counts

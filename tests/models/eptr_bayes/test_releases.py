@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
@@ -105,11 +105,12 @@ def _session(
     *,
     plain: bool = False,
     size: int | None = None,
+    products: bool = False,
 ) -> ClassSession:
     whitening, centres = (np.eye(_P), 0 * _CENTRES) if plain else (_WHITENING, _CENTRES)
     source = Arrays(table, np.zeros(len(table)), size)
     noise = NonPrivateSilence() if noise is None else noise
-    return ClassSession(source, whitening, centres, radius, total, noise)
+    return ClassSession(source, whitening, centres, radius, total, noise, products=products)
 
 
 @cache
@@ -231,6 +232,142 @@ def test_huge_rows_are_cut_in_their_own_direction() -> None:
             sums.append(s.sums(1.0).sums[2])
     for found in sums:
         assert found == pytest.approx([1.2, 1.6], rel=1e-9)
+
+
+# --- second moments ------------------------------------------------------------------------------
+
+_edge = st.sampled_from([[1e9, 0.0], [-1e9, 0.0], [0.0, 1e9], [7e8, 7e8], [7e8, -7e8], [0.0, 0.0]])
+_any_row = st.one_of(_row, st.tuples(st.integers(0, _K), _edge))
+
+
+def _moments_move(
+    one: np.ndarray, two: np.ndarray, radius: float, ratio: float, by_class: bool
+) -> float:
+    """The move of a release of moments in its sensitivity, wider coordinates divided by sqrt(2)."""
+    values = []
+    groups = _K if by_class else 1
+    for table in (one, two):
+        with _session(table, radius, Privacy(1.0), products=True) as session:
+            session.moments(1.0, by_class, ratio)
+            (release,) = session.releases
+        values.append(release.value)
+        assert np.isfinite(release.value).all()
+    off, on, linear = groups * _P * (_P - 1) // 2, groups * _P, _K * _P
+    wider = np.repeat([False, True, False, True], [off, on, linear, _K])
+    moved = np.abs(values[0] - values[1]) / np.where(wider, math.sqrt(2), 1.0)
+    assert release.sensitivity == pytest.approx(1 + ratio**2, rel=1e-6)
+    return float(np.linalg.norm(moved)) / release.sensitivity
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(sorted(_TABLES)),
+    _any_row,
+    _any_row,
+    st.sampled_from([1e-3, 1.0, 3.0, 1e5]),
+    st.sampled_from([0.1, 0.75, 1.0]),
+    st.booleans(),
+)
+@example("one row", (0, [1e9, 0.0]), (1, [0.0, 1e9]), 1.0, 1.0, True)
+@example("one row", (0, [1e9, 0.0]), (1, [1e9, 0.0]), 1.0, 0.1, False)
+@example("hostile", (3, [math.nan, math.inf]), (0, [1e308, 1e308]), 3.0, 1.0, False)
+def test_replacing_a_row_moves_no_moment_by_more_than_is_claimed(
+    table: str, first: _Row, second: _Row, radius: float, ratio: float, by_class: bool
+) -> None:
+    one, two = (_table([*_TABLES[table], row]) for row in (first, second))
+    assert _moments_move(one, two, radius, ratio, by_class) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("second", "ratio", "by_class"),
+    [
+        ((0, [-1e9, 0.0]), 1.0, True),  # within a class, at b = R
+        ((0, [-1e9, 0.0]), 1.0, False),
+        ((1, [1e9, 0.0]), 0.75, True),  # between two, whatever b is
+        ((1, [0.0, 1e9]), 0.75, False),  # all together: between directions
+    ],
+)
+def test_the_sensitivity_of_moments_is_attained(second: _Row, ratio: float, by_class: bool) -> None:
+    found = []
+    for row in ((0, [1e9, 0.0]), second):
+        source = Arrays(_table([row]), np.zeros(1))
+        with ClassSession(
+            source,
+            np.eye(_P),
+            np.zeros((_K, _P)),
+            1.0,
+            Privacy(1.0),
+            NonPrivateSilence(),
+            products=True,
+        ) as session:
+            moments = session.moments(1.0, by_class, ratio)
+        b = ratio
+        squares = np.linalg.norm(moments.squares)
+        assert squares == pytest.approx(1.0, rel=1e-5)
+        found.append((moments.squares, math.sqrt(2) * b * moments.sums, b**2 * moments.counts))
+    parts = [a - c for a, c in zip(*found, strict=True)]
+    moved = math.sqrt(sum(float((part**2).sum()) for part in parts) / 2)
+    assert moved == pytest.approx(1 + ratio**2, rel=1e-5)
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+def test_moments_are_those_of_the_rounded_rows(by_class: bool) -> None:
+    rng = np.random.default_rng(9)
+    table = _table([(int(k), list(rng.normal(size=_P))) for k in rng.integers(0, _K + 1, 300)])
+    with _session(table, 1.3, Privacy(1.0), products=True) as session:
+        found = session.moments(1.0, by_class, 0.75)
+        counts = session._rows.products(by_class)[2]
+    z = table[:, _K:] @ _WHITENING - table[:, :_K] @ _CENTRES
+    z *= np.minimum(1, 1.3 / np.linalg.norm(z, axis=1))[:, None]
+    rows = [z[table[:, k] > 0] for k in range(_K)]
+    squares = np.array([r.T @ r for r in rows])
+    assert found.counts == pytest.approx([len(r) for r in rows])
+    assert counts.tolist() == [len(r) for r in rows]
+    assert found.sums == pytest.approx(np.array([r.sum(axis=0) for r in rows]), abs=1e-3)
+    expected = squares if by_class else squares.sum(axis=0, keepdims=True)
+    assert found.squares == pytest.approx(expected, abs=1e-3)
+
+
+def test_noise_of_moments_is_wider_where_the_proof_divides() -> None:
+    # 400 seeds: quantiles at 1e-8 of chi-squares of their normal errors, twelve of them
+    table = _table(_TABLES["ordinary"])
+    with _session(table, 1.0, Privacy(1.0), products=True) as session:
+        exact = session.moments(1.0, True, 0.75)
+    errors = []
+    for seed in range(400):
+        with _session(table, 1.0, Privacy(1.0), SeededNoise(seed), products=True) as session:
+            found = session.moments(1.0, True, 0.75)
+        squares = (found.squares - exact.squares)[0] / found.squares_sd
+        errors.append(
+            [
+                squares[0, 1],
+                squares[0, 0] / math.sqrt(2),
+                (found.sums - exact.sums)[1, 0] / found.sums_sd,
+                (found.counts - exact.counts)[2] / found.counts_sd,
+            ]
+        )
+    low, high = stats.chi2.ppf([1e-8, 1 - 1e-8], 400)
+    spread = (np.array(errors) ** 2).sum(axis=0)
+    assert (low < spread).all()
+    assert (spread < high).all()
+    b, unit = 0.75, 1 + 0.75**2
+    assert found.squares_sd == pytest.approx(unit, rel=1e-6)
+    assert found.sums_sd == pytest.approx(unit / b, rel=1e-6)
+    assert found.counts_sd == pytest.approx(math.sqrt(2) * unit / b**2, rel=1e-6)
+
+
+def test_moments_need_rows_that_were_rounded_for_them() -> None:
+    table = _table(_TABLES["ordinary"])
+    with _session(table, 1.0, Privacy(1.0)) as session:
+        with pytest.raises(ValueError, match="not rounded for products"):
+            session.moments(1.0, True, 0.75)
+        assert session.releases == []
+    with _session(table, 1.0, Privacy(1.0), products=True) as session:
+        with pytest.raises(ValueError, match="rounded for products"):
+            session.sums(0.5)
+        session.moments(0.4, False, 0.75)
+        with pytest.raises(ValueError, match="exceed"):
+            session.moments(0.7, False, 0.75)
 
 
 # --- the change of means -------------------------------------------------------------------------
@@ -384,6 +521,9 @@ def test_results_are_the_same_bits_for_any_order_and_block(n: int) -> None:
         with _session(table, 1.5, Privacy(1.0), size=size) as session:
             found = session.sums(1.0)
             out: list[object] = [found.sums, found.counts, *session._rows.totals()]
+        with _session(table, 1.5, Privacy(1.0), size=size, products=True) as session:
+            moments = session.moments(0.5, True, 0.75)
+            out += [moments.squares, moments.sums, *session._rows.products(False)]
         with _session(table, 1.5, ApproximatePrivacy(*_BUDGET), size=size) as session:
             out += session.tested_means(SafetyTest(plan, levels), 2.0)[1:]
         return [np.asarray(v).tolist() for v in out]
