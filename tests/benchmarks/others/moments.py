@@ -143,7 +143,7 @@ def _with(name: str, **changes: bool) -> _Columns:
 
 CASES: dict[str, Case] = {
     **_TABLES,
-    **{f"{name} alone": _with(name, public=False) for name in _ALONE},
-    **{f"{name} mean": _with(name, mean_only=True) for name in _MEANS},
-    **{f"{name} mean alone": _with(name, public=False, mean_only=True) for name in _MEANS_ALONE},
+    **{f"{name}_alone": _with(name, public=False) for name in _ALONE},
+    **{f"{name}_mean": _with(name, mean_only=True) for name in _MEANS},
+    **{f"{name}_mean_alone": _with(name, public=False, mean_only=True) for name in _MEANS_ALONE},
 }
