@@ -61,7 +61,8 @@ class Tail:
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
-        return _excess(self.lengths, self.share[None], power)[0]
+        every: Floats = _excess(self.lengths, self.share[None], power)[0]
+        return every
 
     def share_beyond(self, length: float) -> float:
         """Share of the rows that are longer than ``length``."""

@@ -41,8 +41,14 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
 _LONG_TAIL = 0.3
+_MUCH, _MUCH_OF_MEAN = 0.1, 2.0
+"""Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
+LEAST_RADIUS = 1.5
+"""In units of sqrt(d): scales are known to a factor of two at best."""
+_FREE, _FREE_SPREAD = 0.2, 0.1
+"""Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,12 @@ class Moments:
     def long_tailed(self) -> bool:
         """Whether tails were seen that a Gaussian does not have."""
         return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether what was cut may be no small part of a variance, or of the error of a mean."""
+        error = math.sqrt(1 / self.mean_rows + self.mean_sd**2)
+        return self.lost > _MUCH or self.mean_lost > _MUCH_OF_MEAN * error
 
     @property
     def relative_error(self) -> float:
@@ -329,10 +341,48 @@ def mean_cut(
     """
     root = math.sqrt(tail.variance)
     loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / root
-    # lengths are bounded by what the tail allows, a mean's loss by the standard deviation
     radius, _ = tail.widest(lambda length: math.sqrt(d) * unit * length, loss)
     radius = max(radius, least)
     return radius, tail.at(loss, radius) * root
+
+
+def spread_of_rows(
+    session: CellSession, noise: NoiseLevel, share: float, cell: Cell, lengths: LogHistogram
+) -> Moments:
+    """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
+    n, d = float(session.n), cell.d
+    base = max(first_radius(lengths, n, d), LEAST_RADIUS * math.sqrt(d))
+    unit = noise.second(1 + COARSE_RATIO, share, n, d)
+    beyond = seen_tail(lengths, d, n)
+    if beyond:
+        base = max(base, _tail_cut(beyond, d, unit))
+    radius = max(base, math.sqrt(_FREE_SPREAD / unit))
+    lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
+    seen = moments_of(cell, lifted, 0, True)
+    if beyond is None:
+        return seen
+    part = beyond.at(beyond.spread_loss(), radius)
+    return replace(seen, lost=part / (1 - part))
+
+
+def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
+    """Where noise of second moments, sd ``unit`` at a cut of 1, and what may be lost balance."""
+    unit *= math.sqrt(d * (d + 1) / 2) / tail.variance
+    return tail.widest(lambda length: unit * length**2, tail.spread_loss())[0]
+
+
+def last_mean_cut(
+    noise: NoiseLevel, share: float, n: int, lengths: LogHistogram, variance: float, d: int
+) -> tuple[float, float]:
+    """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
+
+    A radius at which noise is a small part of the error of sampling is never too large.
+    """
+    level = min(0.01, 0.3 / math.sqrt(n))
+    free = _FREE * math.sqrt(variance / n) / noise.vector(1.0, share, n, d)
+    least = max(first_radius(lengths, n, d, level), free)
+    beyond = seen_tail(lengths, d, n)
+    return (least, 0.0) if beyond is None else mean_cut(noise, share, n, d, beyond, least)
 
 
 def _mean_apart(
@@ -378,9 +428,8 @@ def _tail(
 
 def _for_long_tails(tail: Tail, beyond: SeenTail, d: int, unit: float) -> Tail:
     """The cut where noise and what is believed to be lost balance, if that is farther out."""
-    unit *= math.sqrt(d * (d + 1) / 2) / beyond.variance
     loss = beyond.spread_loss()
-    radius = max(beyond.widest(lambda length: unit * length**2, loss)[0], tail.radius)
+    radius = max(_tail_cut(beyond, d, unit), tail.radius)
     normal = float(clipping_loss(radius**2 / beyond.variance, d))
     part = beyond.at(loss, radius)
     return replace(tail, radius=radius, lost=max(part / (1 - part), tail.lost), loss=normal)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpstats import dp_mean, dp_mvnorm
 from tests.benchmarks.others.tables import FAR, Case, Draw, Folders, draw, noted
