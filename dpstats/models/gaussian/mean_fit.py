@@ -26,6 +26,7 @@ from dpstats.models.gaussian.planning import NoiseLevel
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
+    MUCH_OF_MEAN,
     Cell,
     Moments,
     cell_at,
@@ -47,8 +48,8 @@ _SEARCH, _PURE_SEARCH = 0.03, 0.07
 _COARSE = 0.1
 SPREAD = 0.05
 """Share of second moments from which standard errors follow."""
-_MUCH, _FAR = 2.0, 3.0
-"""Errors of a mean from which what was cut, or what may be hidden, is spoken of."""
+_FAR = 3.0
+"""Errors of a mean from which on what may be hidden is spoken of."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
 
@@ -339,7 +340,7 @@ def mean_notes(
 ) -> tuple[str, ...]:
     """What is said of rows that are cut, or that may lie far out without being seen."""
     variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
-    if lost > _MUCH * math.sqrt(variance / n + released.sd**2):
+    if lost > MUCH_OF_MEAN * math.sqrt(variance / n + released.sd**2):
         return (
             "Some rows lie far from the others, and are cut: standard errors allow for what that may "
             "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",

@@ -41,7 +41,7 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
 _LONG_TAIL = 0.3
-_MUCH, _MUCH_OF_MEAN = 0.1, 2.0
+_MUCH, MUCH_OF_MEAN = 0.15, 0.75
 """Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
@@ -189,7 +189,7 @@ class Moments:
     def cut_short(self) -> bool:
         """Whether what was cut may be no small part of a variance, or of the error of a mean."""
         error = math.sqrt(1 / self.mean_rows + self.mean_sd**2)
-        return self.lost > _MUCH or self.mean_lost > _MUCH_OF_MEAN * error
+        return self.lost > _MUCH or self.mean_lost > MUCH_OF_MEAN * error
 
     @property
     def relative_error(self) -> float:
@@ -341,8 +341,7 @@ def mean_cut(
     """
     root = math.sqrt(tail.variance)
     loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / root
-    radius, _ = tail.widest(lambda length: math.sqrt(d) * unit * length, loss)
-    radius = max(radius, least)
+    radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
     return radius, tail.at(loss, radius) * root
 
 
@@ -368,7 +367,7 @@ def spread_of_rows(
 def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
     """Where noise of second moments, sd ``unit`` at a cut of 1, and what may be lost balance."""
     unit *= math.sqrt(d * (d + 1) / 2) / tail.variance
-    return tail.widest(lambda length: unit * length**2, tail.spread_loss())[0]
+    return tail.best_cut(lambda length: unit * length**2, tail.spread_loss())
 
 
 def last_mean_cut(

@@ -25,7 +25,8 @@ _OCTAVES = 2
 _SEEN = 3.0
 """Standard deviations of noise by which rows beyond such a length are more than a Gaussian's."""
 _CARE = 0.7
-"""Share of what is lost in length that falls on one direction."""
+"""Share of what is lost that is weighed like noise when a cut is chosen: it spares one direction or
+another. Printed errors allow for all of it in every direction."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,14 @@ class SeenTail:
         away2 = self.losses.first**2 / self.variance
         return np.asarray(np.sqrt(self.losses.weight @ (away2 / (1 + more))))
 
-    def widest(self, noise: Callable[[Floats], Floats], loss: Floats) -> tuple[float, float]:
-        """The length at which noise and what is lost are least together, and the loss there."""
+    def best_cut(self, noise: Callable[[Floats], Floats], loss: Floats) -> float:
+        """The length at which noise and what is lost are least together."""
         error2 = noise(self.losses.lengths) ** 2 + (_CARE * loss) ** 2
-        best = int(np.argmin(error2))
-        return float(self.losses.lengths[best]), _CARE * float(loss[best])
+        return float(self.losses.lengths[int(np.argmin(error2))])
 
     def at(self, loss: Floats, length: float) -> float:
-        """`_CARE` times a loss at one length."""
-        return _CARE * float(np.interp(length, self.losses.lengths, loss))
+        """A loss at one length."""
+        return float(np.interp(length, self.losses.lengths, loss))
 
 
 def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
