@@ -274,7 +274,7 @@ def mean_alone(
     assert released.cut is not None
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=matrix / released.n + lost**2 * root.T @ root,
+        sampling=matrix * (1 / released.n + lost**2),
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,

@@ -363,7 +363,7 @@ def _fit(
         )
     return GaussianFit(
         mean=points.origin + units * moments.centre,
-        sampling=matrix / moments.mean_rows + moments.mean_lost**2 * shape,
+        sampling=matrix * (1 / moments.mean_rows + moments.mean_lost**2),
         privacy=moments.mean_sd**2 * shape,
         matrix=matrix,
         source="released",

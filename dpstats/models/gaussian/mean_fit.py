@@ -22,10 +22,11 @@ from dpstats.models.gaussian.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
-from dpstats.models.gaussian.planning import NoiseLevel
+from dpstats.models.gaussian.planning import COARSE_RATIO, NoiseLevel
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
+    LEAST_RADIUS,
     MUCH_OF_MEAN,
     Cell,
     Moments,
@@ -48,6 +49,8 @@ _SEARCH, _PURE_SEARCH = 0.03, 0.07
 _COARSE = 0.1
 SPREAD = 0.05
 """Share of second moments from which standard errors follow."""
+_HIDDEN_BY = 0.5
+"""Noise of a variance, relative, from which on it is not released."""
 _FAR = 3.0
 """Errors of a mean from which on what may be hidden is spoken of."""
 _NEAR = 2.5
@@ -284,12 +287,18 @@ def _fit_by_lengths(
         cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
         (lengths,) = cell_lengths(session, search, (), [cell])
         radius = first_radius(lengths, n, d, tail)
-    if call.facts.pure:
+    if call.facts.pure or _drowned(n, d, call.facts.rho):
         typical = lengths.quantile(0.5)
         inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
         released = last_mean(session, cell, radius)
         return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
     return _with_own_spread(session, points, known, call, cell, lengths, rounds)
+
+
+def _drowned(n: int, d: int, rho: float | None) -> bool:
+    """Whether second moments of so many rows would hardly stand out of their noise."""
+    unit = NoiseLevel(rho=rho).second(1 + COARSE_RATIO, SPREAD, n, d)
+    return unit * LEAST_RADIUS**2 * d > _HIDDEN_BY
 
 
 def _with_own_spread(
@@ -316,7 +325,7 @@ def _with_own_spread(
 class Spread:
     """How private rows vary, as released beside their mean, and what cutting may take off that.
 
-    ``mean_lost``: in any direction, in units of the cell.
+    ``mean_lost``: in any direction, in standard deviations.
     """
 
     moments: Moments
@@ -325,9 +334,8 @@ class Spread:
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
-        root = self.moments.cell.root * units
         spread = self.moments.covariance * np.outer(units, units)
-        return np.asarray(spread / n + self.mean_lost**2 * root.T @ root)
+        return np.asarray(spread * (1 / n + self.mean_lost**2))
 
 
 def mean_notes(
@@ -340,7 +348,7 @@ def mean_notes(
 ) -> tuple[str, ...]:
     """What is said of rows that are cut, or that may lie far out without being seen."""
     variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
-    if lost > MUCH_OF_MEAN * math.sqrt(variance / n + released.sd**2):
+    if lost > MUCH_OF_MEAN * math.sqrt(1 / n + released.sd**2 / variance):
         return (
             "Some rows lie far from the others, and are cut: standard errors allow for what that may "
             "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",

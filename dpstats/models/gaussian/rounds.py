@@ -41,7 +41,7 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
 _LONG_TAIL = 0.3
-_MUCH, MUCH_OF_MEAN = 0.15, 0.75
+_MUCH, MUCH_OF_MEAN = 0.1, 0.5
 """Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
@@ -139,7 +139,7 @@ class Moments:
     tail : float
         Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
     mean_lost : float
-        What cutting may take off the mean in any direction, in units of the cell.
+        What cutting may take off the mean in any direction, in standard deviations.
     """
 
     cell: Cell
@@ -335,14 +335,13 @@ def refine(
 def mean_cut(
     noise: NoiseLevel, share: float, n: float, d: int, tail: SeenTail, least: float
 ) -> tuple[float, float]:
-    """Where rows are cut for a mean of that share, and what that may take off it in any direction.
+    """Where rows are cut for a mean, and what that may take off it, in standard deviations.
 
     ``least``: length that is never cut.
     """
-    root = math.sqrt(tail.variance)
-    loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / root
+    loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
     radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
-    return radius, tail.at(loss, radius) * root
+    return radius, tail.at(loss, radius)
 
 
 def spread_of_rows(

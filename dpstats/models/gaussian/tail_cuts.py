@@ -25,8 +25,7 @@ _OCTAVES = 2
 _SEEN = 3.0
 """Standard deviations of noise by which rows beyond such a length are more than a Gaussian's."""
 _CARE = 0.7
-"""Share of what is lost that is weighed like noise when a cut is chosen: it spares one direction or
-another. Printed errors allow for all of it in every direction."""
+"""Share of what is lost in length that falls on one direction."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,8 @@ class SeenTail:
         return float(self.losses.lengths[int(np.argmin(error2))])
 
     def at(self, loss: Floats, length: float) -> float:
-        """A loss at one length."""
-        return float(np.interp(length, self.losses.lengths, loss))
+        """A loss at one length, as far as it falls on one direction."""
+        return _CARE * float(np.interp(length, self.losses.lengths, loss))
 
 
 def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
