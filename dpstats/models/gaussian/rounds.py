@@ -328,7 +328,7 @@ def refine(
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     if beyond:
-        moments = (_mean_apart(session, schedule.noise, moments[0], beyond),)
+        moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
     return Rounds(moments, made, tuple(radii), cut)
 
 
@@ -384,11 +384,14 @@ def last_mean_cut(
 
 
 def _mean_apart(
-    session: CellSession, noise: NoiseLevel, moments: Moments, tail: SeenTail
+    session: CellSession, noise: NoiseLevel, moments: Moments, tail: SeenTail, least: float
 ) -> Moments:
-    """The mean, with all that is left, of rows cut farther out than for their second moments."""
+    """The mean, with all that is left, of rows cut farther out than for their second moments.
+
+    ``least``: where they were cut for these.
+    """
     cell, d, share = moments.cell, len(moments.mean), session.left
-    radius, lost = mean_cut(noise, share, cell.n, d, tail, math.sqrt(2 * d * tail.variance))
+    radius, lost = mean_cut(noise, share, cell.n, d, tail, least)
     sums, _ = session.vector_sum(share, cell.frame, radius)
     n = used_rows(session.n, sums.count, sums.count_sd)
     return replace(
