@@ -41,7 +41,7 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
 _LONG_TAIL = 0.3
-_MUCH, MUCH_OF_MEAN = 0.1, 0.75
+_MUCH, MUCH_OF_MEAN = 0.1, 0.5
 """Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
