@@ -33,6 +33,8 @@ _FARTHEST = 2.0**9
 """No outlier is longer than so many quantiles."""
 _MISFIT = 0.05
 """Relative error of a count that the law may have."""
+_UNLIKELY = 1e-5
+"""Laws that are so much less probable than the first are left out."""
 _WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
 _TENTH = 0.1
@@ -59,9 +61,8 @@ class Tail:
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
-        density = power * self.lengths ** (power - 1) * self.share
-        parts = (density[1:] + density[:-1]) / 2 * np.diff(self.lengths)
-        return np.append(np.cumsum(parts[::-1])[::-1], 0.0)
+        every: Floats = _excess(self.lengths, self.share[None], power)[0]
+        return every
 
     def share_beyond(self, length: float) -> float:
         """Share of the rows that are longer than ``length``."""
@@ -111,6 +112,67 @@ def median_excess(histogram: LogHistogram, quantile90: float, n: int, length: fl
     order = np.argsort(excess)
     middle = order[int(np.searchsorted(np.cumsum(weight[order]), 0.5))]
     return float(excess[middle]) * quantile90**2
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What a cut takes off first and second moments, under every law that is possible.
+
+    Attributes
+    ----------
+    lengths : (k,) array
+        At which rows may be cut, increasing.
+    weight : (L,) array
+        Probability of each law.
+    first, second : (L, k) arrays
+        Means over all rows of ``l - length`` and of ``l^2 - length^2``, where positive.
+    """
+
+    lengths: Floats
+    weight: Floats
+    first: Floats
+    second: Floats
+
+
+def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
+    """What cutting at a length may take off moments, from noisy counts and what is believed of tails.
+
+    A law of the body goes as far as one of n rows does, outliers as far as they are believed to.
+
+    Examples
+    --------
+    >>> from dpstats.numerics.histogram import LogHistogram
+    >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
+    >>> lengths = np.abs(np.random.default_rng(1).normal(size=10_000))
+    >>> counts = np.histogram(lengths, edges)[0].astype(float)
+    >>> seen = losses(LogHistogram(counts, 5.0, -10, 20), 1.645, 10_000)
+    >>> bool(seen.weight @ seen.second[:, np.searchsorted(seen.lengths, 4.0)] < 0.01)
+    True
+    """
+    laws = _laws(n, 2)
+    weight = _posterior(laws, _beyond(histogram, quantile90), quantile90)[0]
+    kept = weight > _UNLIKELY * weight.max()
+    grid = np.geomspace(SHORTEST, _FARTHEST, 200)
+    body, outliers = laws.longer(grid)
+    body = np.where(body >= 1, body, 0.0)
+
+    def excess(power: int) -> Floats:
+        """By law, body and outliers together."""
+        parts = [_excess(grid, longer / laws.n, power) for longer in (body, outliers)]
+        at = np.nonzero(kept)
+        both: Floats = (parts[0][at[0]] + parts[1][at[1]]) * quantile90**power
+        return both
+
+    likely = weight[kept] / weight[kept].sum()
+    return Losses(grid * quantile90, likely, excess(1), excess(2))
+
+
+def _excess(lengths: Floats, share: Floats, power: int) -> Floats:
+    """Means (L, k) of length^power - t^power, where positive, from shares (L, k) of longer rows."""
+    density = power * lengths ** (power - 1) * share
+    parts = (density[:, 1:] + density[:, :-1]) / 2 * np.diff(lengths)
+    beyond = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
+    return np.concatenate([beyond, np.zeros((len(share), 1))], axis=1)
 
 
 def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats, whole: bool) -> Floats:

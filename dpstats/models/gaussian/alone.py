@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from dpstats.accounting.privacy import Privacy, Total
 from dpstats.arguments import mapping
@@ -36,19 +35,20 @@ from dpstats.models.gaussian.fit import (
     plan_call,
     refined_gaussian,
 )
-from dpstats.models.gaussian.mean_fit import FixedCovariance, last_mean
-from dpstats.models.gaussian.planning import NoiseLevel, whitening_update, widened_cut
+from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, last_mean, mean_notes
+from dpstats.models.gaussian.planning import NoiseLevel, whitening_update
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
+    LEAST_RADIUS,
     Cell,
-    Moments,
     cell_at,
     cell_lengths,
     first_radius,
+    last_mean_cut,
     moments_of,
+    spread_of_rows,
 )
-from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -56,21 +56,11 @@ from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.whitening import share_of_moments
 
 _MOST_ROUNDS = 5
-_LENGTHS, _LAST_LENGTHS, _COVARIANCE = 0.01, 0.04, 0.05
+_LENGTHS, _LAST_LENGTHS = 0.01, 0.04
 _STANDS_OUT = 0.25
 """Noise of second moments, in parts of the largest, with which another round still helps."""
 LEAST_SHARE = 0.02
 """Of the total: no release of second moments has less."""
-_FREE, _DEAREST = 0.25, 0.75
-"""Noise of the mean, in standard errors of sampling: what a wider cut costs, and what it may cost."""
-_FREE_SPREAD = 0.1
-"""Noise of a variance, relative, that a wider cut may cost."""
-_ROOM = 1.5
-"""Least radius in units of sqrt(d): scales are known to a factor of two at best."""
-_SLOWEST = 2.0
-"""Power by which a tail is taken to fall at least: columns have variances."""
-_NEAR = 2.5
-"""Noise standard deviations below which rows in a histogram are not seen."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +249,7 @@ def mean_alone(
     """
     if not found.terms:
         return nothing_found(False)
-    n, d, mu = session.n, len(found.terms), session.total.mu
+    n, d = session.n, len(found.terms)
     if known is not None:
         known = covariance_of(known, found)
         shape = known.matrix / np.outer(found.units, found.units)
@@ -268,10 +258,12 @@ def mean_alone(
         start = cell_at(np.zeros(d), Whitening(np.eye(d), np.eye(d)), float(n))
         cell, made = _whitened(session, start)
     (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
-    seen = _spread(session, cell, lengths)
+    noise = NoiseLevel(rho=session.total.mu**2 / 2)
+    seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
     variance = max(float(np.trace(seen.spread)) / d, 0.01)
-    radius, bias = _mean_cut(lengths, n, d, mu * math.sqrt(session.left), variance)
+    radius, lost = last_mean_cut(noise, session.left, n, lengths, variance, d)
+    radius = max(radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius)
     root = cell.root * found.units
     if known is None:
@@ -280,15 +272,9 @@ def mean_alone(
     else:
         matrix, source = known.matrix, known.source
     assert released.cut is not None
-    notes = _unseen(lengths, n, radius / math.sqrt(variance))
-    if bias**2 / d > 0.25 * (variance / n + released.sd**2):
-        notes += (
-            "Some rows lie far from the others, and are cut: standard errors allow for what that may "
-            "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",
-        )
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=matrix / released.n + bias**2 / d * root.T @ root,
+        sampling=matrix * (1 / released.n + lost**2),
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,
@@ -304,7 +290,7 @@ def mean_alone(
             ),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
         ),
-        notes=notes,
+        notes=mean_notes(lengths, n, seen, released, lost, radius),
     )
 
 
@@ -325,79 +311,6 @@ def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
         if update.smallest >= 6 * update.k:
             break
     return cell, made
-
-
-def _spread(session: CellSession, cell: Cell, lengths: LogHistogram) -> Moments:
-    """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
-    n, d = session.n, cell.d
-    base = max(first_radius(lengths, n, d), _ROOM * math.sqrt(d))
-    ratio = COARSE_LIFT**2
-    unit = NoiseLevel(rho=session.total.mu**2 / 2).second(1 + ratio, _COVARIANCE, n, d)
-    typical = lengths.quantile(0.5)
-    scale2 = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
-    tail = widened_cut(base, d, n, unit, lengths.tail, max(scale2, 0.01))
-    radius = max(tail.radius, math.sqrt(_FREE_SPREAD / unit))
-    lifted, _ = session.lifted(_COVARIANCE, (), [cell.frame], [radius], COARSE_LIFT)
-    return moments_of(cell, lifted, 0, True)
-
-
-def _mean_cut(
-    lengths: LogHistogram, n: int, d: int, mu: float, variance: float
-) -> tuple[float, float]:
-    """Where rows are cut for their mean, and what that may take off it.
-
-    Minimises noise^2 + bias^2, bias being the mean length that is cut off, by `_beyond`. A radius at
-    which noise is a quarter of the error of sampling is never too large, and one at which it is
-    three quarters is large enough for tails that are hardly seen.
-    """
-    tail = min(0.01, 0.3 / math.sqrt(n))
-    sampling = math.sqrt(variance / n) * n * mu / 2
-    least = max(first_radius(lengths, n, d, tail), _ROOM * math.sqrt(d), _FREE * sampling)
-    grid = least * 2.0 ** (np.arange(65) / 4)
-    ring = _beyond(lengths, n, grid)[:-1] * np.diff(grid)
-    bias = np.cumsum(ring[::-1])[::-1]
-    noise2 = d * (2 * grid / (n * mu)) ** 2
-    most = max(int((grid <= _DEAREST * sampling).sum()), 1)
-    best = int(np.argmin(noise2[:most] + bias[:most] ** 2))
-    return float(grid[best]), float(bias[best])
-
-
-def _beyond(lengths: LogHistogram, n: int, at: Floats) -> Floats:
-    """Share of rows longer than each of some lengths: as counted, and farther out as it goes on falling.
-
-    Where counts end in the noise, the share falls from octave to octave by a power that grows as it grew
-    over the last octaves that were seen: fast of a normal column, slowly of one with a long tail.
-    """
-    edges = lengths.edges()[:-1]
-    within = lengths.tail(edges) / n
-    seen = np.flatnonzero(within > 0)
-    if not seen.size:
-        return np.zeros(len(at))
-    last = int(seen[-1])
-    share = within.copy()
-    for octave in range(1, len(edges) // 4):
-        share[: -4 * octave] += within[4 * octave :]
-    falls = np.log2(share[[max(last - 4 * k, 0) for k in range(3)]] / share[last])
-    # what noise hides beyond the last octave that was seen
-    hidden = 2 * _NEAR * lengths.noise_sd / n
-    power = max(float(falls[1]), math.log2(share[last] / hidden), _SLOWEST)
-    growth = max(2 * float(falls[1]) - float(falls[2]), 0.0)
-    octaves = np.maximum(np.log2(at / edges[last]), 0.0)
-    farther = share[last] * 2.0 ** -((power + growth / 2) * octaves + growth / 2 * octaves**2)
-    place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, last)
-    return np.where(at > edges[last], np.minimum(farther, hidden), share[place])
-
-
-def _unseen(lengths: LogHistogram, n: int, radius: float) -> tuple[str, ...]:
-    """Where rows that noise hides could move the mean by more than its error of sampling."""
-    hidden = _NEAR * lengths.noise_sd / n
-    if hidden * radius / 2 < 1 / math.sqrt(n):
-        return ()
-    return (
-        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "
-        "They would be cut: of a column with a long tail the mean is drawn towards the other rows, "
-        "and its interval covers less often.",
-    )
 
 
 # -- a mean and a covariance ------------------------------------------------------------------------

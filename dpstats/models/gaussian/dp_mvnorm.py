@@ -79,6 +79,8 @@ def dp_mean(
 
     Rows are cut about the public mean, at a radius that follows from their covariance, averaged, and
     noise is added; where it pays, a first rough answer becomes the centre of a second, tighter cut.
+    Unless the covariance is stated, noisy counts of lengths say how far out rows are cut, so that
+    little is lost of long tails, and standard errors follow from second moments of private rows.
     Without public rows a part of the total goes first into noisy counts that tell where each column
     lies and how far it spreads, and into the covariance by which rows are whitened.
 
@@ -191,7 +193,8 @@ def dp_mvnorm(
     The public rows only give coordinates: they may come from another population, and nothing depends
     on units, location or conditioning. Without them, noisy counts tell where each column lies and how
     far it spreads. Private rounds correct the coordinates; the last one releases mean and second moments
-    together, by one mechanism.
+    together, by one mechanism. Where noisy counts of lengths show long tails, rows are cut farther out,
+    and the mean is released apart, with a cut of its own; what cutting may take off enters its errors.
 
     Parameters
     ----------

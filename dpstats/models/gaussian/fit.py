@@ -43,10 +43,12 @@ from dpstats.report.result import Coefficients
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
+_MEAN_APART = 0.25
+"""Of the last release, for means of rows with long tails."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
     "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
-    "(log, sqrt); for means alone dp_mean cuts less."
+    "(log, sqrt), or ask for a larger budget; for means alone dp_mean cuts less."
 )
 
 
@@ -213,7 +215,7 @@ def _side_shares(n: int, noise: NoiseLevel) -> tuple[float, float, float]:
     else:
         assert noise.epsilon is not None
         share = needed * math.sqrt(8) / noise.epsilon
-    return min(max(share, 0.03), 0.15), 0.02, 0.005
+    return min(max(share, 0.03), 0.15), 0.05, 0.005
 
 
 def _expected_error(n: int, d: int, m: int, noise: NoiseLevel, cond: float | None) -> float:
@@ -263,8 +265,9 @@ def refined_gaussian(
     """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
     plan = call.plan
     lengths, tails, counts = call.sides
+    apart = 0.0 if call.noise.rho is None else _MEAN_APART  # pure noise would grow too much
     schedule = Schedule(
-        call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True
+        call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True, apart
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
     rounds = refine(session, (), [start], schedule, n_known=True)
@@ -339,7 +342,7 @@ def _fit(
             "of the covariance, relative, from public numbers",
         ),
     )
-    if moments.long_tailed:
+    if moments.cut_short:
         notes += (LONG_TAILS,)
     if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (
@@ -360,7 +363,7 @@ def _fit(
         )
     return GaussianFit(
         mean=points.origin + units * moments.centre,
-        sampling=matrix / moments.mean_rows,
+        sampling=matrix * (1 / moments.mean_rows + moments.mean_lost**2),
         privacy=moments.mean_sd**2 * shape,
         matrix=matrix,
         source="released",

@@ -22,9 +22,22 @@ from dpstats.models.gaussian.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
+from dpstats.models.gaussian.planning import COARSE_RATIO, NoiseLevel
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
-from dpstats.models.gaussian.rounds import Cell, cell_at, cell_lengths, first_radius, used_rows
+from dpstats.models.gaussian.rounds import (
+    LEAST_RADIUS,
+    MUCH_OF_MEAN,
+    Cell,
+    Moments,
+    cell_at,
+    cell_lengths,
+    first_radius,
+    last_mean_cut,
+    spread_of_rows,
+    used_rows,
+)
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
@@ -34,6 +47,14 @@ _CUT_SHARE = 0.005
 _SEARCH, _PURE_SEARCH = 0.03, 0.07
 """Pure budgets add up: a small share of one buys little."""
 _COARSE = 0.1
+SPREAD = 0.05
+"""Share of second moments from which standard errors follow."""
+_HIDDEN_BY = 0.5
+"""Noise of a variance, relative, from which on it is not released."""
+_FAR = 3.0
+"""Errors of a mean from which on what may be hidden is spoken of."""
+_NEAR = 2.5
+"""Noise standard deviations below which rows in a histogram are not seen."""
 
 
 @dataclass(frozen=True)
@@ -266,10 +287,80 @@ def _fit_by_lengths(
         cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
         (lengths,) = cell_lengths(session, search, (), [cell])
         radius = first_radius(lengths, n, d, tail)
-    typical = lengths.quantile(0.5)
-    inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+    if call.facts.pure or _drowned(n, d, call.facts.rho):
+        typical = lengths.quantile(0.5)
+        inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+        released = last_mean(session, cell, radius)
+        return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
+    return _with_own_spread(session, points, known, call, cell, lengths, rounds)
+
+
+def _drowned(n: int, d: int, rho: float | None) -> bool:
+    """Whether second moments of so many rows would hardly stand out of their noise."""
+    unit = NoiseLevel(rho=rho).second(1 + COARSE_RATIO, SPREAD, n, d)
+    return unit * LEAST_RADIUS**2 * d > _HIDDEN_BY
+
+
+def _with_own_spread(
+    session: CellSession,
+    points: PublicPoints,
+    known: FixedCovariance,
+    call: MeanCall,
+    cell: Cell,
+    lengths: LogHistogram,
+    rounds: int,
+) -> GaussianFit:
+    """The last mean, after second moments of private rows, which its standard errors follow from."""
+    noise = NoiseLevel(rho=call.facts.rho)
+    seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
+    variance = max(float(np.trace(seen.spread)) / cell.d, 0.01)
+    share = session.left * (1 - _CUT_SHARE)
+    radius, lost = last_mean_cut(noise, share, session.n, lengths, variance, cell.d)
     released = last_mean(session, cell, radius)
-    return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
+    own = Spread(seen, lost, mean_notes(lengths, session.n, seen, released, lost, radius))
+    return _result(session, points, known, call, released, radius, rounds, 1.0, own)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How private rows vary, as released beside their mean, and what cutting may take off that.
+
+    ``mean_lost``: in any direction, in standard deviations.
+    """
+
+    moments: Moments
+    mean_lost: float
+    notes: tuple[str, ...]
+
+    def sampling(self, units: Floats, n: float) -> Floats:
+        """Covariance of the mean but for its noise, in the user's units."""
+        spread = self.moments.covariance * np.outer(units, units)
+        return np.asarray(spread * (1 / n + self.mean_lost**2))
+
+
+def mean_notes(
+    lengths: LogHistogram,
+    n: int,
+    seen: Moments,
+    released: ReleasedMean,
+    lost: float,
+    radius: float,
+) -> tuple[str, ...]:
+    """What is said of rows that are cut, or that may lie far out without being seen."""
+    variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
+    if lost > MUCH_OF_MEAN * math.sqrt(1 / n + released.sd**2 / variance):
+        return (
+            "Some rows lie far from the others, and are cut: standard errors allow for what that may "
+            "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",
+        )
+    hidden = _NEAR * lengths.noise_sd / n
+    if hidden * radius / math.sqrt(variance) / 2 < _FAR / math.sqrt(n):
+        return ()
+    return (
+        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "
+        "They would be cut: of a column with a long tail the mean is drawn towards the other rows, "
+        "and its interval covers less often.",
+    )
 
 
 def _recentred(released: ReleasedMean) -> Cell:
@@ -286,15 +377,21 @@ def _result(
     radius: float,
     rounds: int,
     inflation: float,
+    own: Spread | None = None,
 ) -> GaussianFit:
+    """The result in the user's units; ``own``: how private rows vary, where that was released."""
+    if own is not None and not own.moments.resolved:
+        own = None
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
     notes: tuple[str, ...] = ()
-    if not known.stated:
+    if own is not None:
+        notes = own.notes
+    elif not known.stated:
         notes = (
-            f"Standard errors rest on the {known.noun}, scaled by the released median length of "
-            "private rows.",
+            f"Standard errors rest on the {known.noun}: private rows are too few to say how they "
+            "vary.",
         )
     if as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
         notes += (
@@ -323,7 +420,9 @@ def _result(
     )
     return GaussianFit(
         mean=points.origin + units * place,
-        sampling=known.matrix * inflation / released.n,
+        sampling=known.matrix * inflation / released.n
+        if own is None
+        else own.sampling(units, released.n),
         privacy=released.sd**2 * root.T @ root,
         matrix=known.matrix,
         source=known.source,

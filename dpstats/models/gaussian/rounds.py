@@ -23,6 +23,7 @@ from dpstats.models.gaussian.planning import (
     FinalCut,
     NoiseLevel,
     Tail,
+    clipping_loss,
     coarse_cut,
     final_cut,
     longest,
@@ -31,14 +32,23 @@ from dpstats.models.gaussian.planning import (
 )
 from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
 from dpstats.models.gaussian.rows import CellCoordinates, Partition
+from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
+_LEAST_LIFT = 0.2
+"""b/g where the mean is released apart: for the number of rows and the centre of second moments."""
 _LONG_TAIL = 0.3
+_MUCH, MUCH_OF_MEAN = 0.1, 0.5
+"""Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
 _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
+LEAST_RADIUS = 1.5
+"""In units of sqrt(d): scales are known to a factor of two at best."""
+_FREE, _FREE_SPREAD = 0.2, 0.1
+"""Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,9 @@ class Schedule:
         Of the last round, one per cell, with one ratio b/g.
     extend : bool
         Whether rounds are added while some direction is not resolved.
+    apart : float
+        Of what is left at last, for the mean of rows with long tails, which is then released apart, with
+        a cut of its own; 0: never. Of one cell only.
     """
 
     noise: NoiseLevel
@@ -70,6 +83,7 @@ class Schedule:
     cut_share: float
     cuts: tuple[FinalCut, ...]
     extend: bool
+    apart: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -124,6 +138,8 @@ class Moments:
         and beyond that, as seen.
     tail : float
         Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
+    mean_lost : float
+        What cutting may take off the mean in any direction, in standard deviations.
     """
 
     cell: Cell
@@ -138,6 +154,7 @@ class Moments:
     bias: float = 0.0
     lost: float = 0.0
     tail: float = 0.0
+    mean_lost: float = 0.0
 
     @property
     def floored(self) -> Floats:
@@ -167,6 +184,12 @@ class Moments:
     def long_tailed(self) -> bool:
         """Whether tails were seen that a Gaussian does not have."""
         return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether what was cut may be no small part of a variance, or of the error of a mean."""
+        error = math.sqrt(1 / self.mean_rows + self.mean_sd**2)
+        return self.lost > _MUCH or self.mean_lost > MUCH_OF_MEAN * error
 
     @property
     def relative_error(self) -> float:
@@ -244,7 +267,8 @@ def refine(
     2. each round releases numbers, means and second moments of all cells by one mechanism and makes
        them the new coordinates; the cheaper the farther the public coordinates were off;
     3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
-       second histogram shows tails longer than a Gaussian's.
+       second histogram shows tails longer than a Gaussian's;
+    4. where it shows them, the mean is released apart: it needs far fewer rows cut.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
     """
@@ -286,20 +310,98 @@ def refine(
             for cell, one, cut in zip(cells, first, schedule.cuts, strict=True)
         ]
     final = session.left - schedule.cut_share
+    beyond = seen_tail(lengths[0], cells[0].d, cells[0].n) if schedule.apart else None
+    mean_share = schedule.apart * final if beyond else 0.0
+    final -= mean_share
     tails = [
-        _tail(one, cell, schedule.noise, final, cut, len(cells), known=made > 0)
+        _tail(one, cell, schedule.noise, final, cut, len(cells), beyond, known=made > 0)
         for one, cell, cut in zip(lengths, cells, schedule.cuts, strict=True)
     ]
     radii = [tail.radius for tail in tails]
-    lifted, cut = session.lifted(
-        final, partition, [c.frame for c in cells], radii, ratio, session.left - final
-    )
+    frames = [c.frame for c in cells]
+    if beyond:
+        ratio = min(ratio, _LEAST_LIFT)
+    lifted, cut = session.lifted(final, partition, frames, radii, ratio, schedule.cut_share)
     assert cut is not None
     moments = tuple(
         _with_tail(moments_of(c, lifted, j, n_known), tail)
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
+    if beyond:
+        moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
     return Rounds(moments, made, tuple(radii), cut)
+
+
+def mean_cut(
+    noise: NoiseLevel, share: float, n: float, d: int, tail: SeenTail, least: float
+) -> tuple[float, float]:
+    """Where rows are cut for a mean, and what that may take off it, in standard deviations.
+
+    ``least``: length that is never cut.
+    """
+    loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
+    radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
+    return radius, tail.at(loss, radius)
+
+
+def spread_of_rows(
+    session: CellSession, noise: NoiseLevel, share: float, cell: Cell, lengths: LogHistogram
+) -> Moments:
+    """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
+    n, d = float(session.n), cell.d
+    base = max(first_radius(lengths, n, d), LEAST_RADIUS * math.sqrt(d))
+    unit = noise.second(1 + COARSE_RATIO, share, n, d)
+    beyond = seen_tail(lengths, d, n)
+    if beyond:
+        base = max(base, _tail_cut(beyond, d, unit))
+    radius = max(base, math.sqrt(_FREE_SPREAD / unit))
+    lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
+    seen = moments_of(cell, lifted, 0, True)
+    if beyond is None:
+        return seen
+    part = beyond.at(beyond.spread_loss(), radius)
+    return replace(seen, lost=part / (1 - part))
+
+
+def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
+    """Where noise of second moments, sd ``unit`` at a cut of 1, and what may be lost balance."""
+    unit *= math.sqrt(d * (d + 1) / 2) / tail.variance
+    return tail.best_cut(lambda length: unit * length**2, tail.spread_loss())
+
+
+def last_mean_cut(
+    noise: NoiseLevel, share: float, n: int, lengths: LogHistogram, variance: float, d: int
+) -> tuple[float, float]:
+    """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
+
+    A radius at which noise is a small part of the error of sampling is never too large.
+    """
+    level = min(0.01, 0.3 / math.sqrt(n))
+    free = _FREE * math.sqrt(variance / n) / noise.vector(1.0, share, n, d)
+    least = max(first_radius(lengths, n, d, level), free)
+    beyond = seen_tail(lengths, d, n)
+    return (least, 0.0) if beyond is None else mean_cut(noise, share, n, d, beyond, least)
+
+
+def _mean_apart(
+    session: CellSession, noise: NoiseLevel, moments: Moments, tail: SeenTail, least: float
+) -> Moments:
+    """The mean, with all that is left, of rows cut farther out than for their second moments.
+
+    ``least``: where they were cut for these.
+    """
+    cell, d, share = moments.cell, len(moments.mean), session.left
+    radius, lost = mean_cut(noise, share, cell.n, d, tail, least)
+    sums, _ = session.vector_sum(share, cell.frame, radius)
+    n = used_rows(session.n, sums.count, sums.count_sd)
+    return replace(
+        moments,
+        mean=sums.total / n,
+        mean_sd=sums.total_sd / n,
+        count=sums.count,
+        count_sd=sums.count_sd,
+        mean_lost=lost,
+    )
 
 
 def _tail(
@@ -309,17 +411,29 @@ def _tail(
     share: float,
     cut: FinalCut,
     cells: int,
+    beyond: SeenTail | None,
     *,
     known: bool,
 ) -> Tail:
     """Where the rows of a cell are cut, in view of the tails that its histogram shows.
 
-    ``known``: rows are N(0, I) as planned; else their size follows from the radius.
+    ``known``: rows are N(0, I) as planned; else their size follows from the radius. ``beyond``: what
+    is believed of a long tail.
     """
     n = max(cell.n, 1.0)
     unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
     scale2 = 1.0 if known else cell.radius**2 / cut.size2
-    return widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
+    tail = widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
+    return tail if beyond is None else _for_long_tails(tail, beyond, cell.d, unit)
+
+
+def _for_long_tails(tail: Tail, beyond: SeenTail, d: int, unit: float) -> Tail:
+    """The cut where noise and what is believed to be lost balance, if that is farther out."""
+    loss = beyond.spread_loss()
+    radius = max(_tail_cut(beyond, d, unit), tail.radius)
+    normal = float(clipping_loss(radius**2 / beyond.variance, d))
+    part = beyond.at(loss, radius)
+    return replace(tail, radius=radius, lost=max(part / (1 - part), tail.lost), loss=normal)
 
 
 def _with_tail(moments: Moments, tail: Tail) -> Moments:

@@ -1,0 +1,93 @@
+"""Where rows with long tails are cut for their means and second moments, from a released histogram.
+
+Whether lengths have a tail that a Gaussian has not is read off counts that stand out of the noise. Where
+they have, what a cut may lose is weighed over all laws of tails that the counts leave possible
+(`dpstats.score_rounds.tails`). Losses are relative to the true moments: of the variance of a direction
+no more than all can be lost, and of its mean no more than a share of its standard deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from dpstats.arrays import Floats
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.score_rounds.tails import Losses, losses
+
+_LEVELS = (0.05, 0.02, 0.01, 0.004, 0.001)
+"""Shares of a Gaussian's rows beyond the lengths at which tails are looked for."""
+_OCTAVES = 2
+_SEEN = 3.0
+"""Standard deviations of noise by which rows beyond such a length are more than a Gaussian's."""
+_CARE = 0.7
+"""Share of what is lost in length that falls on one direction."""
+
+
+@dataclass(frozen=True)
+class SeenTail:
+    """What is believed of a tail that was seen.
+
+    Attributes
+    ----------
+    losses : Losses
+    variance : float
+        Of rows in each direction, as far as most of them tell.
+    """
+
+    losses: Losses
+    variance: float
+
+    def spread_loss(self) -> Floats:
+        """Root mean square, over laws, of the share of a variance that each cut may take off."""
+        more = self.losses.second / self.variance
+        return np.asarray(np.sqrt(self.losses.weight @ (more / (1 + more)) ** 2))
+
+    def mean_loss(self) -> Floats:
+        """The same of a mean: what each cut may take off it, over the standard deviation."""
+        more = self.losses.second / self.variance
+        away2 = self.losses.first**2 / self.variance
+        return np.asarray(np.sqrt(self.losses.weight @ (away2 / (1 + more))))
+
+    def best_cut(self, noise: Callable[[Floats], Floats], loss: Floats) -> float:
+        """The length at which noise and what is lost are least together."""
+        error2 = noise(self.losses.lengths) ** 2 + (_CARE * loss) ** 2
+        return float(self.losses.lengths[int(np.argmin(error2))])
+
+    def at(self, loss: Floats, length: float) -> float:
+        """A loss at one length, as far as it falls on one direction."""
+        return _CARE * float(np.interp(length, self.losses.lengths, loss))
+
+
+def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
+    """The tail of whitened rows, or None where their lengths may be those of a Gaussian.
+
+    Examples
+    --------
+    >>> normal = np.linalg.norm(np.random.default_rng(1).normal(size=(10_000, 3)), axis=1)
+    >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
+    >>> def counted(lengths):
+    ...     return LogHistogram(np.histogram(lengths, edges)[0].astype(float), 5.0, -10, 20)
+    >>> seen_tail(counted(normal), 3, 10_000) is None
+    True
+    >>> seen_tail(counted(normal**2), 3, 10_000) is None
+    False
+    """
+    typical, long = lengths.quantile(0.5), lengths.quantile(0.9)
+    if typical is None or long is None:
+        return None
+    variance = typical**2 / float(stats.chi2.median(d))
+    edges, bins = lengths.edges(), 4 * _OCTAVES
+    total = np.concatenate([[0.0], np.cumsum(lengths.counts)])
+    asked = np.sqrt(variance * stats.chi2.isf(_LEVELS, d))
+    first = np.minimum(np.searchsorted(edges, asked), lengths.counts.size)
+    last = np.minimum(first + bins, lengths.counts.size)
+    normal = n * stats.chi2.sf(edges[first] ** 2 / variance, d)
+    noise = math.sqrt(bins) * lengths.noise_sd
+    if not (total[last] - total[first] - normal > _SEEN * (noise + np.sqrt(normal))).any():
+        return None
+    return SeenTail(losses(lengths, long, max(round(n), 2)), variance)
