@@ -2,7 +2,7 @@
 
 ``k_plain`` is the number of components that BIC finds without privacy in the whole table, among 1 to 10
 (rows drawn with replacement have copies, which it takes for components), ``within`` whether the one
-found is at most one away, ``rand`` and ``rand_plain`` adjusted Rand indices against the known kinds (where
+found is at most one away, ``rand`` and ``rand_plain`` adjusted Rand indices against known kinds (where
 there are none: against the fit without privacy). ``error`` is the loss of log-likelihood per row against
 a fit to the whole table with as many components, on the rows of that table.
 """
