@@ -70,7 +70,7 @@ def describe(
     return {
         "numbers": numbers,
         "error": mixture_bounds(facts),
-        "details": _diagnostics(fit, cells, worst, gap),
+        "details": _diagnostics(fit, cells, worst, gap, regime),
         "notes": notes,
     }
 
@@ -112,7 +112,7 @@ def _overlap(components: list[Component]) -> float:
 
 
 def _diagnostics(
-    fit: MixtureFit, cells: Cells, worst: float, gap: float | None
+    fit: MixtureFit, cells: Cells, worst: float, gap: float | None, regime: str
 ) -> tuple[Diagnostic, ...]:
     rounds = fit.rounds
     out = [
@@ -124,8 +124,11 @@ def _diagnostics(
             "overlap", worst, None, "of the two released components that are nearest, at most"
         ),
         Diagnostic("separation", gap, None, "of their means, in standard deviations"),
-        Diagnostic("levels", cells.levels, None, "of the private tree that were paid for"),
     ]
+    if regime != "likelihood":
+        out.append(
+            Diagnostic("levels", cells.levels, None, "of the private tree that were paid for")
+        )
     if cells.projection_noise is not None:
         out.append(
             Diagnostic(

@@ -167,13 +167,15 @@ def _round(
     cells, whitenings = _cells(mixture)
     lifted, cut = session.soft(share, cells, [radius] * mixture.k, _LIFT, cut_share)
     belongs = log_likelihoods(mixture, points)[1] if pool else np.zeros((len(points), mixture.k))
+    # as many rows as are not missing, by the released numbers
+    n = min(max(float(lifted.counts.sum()), 1.0), float(session.n))
     components = []
     for j, (frame, whitening) in enumerate(zip(cells.frames, whitenings, strict=True)):
         cell = Cell(frame.centre, whitening.back, whitening.root, 1.0, radius)
         moments = _with_public(_private(cell, lifted, j), points, belongs[:, j])
         if not cut_share:
             moments = replace(moments, spread=floored(moments.spread, _FLOOR))
-        weight, weight_sd = _weight(moments, belongs[:, j], session.n, mixture.k, pool)
+        weight, weight_sd = _weight(moments, belongs[:, j], n, mixture.k, pool)
         m = round(float(belongs[:, j].sum()))
         components.append(
             Component(weight, weight_sd, cell_rows(moments), moments.count_sd, m, moments)
@@ -248,7 +250,7 @@ def cell_rows(moments: Moments) -> float:
     return max(moments.count, 1.0)
 
 
-def _weight(moments: Moments, share: Floats, n: int, k: int, pool: bool) -> tuple[float, float]:
+def _weight(moments: Moments, share: Floats, n: float, k: int, pool: bool) -> tuple[float, float]:
     """The weight of a component, from private and public numbers, and its standard deviation."""
     private = min(max(moments.count, 0.5 * moments.count_sd, 1.0) / n, 1.0)
     likely = min(max(private, 0.5 / k), 1 - 0.5 / max(k, 2))
@@ -312,8 +314,8 @@ def _shapes(
     out = []
     for j, c in enumerate(components):
         rows = max(c.rows, 1.0)
-        noise = math.hypot(seen.noise_sd, c.rows_sd * _FAR) / rows
-        share = float(seen.beyond[j]) / rows
+        noise = math.hypot(seen.noise_sd, c.rows_sd) / (2 * rows)
+        share = (float(seen.beyond[j]) / rows + 1) / 2
         tailed = share > _TAILED * _FAR + _SURE * math.hypot(noise, math.sqrt(_FAR / rows))
         away = np.hypot(1 / math.sqrt(rows), c.moments.mean_sd)
         side = np.abs(seen.signs[j]) / rows

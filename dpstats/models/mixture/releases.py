@@ -17,7 +17,7 @@ from dpstats.models.mixture.rows import MixtureRows, SoftCells
 
 @dataclass(frozen=True)
 class Shapes:
-    """By component: rows beyond a radius (k,), and rows above the centre less rows below it (k, d)."""
+    """By component: long rows less the others (k,), rows above the centre less those below (k, d)."""
 
     beyond: Floats
     signs: Floats
@@ -93,7 +93,7 @@ class MixtureSession(CellSession):
     def shapes(self, share: float, cells: SoftCells, far: float) -> Shapes:
         """Long rows and sides of the mean, by component.
 
-        Sensitivity 2 sqrt(1 + d): a row adds shares of 1 + d numbers between -1 and 1, a vector no
+        Sensitivity 2 sqrt(1 + d): a row adds shares of 1 + d numbers, each 1 or -1, cut to a vector no
         longer than sqrt(1 + d).
         """
         cost = self._spend(share)

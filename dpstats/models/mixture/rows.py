@@ -7,8 +7,8 @@ A mixture of public or released numbers gives every row its shares r_j, and besi
    sqrt(1 + b^2), which no row exceeds but by rounding, and rounded to the grid; a row adds the blocks
    v_j v_j' of its own matrix vv';
 2. likelihoods: log-densities under several mixtures, less their mean, cut to a radius;
-3. shapes: by component, the share times whether w is long and on which side of the mean every column
-   is, cut to a radius.
+3. shapes: by component, the share times whether w is long, 1 or -1, and on which side of the mean every
+   column is, cut to a radius.
 
 Nothing is claimed of shares or densities: what bounds a row is the cut at the end, so that the proofs
 need not know what came before it.
@@ -133,7 +133,7 @@ class MixtureRows(CellRows):
 
     @one_pass
     def shapes(self, cells: SoftCells, far: float) -> Integers:
-        """Sums (k (1 + d),) of shares of rows with |w| > far, and of shares with the sign of x - c.
+        """Sums (k (1 + d),) of shares with the sign of |w| - far, and with those of x - c.
 
         In steps of sqrt(1 + d) / fine. A row adds a vector that is no longer than ``fine`` steps:
         replacing it moves the sum by twice that at most.
@@ -147,7 +147,7 @@ class MixtureRows(CellRows):
                 seen = _belonging(x, cells, maps)
                 h = np.empty((k, self.d + 1, len(x)))
                 for j, frame in enumerate(cells.frames):
-                    h[j, 0] = seen.share[j] * _beyond(seen, j, far)
+                    h[j, 0] = np.where(_beyond(seen, j, far), seen.share[j], -seen.share[j])
                     h[j, 1:] = seen.share[j] * np.sign(x - frame.centre).T
                 stacked = h.reshape(k * (self.d + 1), len(x))
                 _to_grid(stacked, longest, fine)

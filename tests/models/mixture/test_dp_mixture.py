@@ -46,7 +46,8 @@ def make(n: int, seed: int = 0, wide: bool = False) -> pd.DataFrame:
 
 PUBLIC, DATA, TEST = make(90, 1), make(6000, 2), make(1000, 3)
 MANY, FEW = {"regime": "public"}, {"regime": "private"}
-REGIMES: dict[str, dict[str, Any]] = {"public": MANY, "private": FEW}
+SOFT = {"regime": "likelihood"}
+REGIMES: dict[str, dict[str, Any]] = {"likelihood": SOFT, "public": MANY, "private": FEW}
 regimes = pytest.mark.parametrize("regime", REGIMES)
 
 
@@ -136,7 +137,7 @@ def test_without_noise_only_sampling_is_left(regime: str) -> None:
 def test_components_of_eight_columns_are_found_with_few_and_many_public_rows(rows: Any) -> None:
     drawn = simulate_mixture(Mixture(8, 3, 12_000, rows), 0)
     found = quietly(dp_mixture, "~ .", frame(drawn.private), frame(drawn.public), 3, rho=1, seed=1)
-    assert found.regime == {"few": "private", "many": "public"}[rows]
+    assert found.regime == {"few": "private", "many": "likelihood"}[rows]
     assert_sound(found)
     assert found.complete
     labels = found.predict(frame(drawn.private)).to_numpy()
@@ -154,18 +155,20 @@ def test_columns_that_tell_nothing_hide_no_component(m: int, regime: str) -> Non
 
 
 @regimes
-def test_the_partition_decides_where_no_number_is_given(regime: str) -> None:
+def test_the_data_decide_where_no_number_is_given(regime: str) -> None:
     found = quietly(fit, k=None, regime=regime)
     assert_sound(found)
     assert_found(found)
     assert found.asked is None
-    assert "the partition decided" in str(found.summary())
+    decided = "likelihood" if regime == "likelihood" else "partition"
+    assert f"the {decided} decided" in str(found.summary())
 
 
 def test_the_number_of_public_rows_decides_the_regime() -> None:
-    assert fit().regime == "public"
+    assert fit().regime == "likelihood"
     assert quietly(fit, public=PUBLIC.head(15)).regime == "private"
-    assert quietly(fit, w_min=0.01).regime == "private"
+    assert quietly(fit, k=1).regime == "public"
+    assert quietly(fit, k=None, public=PUBLIC.head(11), w_min=0.2).regime == "private"
 
 
 def test_one_component_is_a_gaussian() -> None:
@@ -471,7 +474,7 @@ def test_tables() -> None:
     assert tidy.estimate[tidy.term == "x2"].tolist() == found.means.x2.tolist()
     glance = found.glance()
     assert (glance.components[0], glance["columns"][0], glance.complete[0]) == (3, 2, True)
-    assert (glance.regime[0], glance.nobs[0], glance.n_public[0]) == ("public", 6000, 90)
+    assert (glance.regime[0], glance.nobs[0], glance.n_public[0]) == ("likelihood", 6000, 90)
     assert (glance.rho[0], glance.seeded[0]) == (0.5, True)
     assert found.means.index.name == "component"
     assert 0 <= found.diagnostics().loc["overlap", "value"] < 1e-3
