@@ -83,8 +83,11 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
         matrix = moments.covariance
         shape = moments.cell.root.T @ moments.cell.root
         means.append(points.origin + units * moments.centre)
-        sampling = np.diag(matrix) / moments.mean_rows
-        error = units * np.sqrt(sampling + moments.mean_sd**2 * np.diag(shape))
+        if c.mean_error is None:
+            variance = np.diag(matrix) / moments.mean_rows + moments.mean_sd**2 * np.diag(shape)
+        else:
+            variance = np.diag(c.mean_error)
+        error = units * np.sqrt(variance)
         errors.append(error * (math.nan if c.hardly_there else 1.0))
         matrices.append(matrix * np.outer(units, units))
         relative.append(math.nan if c.hardly_there else moments.relative_error)

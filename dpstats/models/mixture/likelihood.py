@@ -25,6 +25,7 @@ from dpstats.models.gaussian.rounds import Cell, Moments, Rounds, symmetric
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Component, MixtureFit
+from dpstats.models.mixture.information import Scores, Step, one_step, size_of, svec, unsvec
 from dpstats.models.mixture.releases import MixtureSession
 from dpstats.models.mixture.rows import SoftCells
 from dpstats.models.mixture.soft import (
@@ -35,12 +36,11 @@ from dpstats.models.mixture.soft import (
     log_likelihoods,
     number_of_parameters,
     of_kind,
-    prior_rows,
     public_em,
     shorter_and_shorter,
     synthetic,
 )
-from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 _ROUNDS = 4
 _EARLY = 0.45
@@ -50,7 +50,8 @@ _SEARCH, _SCORES, _AGAIN = 0.3, 0.2, 0.1
 _SHAPES, _CUT_SHARE = 0.05, 0.003
 _LIFT = math.sqrt(0.5)
 _CUT = 0.02  # of a Gaussian's rows are beyond the radius
-_FLOOR = 0.05  # of a covariance, in the coordinates of the round before
+_LONGEST, _STRETCH, _LIGHTEST = 2.0, (0.25, 4.0), 1e-3
+"""Of a step: how far a mean goes in sd, factors of variances, and the least weight as a part of 1/k."""
 _SYNTHETIC = 4000
 _CLIPPED = 0.95  # of synthetic rows lie within the clip of likelihoods
 _ENOUGH = 25.0  # private scores are that much surer than public ones: these are not asked
@@ -130,18 +131,20 @@ def soft_mixture(
         Whether public points count in the last round.
     """
     mixture, choice = public_em(points, k or most, kind), None
+    m, spent = float(len(points)), 0.0
     rounds = [_EARLY / _ROUNDS] * _ROUNDS
     if k is None:
         for _ in range(_ROUNDS):
-            mixture, _, _ = _round(session, _SEARCH / _ROUNDS, mixture, points, kind)
+            mixture, _, _ = _round(session, _SEARCH / _ROUNDS, spent, mixture, m, kind)
+            spent += _SEARCH / _ROUNDS
         choice, mixture = _chosen(session, mixture, points, kind)
         rounds = [_AGAIN]
     for share in rounds:
-        mixture, _, _ = _round(session, share, mixture, points, kind)
+        mixture, _, _ = _round(session, share, spent, mixture, m, kind)
+        spent += share
     final = session.left - _SHAPES - _CUT_SHARE
-    mixture, components, cut = _round(
-        session, final, mixture, points, kind, pool=pool, cut_share=_CUT_SHARE
-    )
+    known = (spent, m) if pool else (spent, 0.0)
+    mixture, components, cut = _round(session, final, known[0], mixture, known[1], kind, _CUT_SHARE)
     assert cut is not None
     shapes = _shapes(session, mixture, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
@@ -155,40 +158,134 @@ def soft_mixture(
 def _round(
     session: MixtureSession,
     share: float,
+    earlier: float,
     mixture: Mixture,
-    points: Floats,
+    m: float,
     kind: Covariance,
-    *,
-    pool: bool = True,
     cut_share: float = 0.0,
 ) -> tuple[Mixture, tuple[Component, ...], tuple[float, float] | None]:
-    """One step of EM by private and public shares, and what is known of every component by it."""
-    radius = math.sqrt(float(stats.chi2.isf(_CUT, mixture.d)))
+    """One step towards the estimate without privacy, and what is known of every component by it.
+
+    ``earlier``: shares of the total that earlier rounds had. ``m``: public rows, 0 to forget them.
+    """
+    d, k = mixture.d, mixture.k
+    radius = math.sqrt(float(stats.chi2.isf(_CUT, d)))
+    kept = 1 - float(clipping_loss(radius**2, d))
     cells, whitenings = _cells(mixture)
-    lifted, cut = session.soft(share, cells, [radius] * mixture.k, _LIFT, cut_share)
-    belongs = log_likelihoods(mixture, points)[1] if pool else np.zeros((len(points), mixture.k))
+    lifted, cut = session.soft(share, cells, [radius] * k, _LIFT, cut_share)
     # as many rows as are not missing, by the released numbers
     n = min(max(float(lifted.counts.sum()), 1.0), float(session.n))
-    components = []
-    for j, (frame, whitening) in enumerate(zip(cells.frames, whitenings, strict=True)):
-        cell = Cell(frame.centre, whitening.back, whitening.root, 1.0, radius)
-        moments = _with_public(_private(cell, lifted, j), points, belongs[:, j])
-        if not cut_share:
-            moments = replace(moments, spread=floored(moments.spread, _FLOOR))
-        weight, weight_sd = _weight(moments, belongs[:, j], n, mixture.k, pool)
-        m = round(float(belongs[:, j].sum()))
-        components.append(
-            Component(weight, weight_sd, cell_rows(moments), moments.count_sd, m, moments)
-        )
-    total = sum(c.weight for c in components)
-    weights = np.array([c.weight / total for c in components])
-    covariances = of_kind(kind, np.array([c.moments.covariance for c in components]), weights)
-    found = tuple(
-        replace(c, weight=float(w), moments=_of_covariance(c.moments, matrix, kind))
-        for c, w, matrix in zip(components, weights, covariances, strict=True)
+    scores = _scores(mixture, lifted, n, kept)
+    step = one_step(mixture, whitenings, scores, n, m, earlier / share, radius, kept)
+    rows = lifted.counts, lifted.counts_sd
+    return *_moved(mixture, whitenings, step, rows, n, m, radius, kind), cut
+
+
+def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> Scores:
+    """Mean scores of a row, from released numbers, sums and squares."""
+    d = mixture.d
+    counts, corner = lifted.counts[:, None], kept * svec(np.eye(d))
+    squares = (svec(lifted.squares) - counts * corner) / 2
+    share = lifted.counts / n - mixture.weights
+    value = np.concatenate([lifted.sums / n, squares / n, share[:, None]], axis=1)
+    on = np.r_[np.ones(d), np.zeros(d * (d - 1) // 2)]
+    of_squares = np.sqrt(
+        lifted.squares_sd[:, None] ** 2 + (kept * lifted.counts_sd[:, None] * on) ** 2
     )
-    means = np.array([c.moments.centre for c in found])
-    return Mixture(weights, means, covariances), found, cut
+    sd = np.concatenate(
+        [np.repeat(lifted.sums_sd[:, None], d, axis=1), of_squares / 2, lifted.counts_sd[:, None]],
+        axis=1,
+    )
+    return Scores(value.ravel(), sd.ravel() / n)
+
+
+def _moved(
+    mixture: Mixture,
+    whitenings: list[Whitening],
+    step: Step,
+    rows: tuple[Floats, Floats],
+    n: float,
+    m: float,
+    radius: float,
+    kind: Covariance,
+) -> tuple[Mixture, tuple[Component, ...]]:
+    """The mixture after a step, no longer than its linear theory may be trusted, and its components."""
+    k, d = mixture.k, mixture.d
+    way = step.way.reshape(k, size_of(d))
+    logs = np.log(mixture.weights) + np.clip(way[:, -1], -1.0, 1.0)
+    weights = np.exp(logs - logs.max())
+    weights = np.maximum(weights / weights.sum(), _LIGHTEST / k)
+    weights /= weights.sum()
+    parts = [_part(step, slice(j * size_of(d), (j + 1) * size_of(d)), d) for j in range(k)]
+    moments = []
+    for j, (whitening, part) in enumerate(zip(whitenings, parts, strict=True)):
+        mean = way[j, :d] * min(1.0, _LONGEST / max(float(np.linalg.norm(way[j, :d])), 1e-300))
+        values, vectors = np.linalg.eigh(np.eye(d) + unsvec(way[j, d:-1], d))
+        spread = (vectors * np.clip(values, *_STRETCH)) @ vectors.T
+        cell = Cell(mixture.means[j], whitening.back, whitening.root, max(rows[0][j], 1.0), radius)
+        count, count_sd = float(rows[0][j]), float(rows[1][j])
+        moments.append(
+            Moments(
+                cell,
+                mean,
+                symmetric(spread),
+                part.mean_sd,
+                part.spread_sd,
+                count,
+                count_sd,
+                part.mean_rows,
+                part.spread_rows,
+            )
+        )
+    covariances = of_kind(kind, np.array([one.covariance for one in moments]), weights)
+    components = []
+    for j, (one, matrix, part) in enumerate(zip(moments, covariances, parts, strict=True)):
+        root = whitenings[j].root
+        components.append(
+            Component(
+                float(weights[j]),
+                float(weights[j]) * part.weight_sd,
+                max(one.count, 1.0),
+                one.count_sd,
+                round(float(weights[j] * m)),
+                _of_covariance(one, matrix, kind),
+                root.T @ part.mean_error @ root,
+            )
+        )
+    means = np.array([one.centre for one in moments])
+    return Mixture(weights, means, covariances), tuple(components)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Errors of one component's mean, covariance and log weight."""
+
+    mean_error: Floats
+    mean_sd: float
+    mean_rows: float
+    spread_sd: float
+    spread_rows: float
+    weight_sd: float
+
+
+def _part(step: Step, one: slice, d: int) -> _Part:
+    def block(whole: Floats, within: slice) -> Floats:
+        if whole.ndim == 1:
+            return np.diag(whole[one][within])
+        return np.asarray(whole[one, one][within, within])
+
+    def level(whole: Floats, within: slice) -> float:
+        return max(float(np.diag(block(whole, within)).mean()), 1e-300)
+
+    mean, shape, last = slice(0, d), slice(d, size_of(d) - 1), slice(size_of(d) - 1, size_of(d))
+    return _Part(
+        block(step.unsure, mean) + block(step.sampling, mean),
+        math.sqrt(level(step.unsure, mean)),
+        1 / level(step.sampling, mean),
+        math.sqrt(level(step.unsure, shape)),
+        2 / level(step.sampling, shape),
+        math.sqrt(level(step.unsure, last) + level(step.sampling, last)),
+    )
 
 
 def _cells(mixture: Mixture) -> tuple[SoftCells, list[Whitening]]:
@@ -201,67 +298,6 @@ def _cells(mixture: Mixture) -> tuple[SoftCells, list[Whitening]]:
     )
     constants = np.log(mixture.weights) - volumes / 2
     return SoftCells(frames, tuple(float(c) for c in constants)), whitenings
-
-
-def _private(cell: Cell, lifted: AugmentedMoments, j: int) -> Moments:
-    """Moments of the private shares of component j, as if its rows were Gaussian beyond the radius."""
-    count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
-    n = max(count, 2 * count_sd, 1.0)
-    kept = 1 - float(clipping_loss(cell.radius**2, cell.d))
-    mean = lifted.sums[j] / n
-    spread = symmetric(lifted.squares[j] / n - np.outer(mean, mean)) / kept
-    mean_sd, spread_sd = float(lifted.sums_sd[j]) / n, float(lifted.squares_sd[j]) / n / kept
-    return Moments(replace(cell, n=n), mean, spread, mean_sd, spread_sd, count, count_sd, n, n)
-
-
-def _with_public(moments: Moments, points: Floats, share: Floats) -> Moments:
-    """Moments averaged with those of the public shares, by inverse variance.
-
-    Of the covariance, the coordinates' own shape weighs as a few rows more: it keeps a component with
-    hardly a row, or with hardly a budget, as it was.
-    """
-    m, cell = float(share.sum()), moments.cell
-    if m == 0:
-        return moments
-    away = (points - cell.centre) @ cell.back
-    private = 1 / (1 / cell.n + moments.mean_sd**2)
-    part = private / (private + m)
-    mean = part * moments.mean + (1 - part) * (share @ away) / m
-    rest = away - mean
-    prior = prior_rows(cell.d)
-    known = 1 / (1 / cell.n + moments.spread_sd**2 / 2)
-    moved = moments.mean - mean
-    spread = known * (moments.spread + np.outer(moved, moved)) + (rest * share[:, None]).T @ rest
-    whole = known + m + prior
-    kept = known / whole
-    return replace(
-        moments,
-        mean=mean,
-        mean_sd=part * moments.mean_sd,
-        mean_rows=1 / (part**2 / cell.n + (1 - part) ** 2 / m),
-        spread=symmetric(spread + prior * np.eye(cell.d)) / whole,
-        spread_sd=kept * moments.spread_sd,
-        spread_rows=1 / (kept**2 / cell.n + (m / whole) ** 2 / max(m, 1.0)),
-    )
-
-
-def cell_rows(moments: Moments) -> float:
-    """The released number of rows of a component, 1 at least."""
-    return max(moments.count, 1.0)
-
-
-def _weight(moments: Moments, share: Floats, n: float, k: int, pool: bool) -> tuple[float, float]:
-    """The weight of a component, from private and public numbers, and its standard deviation."""
-    private = min(max(moments.count, 0.5 * moments.count_sd, 1.0) / n, 1.0)
-    likely = min(max(private, 0.5 / k), 1 - 0.5 / max(k, 2))
-    variance = likely * (1 - likely) / n + (moments.count_sd / n) ** 2
-    if not pool:
-        return private, math.sqrt(variance)
-    m = len(share)
-    other = likely * (1 - likely) / m
-    part = other / (variance + other)
-    weight = part * private + (1 - part) * float(share.sum() + 1) / (m + k)
-    return weight, math.sqrt(1 / (1 / variance + 1 / other))
 
 
 def _of_covariance(moments: Moments, matrix: Floats, kind: Covariance) -> Moments:

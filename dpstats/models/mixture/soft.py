@@ -20,9 +20,10 @@ Covariance = Literal["full", "tied", "diagonal"]
 COVARIANCES: tuple[Covariance, ...] = ("full", "tied", "diagonal")
 
 _SEED = 20244
-_RUNS, _SHORT, _LONG = 8, 30, 100
-_FITTED_ON = 4000
-_FOLDS, _RUNS_OF_FOLD = 5, 3
+_RUNS, _SHORT, _LONG = 24, 10, 60
+_LONGER = 3  # runs that go on after the first steps
+_COMPARED_ON, _FITTED_ON = 1000, 4000
+_FOLDS, _RUNS_OF_FOLD = 5, 6
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Mixture:
 
 def prior_rows(d: int) -> int:
     """Rows that the shape shared by all components weighs as, in each covariance."""
-    return d + 2
+    return 3 * (d + 2)
 
 
 def number_of_parameters(k: int, d: int, kind: Covariance) -> int:
@@ -123,6 +124,9 @@ def em(x: Floats, start: Mixture, steps: int, kind: Covariance) -> tuple[Mixture
 def public_em(points: Floats, k: int, kind: Covariance, runs: int = _RUNS) -> Mixture:
     """The best of runs of EM from k-means++; k components at most, fewer distinct points make fewer.
 
+    Runs start from groups of the points as they are, along one column, or along a direction at random:
+    groups that differ in one column among several are no k-means of all of them.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -130,19 +134,26 @@ def public_em(points: Floats, k: int, kind: Covariance, runs: int = _RUNS) -> Mi
     >>> public_em(points, 3, "full").weights.round(2).tolist()
     [0.33, 0.33, 0.33]
     """
-    some = sample(points, _FITTED_ON)
+    some, d = sample(points, _COMPARED_ON), points.shape[1]
     rng = np.random.default_rng(_SEED)
-    best, most = None, -math.inf
-    for _ in range(runs if k > 1 else 1):
-        first = first_centroids(some, k, rng)
-        if first is None:
-            return public_em(points, k - 1, kind, runs)
-        nearest = cdist(some, first).argmin(axis=1)
-        mixture, likelihood = em(some, maximised(some, np.eye(k)[nearest], kind), _SHORT, kind)
-        if likelihood > most:
-            best, most = mixture, likelihood
-    assert best is not None
-    return em(some, best, _LONG, kind)[0]
+    found = []
+    for run in range(runs if k > 1 else 1):
+        if run % 3 == 0:
+            seen = some
+        elif run % 3 == 1:
+            seen = some[:, [run // 3 % d]]
+        else:
+            seen = some @ rng.standard_normal((d, 1))
+        first = first_centroids(seen, k, rng)
+        if first is not None:
+            nearest = cdist(seen, first).argmin(axis=1)
+            found.append(em(some, maximised(some, np.eye(k)[nearest], kind), _SHORT, kind))
+    if not found:
+        return public_em(points, k - 1, kind, runs)
+    best = sorted(found, key=lambda one: -one[1])[:_LONGER]
+    again = [em(some, mixture, _LONG, kind) for mixture, _ in best]
+    start = max(again, key=lambda one: one[1])[0]
+    return em(sample(points, _FITTED_ON), start, _LONG, kind)[0]
 
 
 def merged(mixture: Mixture) -> Mixture:
@@ -179,7 +190,7 @@ def shorter_and_shorter(mixture: Mixture, x: Floats, kind: Covariance) -> tuple[
     """Mixtures of 1 to k components: each from the next by a merger, and EM on the points."""
     found = [mixture]
     while found[-1].k > 1:
-        found.append(em(x, merged(found[-1]), 2 * _SHORT, kind)[0])
+        found.append(em(x, merged(found[-1]), _LONG, kind)[0])
     return tuple(found[::-1])
 
 
