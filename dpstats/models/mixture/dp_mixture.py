@@ -18,6 +18,7 @@ from dpstats.arguments import as_int, check_switch, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers, documented
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
 from dpstats.models.gaussian.releases import require_room
@@ -164,7 +165,11 @@ def dp_mixture(
         for message in warned:
             warnings.warn(message, PlanWarning, stacklevel=2)
     soft: SoftFit | None = None
-    with MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
+    # many products of small matrices: threads of a BLAS would wait for each other most of the time
+    with (
+        one_blas_thread(),
+        MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session,
+    ):
         if regime == "likelihood":
             soft = soft_mixture(session, points.measured, k, _most(points, w_min), pool, kind)
             fit, cells = soft.fit, soft_cells(soft, points.m)

@@ -2,9 +2,9 @@
 
 Parameters are counted from a mixture, in coordinates in which every component is standard normal: for
 each component d of its mean, d (d + 1) / 2 of its covariance (off the diagonal times sqrt(2)), and one
-log weight. Scores are sums over rows of shares times w, (ww' - 1) / 2 and 1, cut as they are when released.
-Where components overlap, EM goes a small part of the way that the scores show; the information matrix,
-simulated from the released mixture, tells how much farther it is.
+log weight. Scores are sums over rows of shares times w, (ww' - 1) / 2 and 1, cut as they are when they
+are released. Where components overlap, EM goes a small part of the way that the scores show; the
+information matrix, simulated from the released mixture, tells how much farther it is.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from dpstats.models.mixture.soft import (
     Covariance,
     Mixture,
     centred,
+    em,
     held_out,
     log_likelihoods,
     number_of_parameters,
@@ -52,7 +53,7 @@ _LIFT = math.sqrt(0.5)
 _CUT = 0.02  # of a Gaussian's rows are beyond the radius
 _LONGEST, _STRETCH, _LIGHTEST = 2.0, (0.25, 4.0), 1e-3
 """Of a step: how far a mean goes in sd, factors of variances, and the least weight as a part of 1/k."""
-_SYNTHETIC = 4000
+_SYNTHETIC, _MANY, _POLISHED = 3000, 20_000, 4
 _CLIPPED = 0.95  # of synthetic rows lie within the clip of likelihoods
 _ENOUGH = 25.0  # private scores are that much surer than public ones: these are not asked
 _ONE_SD, _UNDECIDED = 1.0, 2.0
@@ -318,20 +319,25 @@ def _chosen(
     are no worse than the best one by a standard deviation the shortest is taken.
     """
     n, m = session.n, len(points)
-    drawn = synthetic(mixture, min(max(n, 500), _SYNTHETIC))
-    mixtures = shorter_and_shorter(mixture, drawn, kind)
+    drawn = synthetic(mixture, _SYNTHETIC)
+    many = synthetic(mixture, min(max(4 * n, _SYNTHETIC), _MANY))
+    short = shorter_and_shorter(mixture, drawn, kind)[:-1]
+    mixtures = (*(em(many, one, _POLISHED, kind)[0] for one in short), mixture)
     logs = np.column_stack([log_likelihoods(one, drawn)[0] for one in mixtures])
     away = centred(logs)
     clip = max(float(np.quantile(np.linalg.norm(away, axis=1), _CLIPPED)), 1e-3)
     scores, sd = session.likelihoods(_SCORES, [_cells(one)[0] for one in mixtures], clip)
     variance = np.full(len(mixtures), sd**2)
-    if (n**2 * away.var(axis=0) / m < _ENOUGH * sd**2).any():
+    if n**2 * float(np.median(away.var(axis=0))) / m < _ENOUGH * sd**2:
         held = centred(held_out(points, mixture.k, kind))
         other = n**2 * held.var(axis=0) / m + 1e-9
         scores = (scores / sd**2 + n * held.mean(axis=0) / other) / (1 / sd**2 + 1 / other)
         variance = 1 / (1 / sd**2 + 1 / other)
     numbers = [number_of_parameters(one.k, one.d, kind) for one in mixtures]
-    scores = scores - np.array(numbers) * math.log(n) / 2
+    # shorter mixtures are known as well as so many rows know them: BIC is that of no more
+    part = min(1.0, _MANY / n)
+    scores = part * scores - np.array(numbers) * math.log(part * n) / 2
+    variance = part**2 * variance
     best = int(scores.argmax())
     behind = (scores[best] - scores) / np.sqrt(variance + variance[best])
     chosen = int(np.flatnonzero(behind <= _ONE_SD)[0])

@@ -115,7 +115,7 @@ def em(x: Floats, start: Mixture, steps: int, kind: Covariance) -> tuple[Mixture
         logs, share = log_likelihoods(mixture, x)
         likelihood = float(logs.mean())
         mixture = maximised(x, share, kind)
-        if likelihood - before < 1e-5:
+        if likelihood - before < 3e-5:
             break
         before = likelihood
     return mixture, likelihood
