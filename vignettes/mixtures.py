@@ -262,7 +262,8 @@ for regime in ("likelihood", "public", "private"):
 #
 # Cells need components that are about four standard deviations apart. Sorting rows into cells cuts
 # overlapping components, and this is taken off by simulation from the released mixture; where there
-# is too much of it, a note says so. So it does where a component was not detected: `complete` is then False.
+# is too much of it, a note says so. So it does where a component was not detected: `complete` is then
+# False. Private EM is for such components.
 
 # %%
 for spread, rows, regime in (
