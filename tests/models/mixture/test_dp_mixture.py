@@ -287,6 +287,39 @@ def test_pooling_brings_the_means_nearer_where_the_budget_is_small() -> None:
     assert errors[True] < 0.5 * errors[False]
 
 
+def test_covariances_are_tied_or_diagonal_on_request() -> None:
+    tied, diagonal = (fit(covariance=kind) for kind in ("tied", "diagonal"))
+    assert 'covariance = "tied"' in tied.call
+    assert tied.regime == diagonal.regime == "likelihood"
+    for one in tied.covariances[1:]:
+        assert one.to_numpy() == pytest.approx(tied.covariances[0].to_numpy(), rel=1e-6)
+    for one in diagonal.covariances:
+        assert abs(one.loc["x1", "x2"]) < 1e-6 * math.sqrt(
+            one.loc["x1", "x1"] * one.loc["x2", "x2"]
+        )
+
+
+def test_a_likelihood_finds_components_that_overlap_and_says_where_it_stops() -> None:
+    def rows(n: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        away = np.where(rng.uniform(size=n) < 0.4, 3.0, 0.0)
+        return pd.DataFrame(rng.normal(size=(n, 2)) + away[:, None] * [1, 0], columns=["x1", "x2"])
+
+    found = quietly(dp_mixture, FORMULA, rows(20_000, 1), rows(300, 2), mu=1, seed=3)
+    assert (found.regime, found.k) == ("likelihood", 2)
+    order = np.argsort(found.means.x1.to_numpy())
+    away = found.means.to_numpy()[order] - [[0.0, 0.0], [3.0, 0.0]]
+    # five printed errors: a false alarm in less than a millionth of such seeds
+    assert (np.abs(away) < 5 * found.numbers.means_se[order]).all()
+    skewed = (
+        rows(20_000, 1).assign(x1=lambda t: np.exp(t.x1)),
+        rows(60, 2).assign(x1=lambda t: np.exp(t.x1)),
+    )
+    notes = " ".join(quietly(dp_mixture, FORMULA, *skewed, 1, mu=1, seed=3, **SOFT).notes)
+    assert "skewed" in notes
+    assert "longer tails" in notes
+
+
 # -- equivariance and tables ------------------------------------------------------------------------
 
 
@@ -625,6 +658,9 @@ REFUSED: list[Any] = [
     ({"w_min": "a"}, "w_min is"),
     ({"w_min": True}, "w_min is"),
     ({"k": None, "w_min": 1.1}, "w_min is"),
+    ({"covariance": "round"}, "covariance must be"),
+    ({"covariance": None}, "covariance must be"),
+    ({"covariance": "tied", "regime": "public"}, "for the regime 'likelihood'"),
     ({"pool": 1}, "pool must be"),
     ({"pool": None}, "pool must be"),
     ({"pool": "a"}, "pool must be"),
