@@ -1766,7 +1766,7 @@ PLAIN_CALLS: dict[str, dict[str, Any]] = {
     "dp_mvnorm": {"formula": ["x", "z"], **_BUDGET, **_COMMON, "method": None, "gamma": 0.0}
     | {"cond": None, "pool": False},
     "dp_mixture": {"formula": ["x", "z"], **_BUDGET, **_COMMON, "k": None, "regime": "auto"}
-    | {"w_min": None, "pool": True},
+    | {"w_min": None, "pool": True, "covariance": "full"},
     "eptr": {"epsilon": 1.0, "delta": 0.01, "calibration": "gdp", "target": None, "beta": 1e-3}
     | {
         "share": 0.9,

@@ -219,6 +219,7 @@ _SIMULATING = {
     "models/mixture/overlap.py",
     "models/mixture/public_mixture.py",
     "models/mixture/public_tree.py",
+    "models/mixture/soft.py",
     "numerics/k_means.py",
     "plans/ordinary.py",
     "plans/panel.py",

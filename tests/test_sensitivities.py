@@ -56,6 +56,9 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         "across": partial(_alone, "dp_lm", _ACROSS, **_wide),
         "fitted": partial(_alone, "dp_lm", (_corner(0, 0.1, 0), _corner(0, 0.1, 1e9)), **_wide),
     },
+    ("dp_mixture", "likelihood"): {
+        "inside": partial(adversaries.sharp_groups, "likelihood", adversaries.INSIDE)
+    },
     ("dp_glm", "ssp, binomial"): {
         "apart": partial(_within, "binomial", (_corner(2, 2, 0), _corner(2, 2, 1)), 1.0),
     },
@@ -136,6 +139,8 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_mvnorm refined, pure", "numbers"): 0.93,
     ("dp_mvnorm paper, pure", "numbers"): 0.79,
     ("dp_mixture private", "counts at"): 0.7,
+    ("dp_mixture likelihood, counted", "shapes"): 0.81,
+    ("dp_mixture likelihood, counted", "log-likelihoods"): 0.49,
 }
 """The part of a claim that the worst of these pairs moves, where it is less, by beginnings of names.
 

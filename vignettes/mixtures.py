@@ -195,19 +195,21 @@ for gamma in (0.0, 0.99):
 # %% [markdown]
 # ## Clusters
 #
-# `dp_mixture` sorts rows into cells, one for each component, and estimates weight, mean and
-# covariance of all cells by one mechanism: ten clusters cost no more privacy than one. What decides
-# is who finds the cells.
+# `dp_mixture` estimates weight, mean and covariance of all components by one mechanism: ten clusters
+# cost no more privacy than one. What decides is how the components are found.
 #
-# - Regime "public": public rows alone, where there are about 1.5 d / w_min of them (d columns, w_min
-#   the least weight of a component, by default half of 1/k). The whole budget is left for the
-#   estimates.
-# - Regime "private": from fewer public rows, which only propose where components may be. Private
+# - Regime "likelihood": a mixture found in public rows, at least 2 (d + 1) of them for each of k
+#   components (d columns), is refined by a few private steps of EM. Components may overlap. Where k is
+#   not given, one release of clipped log-likelihoods chooses it by BIC.
+# - Regime "public": rows are sorted into cells, one for each component, by public rows alone, where
+#   there are about 1.5 d / w_min of them (w_min the least weight of a component, by default half of
+#   1/k). The whole budget is left for the estimates.
+# - Regime "private": cells from fewer public rows, which only propose where components may be. Private
 #   principal axes show where to look, and private counts between two proposed centres decide: a
 #   valley means two components. Up to 30 % of the budget.
 #
-# `regime="auto"` counts public rows, and takes the first that it can. `k` may be left out: then
-# valleys between private rows decide, up to ten components, in the regime "private".
+# `regime="auto"` counts public rows, and takes the first that it can. `k` may be left out: with some
+# public rows likelihoods decide, with few of them valleys between private rows, up to ten components.
 
 # %%
 CENTRES = np.array([[0.0, 0.0], [6.0, 1.2], [2.1, 6.6]])
@@ -241,14 +243,13 @@ for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
     panel.legend(frameon=False, fontsize="small")
 
 # %% [markdown]
-# Where k is not known, private rows are searched for valleys, of which there are many more: a dozen
-# public rows may still hide a group.
+# A dozen public rows may hide a group.
 
 # %% [markdown]
-# Both regimes on fifty public rows, with what each has spent on what:
+# All regimes on fifty public rows, with what each has spent on what:
 
 # %%
-for regime in ("public", "private"):
+for regime in ("likelihood", "public", "private"):
     found = dp_mixture(
         ["x1", "x2"], private, public=clouds(50, 2), k=3, rho=0.2, regime=regime, seed=1
     )
@@ -259,12 +260,18 @@ for regime in ("public", "private"):
 # %% [markdown]
 # ### Too close, too few
 #
-# Components must be about four standard deviations apart. Sorting rows into cells cuts overlapping
-# components, and this is taken off by simulation from the released mixture; where there is too much
-# of it, a note says so. So it does where a component was not detected: `complete` is then False.
+# Cells need components that are about four standard deviations apart. Sorting rows into cells cuts
+# overlapping components, and this is taken off by simulation from the released mixture; where there
+# is too much of it, a note says so. So it does where a component was not detected: `complete` is then
+# False. Private EM is for such components.
 
 # %%
-for spread, rows, regime in ((1, 300, "public"), (0.5, 300, "public"), (0.5, 60, "private")):
+for spread, rows, regime in (
+    (1, 300, "public"),
+    (0.5, 300, "likelihood"),
+    (0.5, 300, "public"),
+    (0.5, 60, "private"),
+):
     found = dp_mixture(
         ["x1", "x2"],
         clouds(10_000, 1, spread),

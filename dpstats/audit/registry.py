@@ -13,6 +13,7 @@ from dpstats.models.eptr_nw import releases as eptr_nw
 from dpstats.models.eptr_own import releases as eptr_own
 from dpstats.models.gaussian import releases as gaussian
 from dpstats.models.linear import releases as linear
+from dpstats.models.mixture import releases as mixture
 from dpstats.score_rounds import releases as score_rounds
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
@@ -20,7 +21,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *session.CLAIMS),
     "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
-    "dp_mixture": gaussian.CLAIMS,
+    "dp_mixture": (*gaussian.CLAIMS, *mixture.CLAIMS),
     "eptr_lm": (
         *column_search.CLAIMS,
         *score_rounds.CLAIMS,

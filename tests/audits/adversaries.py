@@ -521,6 +521,20 @@ def setups() -> list[Setup]:
             n=120,
             m=40,
         ),
+        groups(
+            method="likelihood",
+            options={**_GAUSSIAN, "k": 2, "regime": "likelihood"},
+            rows=partial(_two_groups, gap=4.0),
+            n=60,
+            m=40,
+        ),
+        groups(
+            method="likelihood, counted",
+            options={**_GAUSSIAN, "regime": "likelihood"},
+            rows=partial(_two_groups, gap=4.0),
+            n=60,
+            m=24,
+        ),
     ]
     return out
 
@@ -653,8 +667,12 @@ def corner(x: float, z: float, y: float) -> Row:
     return {"x": x, "z": z, "y": y}
 
 
-def _sharp_groups(regime: str) -> Watched:
-    """A row beyond the one group, and a row twice as far beyond the other.
+BEYOND = {"x": 100.0, "z": 100.0}, {"x": -60.0, "z": -60.0}
+INSIDE = {"x": 100.0, "z": 100.0}, {"x": 19.0, "z": 19.0}
+
+
+def sharp_groups(regime: str, pair: tuple[Row, Row] = BEYOND) -> Watched:
+    """A row beyond the one group, and a row twice as far beyond the other, or within the first.
 
     Groups so far apart are told by public rows alone, so that nothing is spent on finding them; all
     else that is released moves by all that it may.
@@ -663,7 +681,6 @@ def _sharp_groups(regime: str) -> Watched:
         _two_groups(k, seed, 40.0) for k, seed in ((59, PRIVATE_SEED), (24, PUBLIC_SEED))
     )
     options = {**_GAUSSIAN, "k": 2, "regime": regime}
-    pair = {"x": 100.0, "z": 100.0}, {"x": -60.0, "z": -60.0}
     return _declared("dp_mixture", "~ x + z", options, rest, pair, public)
 
 
@@ -877,8 +894,9 @@ _SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
     ("dp_mvnorm", "paper, pure"): partial(
         _sharp_pure, "dp_mvnorm", {"epsilon": 3.0, "method": "paper"}
     ),
-    ("dp_mixture", "public"): partial(_sharp_groups, "public"),
-    ("dp_mixture", "private"): partial(_sharp_groups, "private"),
+    ("dp_mixture", "public"): partial(sharp_groups, "public"),
+    ("dp_mixture", "private"): partial(sharp_groups, "private"),
+    ("dp_mixture", "likelihood"): partial(sharp_groups, "likelihood"),
     ("eptr_lm", "rounds"): partial(_sharp_rounds, 400, 200),
     ("eptr_lm", "rounds, alone"): partial(_sharp_rounds, 1500, 0),
     ("eptr_lm", "adaptive"): partial(_sharp_squares, "adaptive", 1000.0, "mirror", 8.0),

@@ -31,6 +31,7 @@ from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelRows
 from dpstats.models.gaussian.rows import CellRows
 from dpstats.models.linear.rows import LinearRows
+from dpstats.models.mixture.rows import MixtureRows
 from dpstats.score_rounds.rows import ScoreRows
 from tests.audits.releases import ORIGINAL, Draws, Echo, Leak, Tape, Voice, heard
 from tests.audits.rows import Table, remembered
@@ -41,7 +42,7 @@ Ratios = tuple[Floats, Floats]
 
 _SPENT = 1e-9
 
-_ROWS = (LinearRows, ScoreRows, ClassRows, CellRows, KernelRows)
+_ROWS = (LinearRows, ScoreRows, ClassRows, CellRows, MixtureRows, KernelRows)
 
 
 @contextmanager
@@ -207,7 +208,9 @@ PLACES = {
         ("find_columns", "refined_gaussian", "papers_gaussian", "mvnorm_alone"),
     ),
     "dp_mixture": Place(
-        "dpstats.models.mixture.dp_mixture", "CellSession", ("find_cells", "fit_cells")
+        "dpstats.models.mixture.dp_mixture",
+        "MixtureSession",
+        ("find_cells", "fit_cells", "soft_mixture"),
     ),
 }
 

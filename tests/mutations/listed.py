@@ -211,6 +211,7 @@ _LATTICE = (
 _rows = _of("rows")
 _LINEAR_ROWS = "tests/models/linear/test_rows.py"
 _FAMILY_ROWS = "tests/score_rounds/test_rows.py"
+_SHARED_ROWS = "tests/models/mixture/test_releases.py"
 _CELL_ROWS = "tests/models/gaussian/test_rows.py"
 _KERNEL = "tests/models/eptr_nw/test_releases.py"
 _CLASSES = "tests/models/eptr_bayes/test_releases.py"
@@ -362,6 +363,20 @@ _ROWS = (
         "shortened = cut_to_grid(z, exponent, norm, radii[j], steps)",
         "shortened = cut_to_grid(z, exponent, norm, 2 * radii[j], 2 * steps)",
         *_replayed("dp_mvnorm, refined"),
+    ),
+    _rows(
+        "shares of a row in components are cut at twice as many steps",
+        "dpstats/models/mixture/rows.py",
+        "_to_grid(stacked, longest, steps)",
+        "_to_grid(stacked, longest / 2, 2 * steps)",
+        _SHARED_ROWS,
+    ),
+    _rows(
+        "likelihoods of mixtures are not cut",
+        "dpstats/models/mixture/rows.py",
+        "_to_grid(logs, clip, fine)",
+        "_to_grid(logs, 1e9 * clip, fine)",
+        _SHARED_ROWS,
     ),
     _rows(
         "a row may be in a cell that is not counted",
@@ -590,6 +605,20 @@ _CLAIMS = (
         "math.sqrt(2) * (steps**2 + lift**2),",
         "1.0 * (steps**2 + lift**2),",
         *_replayed("dp_mvnorm, refined"),
+    ),
+    _claim(
+        "shared moments move by those of one row",
+        "dpstats/models/mixture/releases.py",
+        "math.sqrt(2) * steps**2,",
+        "1.0 * steps**2,",
+        "tests/models/mixture/test_releases.py",
+    ),
+    _claim(
+        "likelihoods of mixtures move by one clip",
+        "dpstats/models/mixture/releases.py",
+        '"log-likelihoods of mixtures", total, 2.0 * fine, clip / fine, cost, self._noise',
+        '"log-likelihoods of mixtures", total, 1.0 * fine, clip / fine, cost, self._noise',
+        "tests/models/mixture/test_releases.py",
     ),
     _claim(
         "sums of rows move by one radius",

@@ -17,7 +17,7 @@ from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import release_symmetric, release_vector
+from dpstats.mechanism.release import Release, release_symmetric, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Partition, Zones
 from dpstats.numerics.histogram import LogHistogram
@@ -89,6 +89,8 @@ class CellSession(Session[CellRows]):
         An earlier session of the call, whose total this one goes on with.
     """
 
+    _rows_are: type[CellRows] = CellRows
+
     def __init__(
         self,
         source: RowSource,
@@ -100,7 +102,7 @@ class CellSession(Session[CellRows]):
         columns: Sequence[int] | None = None,
         after: Session[Any] | None = None,
     ) -> None:
-        super().__init__(CellRows(source, origin, units, columns), total, noise, after)
+        super().__init__(self._rows_are(source, origin, units, columns), total, noise, after)
 
     def counts(self, share: float, partition: Partition, cells: int) -> tuple[Floats, float]:
         """Rows of each cell, with their noise sd. A replaced row moves two counts by one."""
@@ -189,16 +191,7 @@ class CellSession(Session[CellRows]):
                 self._noise,
             )
         )
-        b, g, sd = lift / steps, np.array(radii), release.noise_sd
-        value = release.value
-        lifted = AugmentedMoments(
-            value[:, 0, 0] / b**2,
-            np.full(len(g), sd / b**2),
-            value[:, 0, 1:] / b * g[:, None],
-            sd / math.sqrt(2) / b * g,
-            value[:, 1:, 1:] * g[:, None, None] ** 2,
-            sd * g**2,
-        )
+        lifted = augmented(release, lift / steps, radii)
         if count_cost is None:
             return lifted, None
         return lifted, self._cut_share(totals.cut, count_cost)
@@ -231,6 +224,19 @@ class CellSession(Session[CellRows]):
     def _cut_share(self, cut: Integers, cost: Cost) -> tuple[float, float]:
         release = self._counts("share of truncated rows", cut, cost, per=self.n)
         return float(release.value[0]), release.noise_sd
+
+
+def augmented(release: Release, b: float, radii: Sequence[float]) -> AugmentedMoments:
+    """Sums of rows w from released sums (K, d + 1, d + 1) of (b, w/g)(b, w/g)'."""
+    g, sd, value = np.array(radii), release.noise_sd, release.value
+    return AugmentedMoments(
+        value[:, 0, 0] / b**2,
+        np.full(len(g), sd / b**2),
+        value[:, 0, 1:] / b * g[:, None],
+        sd / math.sqrt(2) / b * g,
+        value[:, 1:, 1:] * g[:, None, None] ** 2,
+        sd * g**2,
+    )
 
 
 CLAIMS = (

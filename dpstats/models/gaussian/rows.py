@@ -112,7 +112,7 @@ class Zones:
 
 
 @dataclass
-class _Slab:
+class CellSlab:
     """Raw rows (b, d), which of them count, and their cells in the partition last asked for."""
 
     x: Floats
@@ -149,7 +149,7 @@ class _Exact:
         )
 
 
-class CellRows(PrivateRows[_Slab]):
+class CellRows(PrivateRows[CellSlab]):
     """Rows in cells; see the module's docstring and `PrivateRows`.
 
     Parameters
@@ -177,14 +177,14 @@ class CellRows(PrivateRows[_Slab]):
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
         return block.x[:, self._columns], (block.x[:, 0] != 0,)
 
-    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _Slab:
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> CellSlab:
         measured = (x - self._origin) / self._units
         # farther out nothing that follows could be sure not to overflow
         alive = columns[0] & (np.abs(measured) <= _FARTHEST).all(axis=1)
         measured[~alive] = 0.0
-        return _Slab(measured, alive, np.zeros(len(x), dtype=np.intp))
+        return CellSlab(measured, alive, np.zeros(len(x), dtype=np.intp))
 
-    def _sorted(self, slab: _Slab, partition: _Exact) -> Codes:
+    def _sorted(self, slab: CellSlab, partition: _Exact) -> Codes:
         """The cell of every row, -1 for none; remembered until another partition is asked for."""
         if slab.partition is not partition:
             slab.cells = np.where(slab.alive, 0, -1)
@@ -212,7 +212,7 @@ class CellRows(PrivateRows[_Slab]):
         """Rows of each cell. A replaced row leaves one and enters another."""
         exact = self._prepared(partition, cells)
 
-        def work(slab: _Slab) -> tuple[Floats]:
+        def work(slab: CellSlab) -> tuple[Floats]:
             code = self._sorted(slab, exact)
             return (np.bincount(code[code >= 0], minlength=cells).astype(np.float64),)
 
@@ -223,13 +223,13 @@ class CellRows(PrivateRows[_Slab]):
         self, partition: Partition, frames: Sequence[CellCoordinates], lowest: int, octaves: int
     ) -> Integers:
         """Histograms (K, bins) of |w|, by cell. A replaced row leaves one bin and enters another."""
-        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
+        exact, maps = self._prepared(partition, len(frames)), cell_maps(frames)
 
-        def work(slab: _Slab) -> tuple[Floats]:
+        def work(slab: CellSlab) -> tuple[Floats]:
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
             for j, frame in enumerate(frames):
-                _, exponent, norm = _coordinates(slab.x[code == j], frame, maps[j])
+                _, exponent, norm = coordinates(slab.x[code == j], frame, maps[j])
                 length = np.ldexp(norm, exponent)
                 # beyond all floats: the last bin
                 length[~np.isfinite(length)] = np.finfo(np.float64).max
@@ -244,7 +244,7 @@ class CellRows(PrivateRows[_Slab]):
         exact = self._prepared(partition)
         maps = [ExactMatrix.split(test.basis, test.scale) for test in tests]
 
-        def work(slab: _Slab) -> tuple[Floats, ...]:
+        def work(slab: CellSlab) -> tuple[Floats, ...]:
             code = self._sorted(slab, exact)
             out = []
             for test, matrix in zip(tests, maps, strict=True):
@@ -272,15 +272,15 @@ class CellRows(PrivateRows[_Slab]):
         within one cell |w~w~' - v~v~'|_F^2 = |w~|^4 + |v~|^4 - 2 (w~.v~)^2 <= 2 (steps^2 + lift^2)^2:
         sqrt(2) (steps^2 + lift^2) either way.
         """
-        exact, maps = self._prepared(partition, len(frames)), _maps(frames)
+        exact, maps = self._prepared(partition, len(frames)), cell_maps(frames)
         steps, shape = self.grid.steps, (len(frames), self.d + 1, self.d + 1)
 
-        def work(slab: _Slab) -> tuple[Floats, Floats]:
+        def work(slab: CellSlab) -> tuple[Floats, Floats]:
             code = self._sorted(slab, exact)
             total = np.zeros(shape)
             cut = 0.0
             for j, frame in enumerate(frames):
-                z, exponent, norm = _coordinates(slab.x[code == j], frame, maps[j])
+                z, exponent, norm = coordinates(slab.x[code == j], frame, maps[j])
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
                 rows = np.vstack([np.where(finite, float(lift), 0.0), z])
@@ -296,10 +296,10 @@ class CellRows(PrivateRows[_Slab]):
 
         Replacing a row moves the sum by at most two radii, or by one together with the count by one.
         """
-        (exact,), fine = _maps([frame]), self.grid.fine
+        (exact,), fine = cell_maps([frame]), self.grid.fine
 
-        def work(slab: _Slab) -> tuple[Floats, Floats, Floats]:
-            z, exponent, norm = _coordinates(slab.x[slab.alive], frame, exact)
+        def work(slab: CellSlab) -> tuple[Floats, Floats, Floats]:
+            z, exponent, norm = coordinates(slab.x[slab.alive], frame, exact)
             finite = float(np.count_nonzero(np.isfinite(norm)))
             cut = float(np.count_nonzero(cut_to_grid(z, exponent, norm, radius, fine)))
             return z.sum(axis=1), np.array([finite]), np.array([cut])
@@ -308,11 +308,11 @@ class CellRows(PrivateRows[_Slab]):
         return total, count, cut
 
 
-def _maps(frames: Sequence[CellCoordinates]) -> list[ExactMatrix]:
+def cell_maps(frames: Sequence[CellCoordinates]) -> list[ExactMatrix]:
     return [exact_map(frame.back, root=frame.root) for frame in frames]
 
 
-def _coordinates(
+def coordinates(
     x: Floats, frame: CellCoordinates, matrix: ExactMatrix
 ) -> tuple[Floats, NDArray[np.int32], Floats]:
     """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
+from dpstats.models.mixture.likelihood import ShapeOf, SoftFit
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 
 _MUCH_OVERLAP = 0.05
+_MANY_CUT = 0.1  # of rows; of Gaussian ones, a fiftieth
 
 
 def describe(
@@ -34,6 +37,7 @@ def describe(
     noise: NoiseLevel,
     eta: float,
     n: int,
+    soft: SoftFit | None = None,
 ) -> dict[str, Any]:
     """Attributes of the result: components, the heaviest first, bounds, diagnostics and notes."""
     order = np.argsort([-c.weight for c in fit.components], kind="stable")
@@ -42,6 +46,8 @@ def describe(
     worst = _overlap(components)
     gap = separation(components)
     notes = _notes(components, k, worst, fit.borders, w_min)
+    if soft is not None:
+        notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
     facts = MixtureFacts(
         n=n,
         d=len(points.units),
@@ -64,7 +70,7 @@ def describe(
     return {
         "numbers": numbers,
         "error": mixture_bounds(facts),
-        "details": _diagnostics(fit, cells, worst, gap),
+        "details": _diagnostics(fit, cells, worst, gap, regime),
         "notes": notes,
     }
 
@@ -77,8 +83,11 @@ def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumber
         matrix = moments.covariance
         shape = moments.cell.root.T @ moments.cell.root
         means.append(points.origin + units * moments.centre)
-        sampling = np.diag(matrix) / moments.mean_rows
-        error = units * np.sqrt(sampling + moments.mean_sd**2 * np.diag(shape))
+        if c.mean_error is None:
+            variance = np.diag(matrix) / moments.mean_rows + moments.mean_sd**2 * np.diag(shape)
+        else:
+            variance = np.diag(c.mean_error)
+        error = units * np.sqrt(variance)
         errors.append(error * (math.nan if c.hardly_there else 1.0))
         matrices.append(matrix * np.outer(units, units))
         relative.append(math.nan if c.hardly_there else moments.relative_error)
@@ -106,7 +115,7 @@ def _overlap(components: list[Component]) -> float:
 
 
 def _diagnostics(
-    fit: MixtureFit, cells: Cells, worst: float, gap: float | None
+    fit: MixtureFit, cells: Cells, worst: float, gap: float | None, regime: str
 ) -> tuple[Diagnostic, ...]:
     rounds = fit.rounds
     out = [
@@ -118,8 +127,11 @@ def _diagnostics(
             "overlap", worst, None, "of the two released components that are nearest, at most"
         ),
         Diagnostic("separation", gap, None, "of their means, in standard deviations"),
-        Diagnostic("levels", cells.levels, None, "of the private tree that were paid for"),
     ]
+    if regime != "likelihood":
+        out.append(
+            Diagnostic("levels", cells.levels, None, "of the private tree that were paid for")
+        )
     if cells.projection_noise is not None:
         out.append(
             Diagnostic(
@@ -130,6 +142,52 @@ def _diagnostics(
             )
         )
     return tuple(out)
+
+
+def _soft_notes(
+    soft: SoftFit, shapes: list[ShapeOf], terms: Sequence[str], cut: tuple[float, float]
+) -> tuple[str, ...]:
+    """What private likelihoods and shapes say beside the estimates."""
+    notes, choice = [], soft.choice
+    if choice is not None:
+        fewest, most = choice.undecided
+        if fewest < most:
+            notes.append(
+                f"Between {fewest} and {most} components neither private nor public likelihoods decide; "
+                f"{choice.k} are the fewest that are within one standard deviation of the best. A "
+                "larger budget or more rows help; or give k."
+            )
+        if choice.k == choice.most:
+            notes.append(
+                f"{choice.most} components are the most that were tried: there may be more, or rows "
+                "that are not Gaussian within components. More public rows allow more, up to 10; or "
+                "give k."
+            )
+    tailed = [str(j + 1) for j, s in enumerate(shapes) if s.tailed]
+    if tailed:
+        notes.append(
+            f"Component(s) {', '.join(tailed)} have longer tails than a Gaussian: their covariances "
+            "are of the bulk of their rows, and the bounds are for Gaussians. Transform columns (log, "
+            "sqrt), or allow more components."
+        )
+    skewed = [
+        f"{j + 1} in {', '.join(terms[a] for a in s.skewed)}"
+        for j, s in enumerate(shapes)
+        if s.skewed
+    ]
+    if skewed:
+        notes.append(
+            f"Rows of component(s) {'; '.join(skewed)} are skewed: there its mean is not its middle, "
+            "and a Gaussian describes it roughly. Transform columns (log, sqrt), or allow more "
+            "components."
+        )
+    share, sd = cut
+    if share > _MANY_CUT + 4 * sd:
+        notes.append(
+            f"About {100 * share:.2g} % of the rows lie far from every component that public rows show: "
+            "public rows may be of another population, or lack a component."
+        )
+    return tuple(notes)
 
 
 def _notes(

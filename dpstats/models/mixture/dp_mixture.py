@@ -18,13 +18,17 @@ from dpstats.arguments import as_int, check_switch, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers, documented
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
-from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.gaussian.releases import require_room
 from dpstats.models.mixture.cells import few_rows_warning, find_cells
 from dpstats.models.mixture.describe import describe
 from dpstats.models.mixture.fit import fit_cells
+from dpstats.models.mixture.likelihood import SoftFit, most_components, soft_cells, soft_mixture
+from dpstats.models.mixture.releases import MixtureSession
 from dpstats.models.mixture.result import MixtureModel
+from dpstats.models.mixture.soft import COVARIANCES, Covariance
 from dpstats.numerics.k_means import column_units
 from dpstats.report.diagnostics import with_person_note
 
@@ -46,6 +50,7 @@ def dp_mixture(
     delta: float | None = None,
     regime: str = "auto",
     w_min: float | None = None,
+    covariance: str = "full",
     pool: bool = True,
     limits: Mapping[str, Any] | None = None,
     eta: float = 0.05,
@@ -58,9 +63,10 @@ def dp_mixture(
 ) -> MixtureModel:
     """Estimate a mixture of Gaussians under differential privacy, with a little public data.
 
-    Rows are sorted into cells, one per component, by a map that public rows (and, where they are few,
-    earlier private releases) decide; the rows of every cell then give its weight, mean and covariance.
-    Components must be separated, by four standard deviations or more.
+    A mixture found in public rows is refined by a few steps of EM on private rows, and private
+    likelihoods choose the number of components. With few public rows, or on request, rows are sorted
+    into cells instead, one per component, by a map that public rows (and earlier private releases)
+    decide; components must then be separated, by four standard deviations or more.
 
     Parameters
     ----------
@@ -71,21 +77,27 @@ def dp_mixture(
     public : table
         Public rows of the same columns and the same population.
     k : int, optional
-        Number of components. None: as many as are told apart by valleys between them, at most 10:
-        of public points alone in the regime "public", of private counts in the regime "private".
+        Number of components. None, in the regime "likelihood": the one with the best BIC by private and
+        public likelihoods, the fewest among those that these do not tell apart, at most 10 and at most
+        one for 2 (d + 1) public rows. In the others: as many as are told apart by valleys between
+        them, at most 10: of public points alone, or of private counts.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, or (epsilon, delta).
-    regime : {"auto", "public", "private"}
-        "public": components are found on public rows alone, about 1.5 d / w_min of them; the whole
-        budget goes to the estimates. "private": with public rows in the order of log(k) / w_min,
-        whatever the number of columns; up to 30 % of the budget finds the components.
-        "auto": "public" if k is given and there are enough rows for it.
+    regime : {"auto", "likelihood", "public", "private"}
+        "likelihood": private EM from a public start; components may overlap. "public": components are
+        found on public rows alone, about 1.5 d / w_min of them; the whole budget goes to the
+        estimates. "private": with public rows in the order of log(k) / w_min, whatever the number of
+        columns; up to 30 % of the budget finds the components. "auto": "likelihood" with 2 (d + 1)
+        public rows for each of k components (of two, where k is not given), else one of the others.
     w_min : float, optional
         Least weight of a component that must be found; default half of 1/k, and 0.05 where k is not
         given. A smaller one finds lighter components, and needs more public rows.
+    covariance : {"full", "tied", "diagonal"}
+        A covariance of its own for every component, one for all, or no correlations within components;
+        the last two in the regime "likelihood" alone.
     pool : bool
         Average the means and covariances with those of the public rows of the same cell, by inverse
-        variance.
+        variance; in the regime "likelihood", keep what public rows say in the last round.
     {levels}
     {eta, budget, rows_per_person, person, executor, progress, seed}
 
@@ -114,7 +126,7 @@ def dp_mixture(
     ...     return pd.DataFrame(x, columns=["x1", "x2"])
     >>> fit = dp_mixture("~ x1 + x2", rows(5000), public=rows(100), rho=0.5, seed=1)
     >>> fit.k, fit.regime
-    (2, 'private')
+    (2, 'likelihood')
     """
     call = Call.gaussian(
         "dp_mixture",
@@ -130,13 +142,16 @@ def dp_mixture(
     points = find_points("dp_mixture", formula, public, limits)
     given_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
-    regime = _choose_regime(points, regime, k, w_min)
+    kind = _check_covariance(covariance, regime)
+    regime = _choose_regime(points, regime, k, w_min, kind)
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
     options: dict[str, Any] = {"k": k, **call.given}
     if given_w_min is not None:
         options["w_min"] = given_w_min
+    if kind != "full":
+        options["covariance"] = kind
     if not pool:
         options["pool"] = pool
     options |= {"regime": regime, "limits": limits}
@@ -149,10 +164,21 @@ def dp_mixture(
         warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
         for message in warned:
             warnings.warn(message, PlanWarning, stacklevel=2)
-    with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
-        cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
-        fit = fit_cells(session, cells.partition, points.measured, cells.labels, noise, pool, eta)
-    described = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n)
+    soft: SoftFit | None = None
+    # many products of small matrices: threads of a BLAS would wait for each other most of the time
+    with (
+        one_blas_thread(),
+        MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session,
+    ):
+        if regime == "likelihood":
+            soft = soft_mixture(session, points.measured, k, _most(points, w_min), pool, kind)
+            fit, cells = soft.fit, soft_cells(soft, points.m)
+        else:
+            cells = find_cells(session, points.measured, k, w_min, _MOST, regime)
+            fit = fit_cells(
+                session, cells.partition, points.measured, cells.labels, noise, pool, eta
+            )
+    described = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n, soft)
     described["details"] = with_person_note(described["details"], call.unit)
     described["notes"] = warned + described["notes"] + charged.notes(rows.n, public)
     model = MixtureModel(
@@ -181,8 +207,10 @@ def _check(
         raise ArgumentError(
             f"k must be the number of components, 1 or more, or None, not {shown(k)}."
         )
-    if not one_of(regime, ("auto", "public", "private")):
-        raise ArgumentError(f"regime must be 'auto', 'public' or 'private', not {shown(regime)}.")
+    if not one_of(regime, ("auto", "likelihood", "public", "private")):
+        raise ArgumentError(
+            f"regime must be 'auto', 'likelihood', 'public' or 'private', not {shown(regime)}."
+        )
     check_switch("pool", pool)
     most = k or _MOST
     if w_min is None:
@@ -202,13 +230,35 @@ def _check(
     return None if k is None else int(k), float(w_min)
 
 
-def _choose_regime(points: PublicPoints, regime: str, k: int | None, w_min: float) -> str:
+def _check_covariance(covariance: str, regime: str) -> Covariance:
+    kind = next((c for c in COVARIANCES if isinstance(covariance, str) and c == covariance), None)
+    if kind is None:
+        raise ArgumentError(
+            f"covariance must be one of {', '.join(COVARIANCES)}, not {shown(covariance)}."
+        )
+    if kind != "full" and regime in ("public", "private"):
+        raise ArgumentError(
+            f"covariance={kind!r} is for the regime 'likelihood': cells give every component its own."
+        )
+    return kind
+
+
+def _most(points: PublicPoints, w_min: float) -> int:
+    """Components at most, where their number is not given."""
+    carried = most_components(points.m, len(points.terms))
+    return max(min(carried, _MOST, math.floor(0.5 / w_min + 1e-9)), 1)
+
+
+def _choose_regime(
+    points: PublicPoints, regime: str, k: int | None, w_min: float, kind: Covariance
+) -> str:
     if regime != "auto":
         return regime
-    if (
-        k is None
-    ):  # valleys are told apart by thousands of private rows, hardly by hundreds of public ones
-        return "private"
     d = len(points.terms)
+    if kind != "full" or (k != 1 and most_components(points.m, d) >= (k or 2)):
+        return "likelihood"
+    if k is None:
+        # valleys are told apart by thousands of private rows, hardly by hundreds of public ones
+        return "private"
     enough = _ENOUGH_PUBLIC * d / w_min
-    return "public" if points.m >= max(enough, 4 * (k or 1)) else "private"
+    return "public" if points.m >= max(enough, 4 * k) else "private"

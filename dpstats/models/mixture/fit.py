@@ -52,6 +52,8 @@ class Component:
     m : int
         Public rows of its cell.
     moments : Moments
+    mean_error : (d, d) array or None
+        Covariance of the mean's error as measured, where it is more than one number in the moments.
     """
 
     weight: float
@@ -60,6 +62,7 @@ class Component:
     rows_sd: float
     m: int
     moments: Moments
+    mean_error: Floats | None = None
 
     @property
     def hardly_there(self) -> bool:

@@ -24,6 +24,7 @@ from dpstats.report.released import Diagnostic, Released
 from dpstats.report.table import Column, Heading, Page, Part, Table
 
 _REGIMES = {
+    "likelihood": "private EM from public rows",
     "public": "components found on public rows alone (Theorems 1.5, 1.6)",
     "private": "public superclusters, private principal axes and valleys (Theorems 1.3, 1.4)",
 }
@@ -58,7 +59,7 @@ class MixtureModel(Released):
     complete : bool
         Whether as many components were found as were asked for.
     regime : str
-        "public" or "private".
+        "likelihood", "public" or "private".
     privacy : PrivacyStatement
     nobs : int
 
@@ -168,7 +169,8 @@ class MixtureModel(Released):
 
     def summary(self) -> Page:
         """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""
-        asked = "the partition decided" if self.asked is None else f"{self.asked} asked for"
+        decided = "the likelihood" if self.regime == "likelihood" else "the partition"
+        asked = f"{decided} decided" if self.asked is None else f"{self.asked} asked for"
         facts = (
             ("Regime", _REGIMES[self.regime]),
             ("Components", f"{self.k} ({asked}); {self.found}"),

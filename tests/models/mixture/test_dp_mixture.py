@@ -46,7 +46,8 @@ def make(n: int, seed: int = 0, wide: bool = False) -> pd.DataFrame:
 
 PUBLIC, DATA, TEST = make(90, 1), make(6000, 2), make(1000, 3)
 MANY, FEW = {"regime": "public"}, {"regime": "private"}
-REGIMES: dict[str, dict[str, Any]] = {"public": MANY, "private": FEW}
+SOFT = {"regime": "likelihood"}
+REGIMES: dict[str, dict[str, Any]] = {"likelihood": SOFT, "public": MANY, "private": FEW}
 regimes = pytest.mark.parametrize("regime", REGIMES)
 
 
@@ -124,7 +125,9 @@ def test_without_noise_only_sampling_is_left(regime: str) -> None:
     found = fit(regime=regime, rho=1e12, pool=False)
     for j in range(3):
         mine = DATA[DATA.code == truth(found)[j]]
-        assert found.weights[j + 1] == pytest.approx(len(mine) / len(DATA), abs=1e-6)
+        # EM ends after a few rounds: a hundredth of the sampling error is left
+        near = 6e-5 if regime == "likelihood" else 1e-6
+        assert found.weights[j + 1] == pytest.approx(len(mine) / len(DATA), abs=near)
         sd = mine[["x1", "x2"]].std()
         assert ((found.means.loc[j + 1] - mine[["x1", "x2"]].mean()).abs() < 0.01 * sd).all()
         shape = mine[["x1", "x2"]].cov().to_numpy()
@@ -136,7 +139,7 @@ def test_without_noise_only_sampling_is_left(regime: str) -> None:
 def test_components_of_eight_columns_are_found_with_few_and_many_public_rows(rows: Any) -> None:
     drawn = simulate_mixture(Mixture(8, 3, 12_000, rows), 0)
     found = quietly(dp_mixture, "~ .", frame(drawn.private), frame(drawn.public), 3, rho=1, seed=1)
-    assert found.regime == {"few": "private", "many": "public"}[rows]
+    assert found.regime == {"few": "private", "many": "likelihood"}[rows]
     assert_sound(found)
     assert found.complete
     labels = found.predict(frame(drawn.private)).to_numpy()
@@ -154,18 +157,20 @@ def test_columns_that_tell_nothing_hide_no_component(m: int, regime: str) -> Non
 
 
 @regimes
-def test_the_partition_decides_where_no_number_is_given(regime: str) -> None:
+def test_the_data_decide_where_no_number_is_given(regime: str) -> None:
     found = quietly(fit, k=None, regime=regime)
     assert_sound(found)
     assert_found(found)
     assert found.asked is None
-    assert "the partition decided" in str(found.summary())
+    decided = "likelihood" if regime == "likelihood" else "partition"
+    assert f"the {decided} decided" in str(found.summary())
 
 
 def test_the_number_of_public_rows_decides_the_regime() -> None:
-    assert fit().regime == "public"
+    assert fit().regime == "likelihood"
     assert quietly(fit, public=PUBLIC.head(15)).regime == "private"
-    assert quietly(fit, w_min=0.01).regime == "private"
+    assert quietly(fit, k=1).regime == "public"
+    assert quietly(fit, k=None, public=PUBLIC.head(11), w_min=0.2).regime == "private"
 
 
 def test_one_component_is_a_gaussian() -> None:
@@ -274,12 +279,45 @@ def test_pooling_brings_the_means_nearer_where_the_budget_is_small() -> None:
     # medians of 9 seeds, whose errors differ by a factor of more than two
     errors = {}
     for pool in (False, True):
-        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool) for s in range(9)]
+        runs = [quietly(fit, rho=1e-4, seed=s, pool=pool, **MANY) for s in range(9)]
         away = [
             np.abs((r.means.to_numpy() - SHIFT) / SCALE - CENTRES[truth(r)]).max() for r in runs
         ]
         errors[pool] = float(np.median(away))
     assert errors[True] < 0.5 * errors[False]
+
+
+def test_covariances_are_tied_or_diagonal_on_request() -> None:
+    tied, diagonal = (fit(covariance=kind) for kind in ("tied", "diagonal"))
+    assert 'covariance = "tied"' in tied.call
+    assert tied.regime == diagonal.regime == "likelihood"
+    for one in tied.covariances[1:]:
+        assert one.to_numpy() == pytest.approx(tied.covariances[0].to_numpy(), rel=1e-6)
+    for one in diagonal.covariances:
+        assert abs(one.loc["x1", "x2"]) < 1e-6 * math.sqrt(
+            one.loc["x1", "x1"] * one.loc["x2", "x2"]
+        )
+
+
+def test_a_likelihood_finds_components_that_overlap_and_says_where_it_stops() -> None:
+    def rows(n: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        away = np.where(rng.uniform(size=n) < 0.4, 3.0, 0.0)
+        return pd.DataFrame(rng.normal(size=(n, 2)) + away[:, None] * [1, 0], columns=["x1", "x2"])
+
+    found = quietly(dp_mixture, FORMULA, rows(20_000, 1), rows(300, 2), mu=1, seed=3)
+    assert (found.regime, found.k) == ("likelihood", 2)
+    order = np.argsort(found.means.x1.to_numpy())
+    away = found.means.to_numpy()[order] - [[0.0, 0.0], [3.0, 0.0]]
+    # five printed errors: a false alarm in less than a millionth of such seeds
+    assert (np.abs(away) < 5 * found.numbers.means_se[order]).all()
+    skewed = (
+        rows(20_000, 1).assign(x1=lambda t: np.exp(t.x1)),
+        rows(60, 2).assign(x1=lambda t: np.exp(t.x1)),
+    )
+    notes = " ".join(quietly(dp_mixture, FORMULA, *skewed, 1, mu=1, seed=3, **SOFT).notes)
+    assert "skewed" in notes
+    assert "longer tails" in notes
 
 
 # -- equivariance and tables ------------------------------------------------------------------------
@@ -340,7 +378,7 @@ def test_a_missing_row_counts_nowhere_whatever_else_is_in_it(regime: str) -> Non
 def test_moments_are_those_of_complete_rows_and_the_empty_share_is_told() -> None:
     missing = np.random.default_rng(0).uniform(size=len(DATA)) < 0.3
     data, complete = DATA.assign(x2=DATA.x2.where(~missing)), DATA[~missing]
-    found, expected = fit(data, rho=1e10), fit(complete, rho=1e10)
+    found, expected = (fit(rows, rho=1e10, **MANY) for rows in (data, complete))
     assert found.means.to_numpy() == pytest.approx(expected.means.to_numpy(), rel=1e-3)
     assert found.weights.to_numpy() == pytest.approx(expected.weights.to_numpy(), rel=1e-5)
     assert found.tidy().std_error.to_numpy() == pytest.approx(
@@ -471,7 +509,7 @@ def test_tables() -> None:
     assert tidy.estimate[tidy.term == "x2"].tolist() == found.means.x2.tolist()
     glance = found.glance()
     assert (glance.components[0], glance["columns"][0], glance.complete[0]) == (3, 2, True)
-    assert (glance.regime[0], glance.nobs[0], glance.n_public[0]) == ("public", 6000, 90)
+    assert (glance.regime[0], glance.nobs[0], glance.n_public[0]) == ("likelihood", 6000, 90)
     assert (glance.rho[0], glance.seeded[0]) == (0.5, True)
     assert found.means.index.name == "component"
     assert 0 <= found.diagnostics().loc["overlap", "value"] < 1e-3
@@ -620,6 +658,9 @@ REFUSED: list[Any] = [
     ({"w_min": "a"}, "w_min is"),
     ({"w_min": True}, "w_min is"),
     ({"k": None, "w_min": 1.1}, "w_min is"),
+    ({"covariance": "round"}, "covariance must be"),
+    ({"covariance": None}, "covariance must be"),
+    ({"covariance": "tied", "regime": "public"}, "for the regime 'likelihood'"),
     ({"pool": 1}, "pool must be"),
     ({"pool": None}, "pool must be"),
     ({"pool": "a"}, "pool must be"),

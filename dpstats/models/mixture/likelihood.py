@@ -1,0 +1,366 @@
+"""A mixture by private EM from a public start, and the number of components by private likelihood.
+
+1. EM on public rows, of k components, or of as many as these rows can carry;
+2. rounds of private EM: the shares of rows in components are summed up with noise, and the public rows'
+   shares are added to them by inverse variance;
+3. where k is not given, the released mixture is made shorter and shorter on synthetic rows; one release
+   of clipped log-likelihoods says which of these mixtures private rows prefer, by BIC;
+4. a last round with half of the total gives the estimates, one more release their tails and skewness.
+
+All that decides anything is public or released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from dpstats.arrays import Floats
+from dpstats.models.gaussian.planning import clipping_loss
+from dpstats.models.gaussian.releases import AugmentedMoments
+from dpstats.models.gaussian.rounds import Cell, Moments, Rounds, symmetric
+from dpstats.models.gaussian.rows import CellCoordinates
+from dpstats.models.mixture.clustering import Cells
+from dpstats.models.mixture.fit import Component, MixtureFit
+from dpstats.models.mixture.information import Scores, Step, one_step, size_of, svec, unsvec
+from dpstats.models.mixture.releases import MixtureSession
+from dpstats.models.mixture.rows import SoftCells
+from dpstats.models.mixture.soft import (
+    Covariance,
+    Mixture,
+    centred,
+    em,
+    held_out,
+    log_likelihoods,
+    number_of_parameters,
+    of_kind,
+    public_em,
+    shorter_and_shorter,
+    synthetic,
+)
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
+
+_ROUNDS = 4
+_EARLY = 0.45
+"""Of the total, for the rounds before the last where k is given."""
+_SEARCH, _SCORES, _AGAIN = 0.3, 0.2, 0.1
+"""Where it is not: for rounds of most components, for likelihoods, for a round of those chosen."""
+_SHAPES, _CUT_SHARE = 0.05, 0.003
+_LIFT = math.sqrt(0.5)
+_CUT = 0.02  # of a Gaussian's rows are beyond the radius
+_LONGEST, _STRETCH, _LIGHTEST = 2.0, (0.25, 4.0), 1e-3
+"""Of a step: how far a mean goes in sd, factors of variances, and the least weight as a part of 1/k."""
+_SYNTHETIC, _MANY, _POLISHED = 3000, 20_000, 4
+_CLIPPED = 0.95  # of synthetic rows lie within the clip of likelihoods
+_ENOUGH = 25.0  # private scores are that much surer than public ones: these are not asked
+_ONE_SD, _UNDECIDED = 1.0, 2.0
+_FAR = 0.05  # of a Gaussian's rows are called long
+_TAILED, _SKEWED, _SURE = 1.5, 0.1, 4.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The number of components.
+
+    Attributes
+    ----------
+    k, most : int
+    undecided : (int, int)
+        The fewest and most components that the scores do not tell from the best, by two standard
+        deviations.
+    """
+
+    k: int
+    most: int
+    undecided: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ShapeOf:
+    """What is seen of one component beside its moments: long tails, and columns that are skewed."""
+
+    tailed: bool
+    skewed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SoftFit:
+    """Estimates by private EM, how the number of components was found, and the shapes of components."""
+
+    fit: MixtureFit
+    choice: Choice | None
+    shapes: tuple[ShapeOf, ...]
+
+
+def soft_cells(soft: SoftFit, m: int) -> Cells:
+    """How the components were found, where no row was sorted into cells."""
+    how = f"private EM from {m} public rows, {soft.fit.rounds.made} rounds and the last"
+    if soft.choice is not None:
+        how += f"; the number by private likelihood, of 1 to {soft.choice.most}"
+    return Cells((), np.zeros(m, dtype=np.intp), how)
+
+
+def most_components(m: int, d: int) -> int:
+    """Components that public rows can carry: 2 (d + 1) rows each.
+
+    >>> most_components(45, 4)
+    4
+    """
+    return max(m // (2 * (d + 1)), 1)
+
+
+def soft_mixture(
+    session: MixtureSession,
+    points: Floats,
+    k: int | None,
+    most: int,
+    pool: bool,
+    kind: Covariance,
+) -> SoftFit:
+    """Private EM; see the module's docstring.
+
+    Parameters
+    ----------
+    points : (m, d) array
+        Public points in the coordinates of the session's rows.
+    k : int or None
+        None: at most ``most``, by likelihood.
+    pool : bool
+        Whether public points count in the last round.
+    """
+    mixture, choice = public_em(points, k or most, kind), None
+    m, spent = float(len(points)), 0.0
+    rounds = [_EARLY / _ROUNDS] * _ROUNDS
+    if k is None:
+        for _ in range(_ROUNDS):
+            mixture, _, _ = _round(session, _SEARCH / _ROUNDS, spent, mixture, m, kind)
+            spent += _SEARCH / _ROUNDS
+        choice, mixture = _chosen(session, mixture, points, kind)
+        rounds = [_AGAIN]
+    for share in rounds:
+        mixture, _, _ = _round(session, share, spent, mixture, m, kind)
+        spent += share
+    final = session.left - _SHAPES - _CUT_SHARE
+    known = (spent, m) if pool else (spent, 0.0)
+    mixture, components, cut = _round(session, final, known[0], mixture, known[1], kind, _CUT_SHARE)
+    assert cut is not None
+    shapes = _shapes(session, mixture, components)
+    filled = min(sum(c.rows for c in components) / session.n, 1.0)
+    filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
+    made = len(rounds) + (0 if k else _ROUNDS)
+    radii = tuple(c.moments.cell.radius for c in components)
+    last = Rounds(tuple(c.moments for c in components), made, radii, cut)
+    return SoftFit(MixtureFit(components, last, filled, filled_sd, "clear"), choice, shapes)
+
+
+def _round(
+    session: MixtureSession,
+    share: float,
+    earlier: float,
+    mixture: Mixture,
+    m: float,
+    kind: Covariance,
+    cut_share: float = 0.0,
+) -> tuple[Mixture, tuple[Component, ...], tuple[float, float] | None]:
+    """One step towards the estimate without privacy, and what is known of every component by it.
+
+    ``earlier``: shares of the total that earlier rounds had. ``m``: public rows, 0 to forget them.
+    """
+    d, k = mixture.d, mixture.k
+    radius = math.sqrt(float(stats.chi2.isf(_CUT, d)))
+    kept = 1 - float(clipping_loss(radius**2, d))
+    cells, whitenings = _cells(mixture)
+    lifted, cut = session.soft(share, cells, [radius] * k, _LIFT, cut_share)
+    # as many rows as are not missing, by the released numbers
+    n = min(max(float(lifted.counts.sum()), 1.0), float(session.n))
+    scores = _scores(mixture, lifted, n, kept)
+    step = one_step(mixture, whitenings, scores, n, m, earlier / share, radius, kept)
+    rows = lifted.counts, lifted.counts_sd
+    return *_moved(mixture, whitenings, step, rows, n, m, radius, kind), cut
+
+
+def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> Scores:
+    """Mean scores of a row, from released numbers, sums and squares."""
+    d = mixture.d
+    counts, corner = lifted.counts[:, None], kept * svec(np.eye(d))
+    squares = (svec(lifted.squares) - counts * corner) / 2
+    share = lifted.counts / n - mixture.weights
+    value = np.concatenate([lifted.sums / n, squares / n, share[:, None]], axis=1)
+    on = np.r_[np.ones(d), np.zeros(d * (d - 1) // 2)]
+    of_squares = np.sqrt(
+        lifted.squares_sd[:, None] ** 2 + (kept * lifted.counts_sd[:, None] * on) ** 2
+    )
+    sd = np.concatenate(
+        [np.repeat(lifted.sums_sd[:, None], d, axis=1), of_squares / 2, lifted.counts_sd[:, None]],
+        axis=1,
+    )
+    return Scores(value.ravel(), sd.ravel() / n)
+
+
+def _moved(
+    mixture: Mixture,
+    whitenings: list[Whitening],
+    step: Step,
+    rows: tuple[Floats, Floats],
+    n: float,
+    m: float,
+    radius: float,
+    kind: Covariance,
+) -> tuple[Mixture, tuple[Component, ...]]:
+    """The mixture after a step, no longer than its linear theory may be trusted, and its components."""
+    k, d = mixture.k, mixture.d
+    way = step.way.reshape(k, size_of(d))
+    logs = np.log(mixture.weights) + np.clip(way[:, -1], -1.0, 1.0)
+    weights = np.exp(logs - logs.max())
+    weights = np.maximum(weights / weights.sum(), _LIGHTEST / k)
+    weights /= weights.sum()
+    parts = [_part(step, slice(j * size_of(d), (j + 1) * size_of(d)), d) for j in range(k)]
+    moments = []
+    for j, (whitening, part) in enumerate(zip(whitenings, parts, strict=True)):
+        mean = way[j, :d] * min(1.0, _LONGEST / max(float(np.linalg.norm(way[j, :d])), 1e-300))
+        values, vectors = np.linalg.eigh(np.eye(d) + unsvec(way[j, d:-1], d))
+        spread = (vectors * np.clip(values, *_STRETCH)) @ vectors.T
+        cell = Cell(mixture.means[j], whitening.back, whitening.root, max(rows[0][j], 1.0), radius)
+        count, count_sd = float(rows[0][j]), float(rows[1][j])
+        moments.append(
+            Moments(
+                cell,
+                mean,
+                symmetric(spread),
+                part.mean_sd,
+                part.spread_sd,
+                count,
+                count_sd,
+                part.mean_rows,
+                part.spread_rows,
+            )
+        )
+    covariances = of_kind(kind, np.array([one.covariance for one in moments]), weights)
+    components = []
+    for j, (one, matrix, part) in enumerate(zip(moments, covariances, parts, strict=True)):
+        root = whitenings[j].root
+        components.append(
+            Component(
+                float(weights[j]),
+                float(weights[j]) * part.weight_sd,
+                max(one.count, 1.0),
+                one.count_sd,
+                round(float(weights[j] * m)),
+                _of_covariance(one, matrix, kind),
+                root.T @ part.mean_error @ root,
+            )
+        )
+    means = np.array([one.centre for one in moments])
+    return Mixture(weights, means, covariances), tuple(components)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Errors of one component's mean, covariance and log weight."""
+
+    mean_error: Floats
+    mean_sd: float
+    mean_rows: float
+    spread_sd: float
+    spread_rows: float
+    weight_sd: float
+
+
+def _part(step: Step, one: slice, d: int) -> _Part:
+    def block(whole: Floats, within: slice) -> Floats:
+        if whole.ndim == 1:
+            return np.diag(whole[one][within])
+        return np.asarray(whole[one, one][within, within])
+
+    def level(whole: Floats, within: slice) -> float:
+        return max(float(np.diag(block(whole, within)).mean()), 1e-300)
+
+    mean, shape, last = slice(0, d), slice(d, size_of(d) - 1), slice(size_of(d) - 1, size_of(d))
+    return _Part(
+        block(step.unsure, mean) + block(step.sampling, mean),
+        math.sqrt(level(step.unsure, mean)),
+        1 / level(step.sampling, mean),
+        math.sqrt(level(step.unsure, shape)),
+        2 / level(step.sampling, shape),
+        math.sqrt(level(step.unsure, last) + level(step.sampling, last)),
+    )
+
+
+def _cells(mixture: Mixture) -> tuple[SoftCells, list[Whitening]]:
+    """The coordinates in which every component is standard normal."""
+    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
+    volumes = np.linalg.slogdet(mixture.covariances)[1]
+    frames = tuple(
+        CellCoordinates(mean, w.back, w.root)
+        for mean, w in zip(mixture.means, whitenings, strict=True)
+    )
+    constants = np.log(mixture.weights) - volumes / 2
+    return SoftCells(frames, tuple(float(c) for c in constants)), whitenings
+
+
+def _of_covariance(moments: Moments, matrix: Floats, kind: Covariance) -> Moments:
+    """Moments with another covariance, where it is not free."""
+    if kind == "full":
+        return moments
+    back = moments.cell.back
+    return replace(moments, spread=symmetric(back.T @ matrix @ back))
+
+
+def _chosen(
+    session: MixtureSession, mixture: Mixture, points: Floats, kind: Covariance
+) -> tuple[Choice, Mixture]:
+    """The mixture that private rows prefer, by BIC, of the released one and shorter ones.
+
+    Private likelihoods come with their noise; public rows, left out of the fits that they score, say
+    the same with their own sampling error, and both are averaged by inverse variance. Of mixtures that
+    are no worse than the best one by a standard deviation the shortest is taken.
+    """
+    n, m = session.n, len(points)
+    drawn = synthetic(mixture, _SYNTHETIC)
+    many = synthetic(mixture, min(max(4 * n, _SYNTHETIC), _MANY))
+    short = shorter_and_shorter(mixture, drawn, kind)[:-1]
+    mixtures = (*(em(many, one, _POLISHED, kind)[0] for one in short), mixture)
+    logs = np.column_stack([log_likelihoods(one, drawn)[0] for one in mixtures])
+    away = centred(logs)
+    clip = max(float(np.quantile(np.linalg.norm(away, axis=1), _CLIPPED)), 1e-3)
+    scores, sd = session.likelihoods(_SCORES, [_cells(one)[0] for one in mixtures], clip)
+    variance = np.full(len(mixtures), sd**2)
+    if n**2 * float(np.median(away.var(axis=0))) / m < _ENOUGH * sd**2:
+        held = centred(held_out(points, mixture.k, kind))
+        other = n**2 * held.var(axis=0) / m + 1e-9
+        scores = (scores / sd**2 + n * held.mean(axis=0) / other) / (1 / sd**2 + 1 / other)
+        variance = 1 / (1 / sd**2 + 1 / other)
+    numbers = [number_of_parameters(one.k, one.d, kind) for one in mixtures]
+    # shorter mixtures are known as well as so many rows know them: BIC is that of no more
+    part = min(1.0, _MANY / n)
+    scores = part * scores - np.array(numbers) * math.log(part * n) / 2
+    variance = part**2 * variance
+    best = int(scores.argmax())
+    behind = (scores[best] - scores) / np.sqrt(variance + variance[best])
+    chosen = int(np.flatnonzero(behind <= _ONE_SD)[0])
+    near = np.flatnonzero(behind <= _UNDECIDED) + 1
+    choice = Choice(chosen + 1, mixture.k, (int(near[0]), int(near[-1])))
+    return choice, mixtures[chosen]
+
+
+def _shapes(
+    session: MixtureSession, mixture: Mixture, components: tuple[Component, ...]
+) -> tuple[ShapeOf, ...]:
+    """Tails and skewness that are surely beyond a Gaussian's, of every component."""
+    cells, _ = _cells(mixture)
+    far = math.sqrt(float(stats.chi2.isf(_FAR, mixture.d)))
+    seen = session.shapes(session.left, cells, far)
+    out = []
+    for j, c in enumerate(components):
+        rows = max(c.rows, 1.0)
+        noise = math.hypot(seen.noise_sd, c.rows_sd) / (2 * rows)
+        share = (float(seen.beyond[j]) / rows + 1) / 2
+        tailed = share > _TAILED * _FAR + _SURE * math.hypot(noise, math.sqrt(_FAR / rows))
+        away = np.hypot(1 / math.sqrt(rows), c.moments.mean_sd)
+        side = np.abs(seen.signs[j]) / rows
+        skewed = side > _SKEWED + _SURE * math.hypot(seen.noise_sd / rows, float(away))
+        out.append(ShapeOf(bool(tailed), tuple(int(a) for a in np.flatnonzero(skewed))))
+    return tuple(out)
