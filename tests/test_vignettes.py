@@ -103,7 +103,7 @@ def test_the_table_of_audits_has_every_case_at_full_size() -> None:
     named = set(table[["function", "method", "pair"]].itertuples(index=False, name=None))
     assert named == set(cases())
     late = table.method.str.endswith("persons") | (table.function == "dp_feols")
-    late |= table.method.str.contains("alone|private rows|^rounds")
+    late |= table.method.str.contains("alone|private rows|^rounds|^likelihood")
     assert table.trials[~late].min() >= 20_000
     assert table.trials[late].min() >= 1_000
     assert not table.refuted.any()

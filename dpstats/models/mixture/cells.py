@@ -56,8 +56,8 @@ def few_rows_warning(
     if plan.error >= 1:
         out.append(
             f"A component of {2 * w_min:.2g} of the n = {n} rows is small for {d} columns at this "
-            f"budget: its covariance is expected to be off by {plan.error:.3g} of itself. More "
-            "rows, a larger budget or fewer columns help."
+            f"budget: its covariance may be off by more than itself. More rows, a larger budget or "
+            "fewer columns help."
         )
     needed = math.ceil(math.log(k / 0.05) / w_min)
     if m < needed:

@@ -45,7 +45,9 @@ def describe(
     numbers = _numbers(points, components)
     worst = _overlap(components)
     gap = separation(components)
-    notes = _notes(components, k, worst, fit.borders, w_min)
+    # shared rows of overlapping components are in the standard errors; sorted ones are not
+    unsorted = worst if soft is None else 0.0
+    notes = _notes(components, k, unsorted, fit.borders, w_min)
     if soft is not None:
         notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
     facts = MixtureFacts(
