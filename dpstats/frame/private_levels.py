@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.errors import SchemaError
-from dpstats.frame.formula.learn import used_columns
+from dpstats.frame.formula.learn import categories_written, used_columns
 from dpstats.frame.persons import FirstRows, OfPersons, readable
 from dpstats.frame.source import (
     BLOCK_ROWS,
@@ -18,7 +18,7 @@ from dpstats.frame.source import (
     column_types,
     open_source,
 )
-from dpstats.frame.table import ColumnType, Opaque, is_table, slices
+from dpstats.frame.table import FOLDER, ColumnType, Opaque, is_table, slices
 
 
 class LevelCells(Opaque):
@@ -62,10 +62,13 @@ def undeclared_levels(
 ) -> tuple[str, ...]:
     """Columns of text that a formula uses and whose levels nobody has declared, by names and types."""
     table = column_types(data)
+    written = categories_written(formula, table.names, weights, offset)
     names = tuple(
         name
         for name in used_columns(formula, table.names, weights, offset)
-        if name not in (limits or {}) and name in table.names and _of_text(table.type_of(name))
+        if name not in (limits or {})
+        and name in table.names
+        and _of_text(table.type_of(name), name in written)
     )
     if names and not is_table(data) and isinstance(open_source(data), DaskPartitions):
         raise SchemaError(
@@ -75,6 +78,11 @@ def undeclared_levels(
     return names
 
 
-def _of_text(type_: ColumnType) -> bool:
-    """Whether a column may hold text; categories may stand for numbers."""
+def _of_text(type_: ColumnType, written: bool) -> bool:
+    """Whether a column may hold text; categories may stand for numbers.
+
+    One that folders name does where the formula takes it for a category.
+    """
+    if type_.label == FOLDER:
+        return written
     return type_.kind in ("category", "object") and type_.values in (None, "category", "object")

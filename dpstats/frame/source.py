@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import glob
 import inspect
-import math
 import os
 import posixpath
 import warnings
@@ -36,7 +35,6 @@ from dpstats.arguments import called, is_path
 from dpstats.errors import PassError, SchemaError, suppress_private_errors
 from dpstats.frame.table import (
     FolderTable,
-    Kind,
     Opaque,
     Table,
     as_table,
@@ -53,8 +51,6 @@ _PART_NUMBERS = 2**20
 _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
-_NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""The text of a folder whose rows have no value there, as the writers of folders spell it."""
 _LISTS: tuple[type, ...] = (list, tuple, deque, type({}.values()))
 """Types that run no foreign code when they are looped over."""
 ONE_SHOT = (
@@ -137,7 +133,7 @@ def column_types(data: Any) -> Table:
         return source.schema
     if isinstance(source, ParquetFiles):
         schema, folders = source.schemas[0]
-        return FolderTable(as_table(schema.empty_table()), dict(folders), source.folder_kinds())
+        return FolderTable(as_table(schema.empty_table()), dict(folders))
     if isinstance(source, OneTable):
         return source.table
     first = next(source.tables(()), None)
@@ -397,16 +393,6 @@ class ParquetFiles(Opaque):
             together.setdefault(piece.path, []).append(piece)
         return together.values()
 
-    def folder_kinds(self) -> dict[str, Kind]:
-        """What the columns that folders name hold: numbers, where all their texts are numbers."""
-        texts: dict[str, list[str]] = {}
-        for name, text in (folder for piece in self.pieces for folder in piece.folders):
-            texts.setdefault(name, []).append(text)
-        return {
-            name: "number" if all(map(_is_number, found)) else "category"
-            for name, found in texts.items()
-        }
-
     def _batches(self, piece: _RowGroups, columns: Sequence[str]) -> Iterator[Table]:
         for table in self._arrow(piece, columns):
             yield FolderTable(as_table(table), dict(piece.folders))
@@ -507,13 +493,6 @@ def _folders(path: str) -> tuple[tuple[str, str], ...]:
     """Folders such as ``year=2020`` on the way to a file: names of columns and their texts."""
     steps_down = [step.partition("=") for step in path.replace(os.sep, "/").split("/")[:-1]]
     return tuple((name, unquote(text)) for name, sign, text in steps_down if sign and name)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return text == _NOTHING or math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:

@@ -36,6 +36,8 @@ WORDS = {
     "datetime": "dates or times",
     "other": "values of a type that has no place in a formula",
 }
+FOLDER = "folder"
+"""Label of a column that folders name: its kind is what the design reads there."""
 ADVICE = {
     "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
     "object": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
@@ -455,19 +457,16 @@ class ArrowTable:
 class FolderTable:
     """A table of one file, with the columns that the folders on the way to it name."""
 
-    def __init__(
-        self, table: Table, folders: Mapping[str, str], kinds: Mapping[str, Kind] | None = None
-    ) -> None:
+    def __init__(self, table: Table, folders: Mapping[str, str]) -> None:
         self._table = table
         self._folders = {k: v for k, v in folders.items() if k not in table.names}
-        self._kinds = {} if kinds is None else kinds
         self.n = table.n
         self.names = (*table.names, *self._folders)
 
     def type_of(self, name: str) -> ColumnType:
         # a text that may stand for a number, a level or True: whatever the design reads there
         if self._has(name):
-            return ColumnType(self._kinds.get(name, "missing"), "folder", "category")
+            return ColumnType("missing", FOLDER, "category")
         return self._table.type_of(name)
 
     def declared_levels(self, name: str) -> Levels | None:

@@ -23,7 +23,7 @@ import pytest
 
 from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
-from dpstats.frame import learn_design, open_rows, source
+from dpstats.frame import learn_design, open_rows, private_design, source, undeclared_levels
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Table
 
@@ -324,6 +324,23 @@ def test_folders_of_text_are_levels_and_a_missing_one_is_none(tmp_path: Path) ->
     design = learn_design("y ~ g", data)
     rows = np.vstack([block.x for block in open_rows(design, str(tmp_path)).blocks()])
     assert sorted(rows.tolist()) == [[0, 0], [1, 0], [1, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("last", ["2023", "x", "inf", "nan", ""])
+def test_no_text_of_a_folder_decides_what_a_column_is(last: str, tmp_path: Path) -> None:
+    for k, year in enumerate(["2020", "2021", last]):
+        (tmp_path / f"year={year}").mkdir()
+        one = pd.DataFrame({"y": [1.0, 2.0 + k]})
+        one.to_parquet(tmp_path / f"year={year}" / "0.parquet")
+    path = str(tmp_path)
+    assert undeclared_levels("y ~ year", path, None, None, None) == ()
+    assert private_design("y ~ year", path).terms == ("Intercept", "year")
+    assert undeclared_levels("y ~ factor(year)", path, None, None, None) == ("year",)
+    assert undeclared_levels("y ~ I(year == '2020')", path, None, None, None) == ("year",)
+    with pytest.raises(SchemaError, match="its levels must be declared"):
+        private_design("y ~ factor(year)", path)
+    levels = {"year": ["2020", "2021"]}
+    assert private_design("y ~ year", path, levels).terms == ("Intercept", "year[T.2021]")
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])

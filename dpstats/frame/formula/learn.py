@@ -20,7 +20,7 @@ from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse, split_sides
 from dpstats.frame.schema import Declared, declared_spec, require_column
 from dpstats.frame.source import column_types, public_table
-from dpstats.frame.table import ADVICE, WORDS, Array, Levels, Table, check_levels
+from dpstats.frame.table import ADVICE, FOLDER, WORDS, Array, Levels, Table, check_levels
 
 Mask = npt.NDArray[np.bool_]
 
@@ -129,8 +129,11 @@ def private_design(
     limits = mapping("limits", limits)
     table = column_types(data)
     needed = used_columns(formula, table.names, weights, offset)
+    written = categories_written(formula, table.names, weights, offset)
     schema = {
-        name: _private_kind(table, name, formula, limits.get(name), releases_levels)
+        name: _private_kind(
+            table, name, formula, limits.get(name), name in written, releases_levels
+        )
         for name in needed
     }
     if WEIGHTS in limits:
@@ -147,6 +150,15 @@ def used_columns(
     return tuple(needed | ({} if weights is None else {weights: None}))
 
 
+def categories_written(
+    formula: str, names: Sequence[str], weights: str | None, offset: str | None
+) -> frozenset[str]:
+    """The columns that a formula itself takes for categories: factor(g), g == 'a'."""
+    parsed, offsets = _parse(formula, names, weights, offset)
+    nodes = (node for factor in _all_factors(parsed, offsets) for node in factor.walk())
+    return frozenset(n.args[0].value for n in nodes if n.op in ("C", "is", "is not"))
+
+
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     """The same design, by which private numbers are cut to declared limits.
 
@@ -161,12 +173,20 @@ def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     return replace(design, boxes=boxes)
 
 
-def _private_kind(table: Table, name: str, formula: str, limit: Any, releases_levels: bool) -> Any:
-    """How a column of private rows is declared: by its type, or as the user says."""
+def _private_kind(
+    table: Table, name: str, formula: str, limit: Any, written: bool, releases_levels: bool
+) -> Any:
+    """How a column of private rows is declared: by its type, or as the user says.
+
+    One that folders name is a number, unless the formula takes it for a category (``written``): their
+    texts are values of rows, and one of them would change what is guessed from all.
+    """
     require_column(table, name, f"'{formula}'")
     if limit is not None:
         return limit
     kind = table.type_of(name).kind
+    if table.type_of(name).label == FOLDER:
+        kind = "category" if written else "number"
     if kind in ("number", "bool"):
         return float if kind == "number" else bool
     if kind in ("category", "object"):

@@ -197,6 +197,7 @@ class LeastSquaresSession(Session[LinearRows]):
         response, whole = self._limits.response, self._whole
         return self._once("sums", lambda: self._rows.gram_and_cross(response, whole=whole))
 
+    @np.errstate(all="ignore")  # a warning would speak of private totals
     def _solved(self) -> tuple[Floats, float]:
         """The projected solution and lambda_min(A); private."""
         scale = float(self._rows.grid.steps) ** 2
@@ -344,6 +345,7 @@ class StepSession(ScoreSession):
     def _step(self, anchor: Floats, cuts: StepCuts) -> tuple[Floats, float]:
         """The projected step and lambda_min(A); private."""
 
+        @np.errstate(all="ignore")  # a warning would speak of private totals
         def read() -> tuple[Floats, float]:
             totals = self._rows.sums(anchor, RoundCuts(cuts.score, cuts.radius))
             assert totals.information is not None
