@@ -28,15 +28,15 @@ from dpstats.mechanism.session import Session
 from dpstats.models.eptr_bayes import rows as class_rows
 from dpstats.models.eptr_nw import rows as kernel_rows
 from dpstats.models.eptr_own import releases as own_estimate
-from dpstats.models.gaussian import rows as cell_rows
-from dpstats.models.gaussian.rows import LiftedSums
+from dpstats.models.gaussian.rows import CellSlab, LiftedSums
 from dpstats.models.linear import rows as linear_rows
 from dpstats.score_rounds.rows import ScoreTotals, Slab, Vectors
 from tests.contracts.calls import CALLS, OPENED, TABLES
 
-_MODULES = (linear_rows, class_rows, cell_rows, kernel_rows)
+_MODULES = (linear_rows, class_rows, kernel_rows)
 _PRIVATE = (
     *(module._Slab for module in _MODULES),
+    CellSlab,
     Slab,
     Vectors,
     PersonsBlock,

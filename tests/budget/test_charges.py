@@ -189,11 +189,11 @@ def test_what_is_refused_before_anything_is_read_is_not_charged(
     """A pass that fails is no such refusal: whatever it says, it has begun to read."""
     budget, table, rows_of = _budget(name), object(), open_rows
 
-    def rows(design: Design, data: Any, *given: Any) -> Any:
+    def rows(design: Design, data: Any, *given: Any, **named: Any) -> Any:
         if data is table:
             assert len(budget.entries) == 1, "charged before the table is looked at"
             raise kind("before")
-        return rows_of(design, data, *given)
+        return rows_of(design, data, *given, **named)
 
     for place in ("open_rows", "private_design"):
         monkeypatch.setattr(f"dpstats.call.{place}", rows)
