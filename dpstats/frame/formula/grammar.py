@@ -163,7 +163,7 @@ class Factor:
     def _bare(self) -> bool:
         # {x > 0} is tokenised by its braces, f(x) by its parentheses
         return not re.fullmatch(r"[^\W\d]\w*\(.*\)", self.text, re.DOTALL) or not isinstance(
-            ast.parse(_replace_quotes(self.text)[0], mode="eval").body, ast.Call
+            ast.parse(replace_quotes(self.text)[0], mode="eval").body, ast.Call
         )
 
     def parse(self) -> Expr:
@@ -196,7 +196,7 @@ def parse_factor(text: str) -> Expr:
     ...
     dpstats.errors.FormulaError: `I(x - x.mean())` cannot be used: ...
     """
-    code, names = _replace_quotes(text)
+    code, names = replace_quotes(text)
     try:
         body = ast.parse(code.strip(), mode="eval").body
         tree = _Parser(text, names).top(body)
@@ -209,7 +209,7 @@ def parse_factor(text: str) -> Expr:
     return tree
 
 
-def _replace_quotes(text: str) -> tuple[str, dict[str, str]]:
+def replace_quotes(text: str) -> tuple[str, dict[str, str]]:
     """Put identifiers in the place of backtick-quoted names; return the names behind them."""
     prefix = "_quoted"
     while prefix in text:

@@ -6,9 +6,12 @@ spelling changes; what is allowed there is decided by `grammar`, afterwards.
 
 from __future__ import annotations
 
+import ast
 import re
 
+from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
+from dpstats.frame.formula.grammar import replace_quotes
 
 _WORDS = {"TRUE": "True", "FALSE": "False", "NULL": "None"}
 _SIGNS = {
@@ -23,6 +26,7 @@ _SIGNS = {
     "!": " not ",
 }
 _LONGEST = 1000
+_EARLY = re.compile(r"%%|%/%|%in%")
 _TOKEN = re.compile(
     r"""(?P<kept>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|!=)"""
     r"|(?P<sign>%in%|%/%|%%|\^|&&?|\|\|?|!)"
@@ -47,8 +51,33 @@ def in_python(formula: str) -> str:
             formula = formula[:start] + ":" + formula[start + 4 :]
         if kind == "python":
             at = formula.find(text, start)  # behind the brace of {x > 0}
-            formula = formula[:at] + _TOKEN.sub(_spelled, text) + formula[at + len(text) :]
+            spelled = _TOKEN.sub(_spelled, text)
+            if _EARLY.search(text):
+                _require_one_meaning(text, spelled)
+            formula = formula[:at] + spelled + formula[at + len(text) :]
     return formula
+
+
+def _require_one_meaning(text: str, spelled: str) -> None:
+    """Refuse %%, %/% and %in% beside others without parentheses: R binds them first, Python does not."""
+    try:
+        tree = ast.parse(replace_quotes(spelled)[0].strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # `grammar` says what is wrong
+    for node in ast.walk(tree):
+        unclear = False
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv):
+            inner = node.left  # what stands between parentheses begins behind them
+            unclear = isinstance(inner, ast.BinOp) and inner.col_offset == node.col_offset
+            unclear &= isinstance(getattr(inner, "op", None), ast.Mult | ast.Div)
+        elif isinstance(node, ast.Compare) and any(isinstance(op, ast.In) for op in node.ops):
+            bare = isinstance(node.left, ast.BinOp) and node.left.col_offset == node.col_offset
+            unclear = len(node.ops) > 1 or bare
+        if unclear:
+            raise FormulaError(
+                f"`{text}`: write parentheses around what %%, %/% and %in% belong to, as in "
+                "I(2 * (x %% 3))."
+            )
 
 
 def _spelled(match: re.Match[str]) -> str:
