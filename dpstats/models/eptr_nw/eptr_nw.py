@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
@@ -141,7 +142,8 @@ def eptr_nw(
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
-        setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
+        find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
+        setting = find(2 / spend.mu)
         test = make_test(setting, degree, spend) if method == "ptr" else None
         points = papers_points(setting, degree, spend) if method == "paper" else None
     noise = call.noise()
@@ -149,15 +151,17 @@ def eptr_nw(
         fit = tested(rows, setting, test, spend.total, noise)
     elif points is not None:
         fit = papers(rows, setting, points, noise)
+    elif method == "adaptive":
+        fit = adaptive(rows, setting, spend.total, noise)
     else:
-        fit = (adaptive if method == "adaptive" else sums)(rows, setting, spend.total, noise)
+        fit = sums(rows, setting, spend.total, noise, find)
     outcome = fit.outcome.items(charged.notes(rows.n, public)) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
         formula=formula,
         design=design,
-        setting=setting,
+        setting=fit.setting or setting,
         values=fit.values,
         privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -163,6 +164,8 @@ class Smoothing:
         Smallest mean square that any bandwidth leaves of left-out public rows.
     mended : float
         Share of the public fit's error that averages over these bandwidths can see.
+    middle : float
+        M, about which residuals are cut.
     """
 
     bandwidth: Floats
@@ -172,6 +175,39 @@ class Smoothing:
     predicted: float
     floor: float
     mended: float = 1.0
+    middle: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """How far residuals are kept below 0, and above."""
+        return self.radius - self.middle, self.radius + self.middle
+
+
+class PlannedCut(Protocol):
+    """Where residuals are cut, and what may be missing of a local mean."""
+
+    @property
+    def middle(self) -> float: ...
+
+    @property
+    def radius(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+
+def least_bandwidth(x: Floats) -> Floats:
+    """Half of the distance (d,) between neighbouring values of covariates (m, d), as most rows have it.
+
+    A narrower kernel sees nothing between the values.
+    """
+    found = []
+    for column in x.T:
+        values, which = np.unique(column, return_inverse=True)
+        gaps = np.diff(values, prepend=np.nan, append=np.nan)
+        farther = np.fmax(gaps[:-1], gaps[1:])
+        found.append(float(np.median(farther[which])) / 2 if len(values) > 1 else 0.0)
+    return np.array(found)
 
 
 def choose_smoothing(
@@ -182,6 +218,7 @@ def choose_smoothing(
     given: Floats | None,
     feasible: Callable[[Floats], bool],
     doubt: tuple[float, Floats],
+    cut_at: Callable[[float], PlannedCut] | None = None,
 ) -> Smoothing:
     """Bandwidths, cut and ridge with the least expected error on left-out public rows.
 
@@ -202,6 +239,8 @@ def choose_smoothing(
     doubt : (float, (d,) array)
         Of `centre_doubt`: a bandwidth far above those lengths leaves all of that error, one far
         below mends it.
+    cut_at : callable, optional
+        The cut where a local mean has noise of so many R; by default one of public quantiles.
 
     Notes
     -----
@@ -219,6 +258,7 @@ def choose_smoothing(
     cuts = cuts or [max(float(np.abs(residual).max()), 1e-12)]
     shares = [max(float((np.abs(residual) < c).mean()), 0.3) for c in cuts]
     shares[-1] = 1.0
+    planned = [(-cut, cut, share, 0.0) for cut, share in zip(cuts, shares, strict=True)]
     alone = float((residual**2).mean())
     own = [alone]
 
@@ -233,8 +273,13 @@ def choose_smoothing(
         mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
         best: Smoothing | None = None
         plain = math.inf
-        for cut, share in zip(cuts, shares, strict=True):
-            above = scale * (k @ np.clip(residual, -cut, cut))
+        choices = planned
+        if cut_at is not None:
+            cut = cut_at(noise / max(float(np.median(degree)), 1.0))
+            choices = [(cut.middle - cut.radius, cut.middle + cut.radius, 1.0, cut.bias)]
+        for low, high, share, bias in choices:
+            middle, radius = (low + high) / 2, (high - low) / 2
+            above = scale * (k @ np.clip(residual, low, high))
             for ridge in _RIDGES:
                 weight = degree / (degree**2 + (ridge * noise) ** 2) / share
                 fitted = above * weight
@@ -244,12 +289,13 @@ def choose_smoothing(
                 gain = _believed(residual**2 - left + _LEAST * spread)
                 if gain < 0:
                     gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
-                private = (noise * weight) ** 2 * (cut**2 + fitted**2)
+                private = (noise * weight) ** 2 * (radius**2 + (fitted - middle) ** 2)
+                private += (weight * degree * bias) ** 2
                 kept = weight * degree * share * mended  # of the public polynomial's error
                 rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
                 error = alone - gain + float(rest.mean())
                 if best is None or error < best.predicted:
-                    best = Smoothing(bandwidth, cut, share, ridge, error, own[0], mended)
+                    best = Smoothing(bandwidth, radius, share, ridge, error, own[0], mended, middle)
         assert best is not None
         seen.append(plain)
         return best
@@ -259,22 +305,23 @@ def choose_smoothing(
         look(given)
         own[0] = min(own[0], seen[-1])
         return look(given)
-    tried = [unit * s for s in _START]
+    least = least_bandwidth(x)
+    tried = [np.maximum(unit * s, least) for s in _START]
     possible = [h for h in tried if feasible(h)] or [unit * _START[-1] * 2]
     for h in possible:
         look(h)
     own[0] = min([own[0], *seen])
     looked = [look(h) for h in possible]
-    least = min(choice.predicted for choice in looked)
+    smallest = min(choice.predicted for choice in looked)
     # of bandwidths that cannot be told apart the widest
-    close = [choice for choice in looked if choice.predicted <= least + 0.1 * doubt[0]]
+    close = [choice for choice in looked if choice.predicted <= smallest + 0.1 * doubt[0]]
     best = max(close, key=lambda choice: float(choice.bandwidth[0]))
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
             for move in _MOVES:
                 changed = best.bandwidth.copy()
-                changed[j] *= move
+                changed[j] = max(changed[j] * move, least[j])
                 if feasible(changed):
                     choice = look(changed)
                     best = min(best, choice, key=lambda s: s.predicted)
@@ -335,13 +382,18 @@ def _cloud(z: Floats, size: int) -> Floats:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A curve at some points: value, noise sd, sampling sd, and the weight of private rows."""
+    """A curve at some points: value, noise sd, sampling sd, and the weight of private rows.
+
+    ``bias``: how far smoothing may have moved it. ``cut``: how far what was cut may have.
+    """
 
     value: Floats
     noise_sd: Floats
     sampling_sd: Floats
     degree: Floats
     weight: Floats
+    bias: Floats | float = 0.0
+    cut: Floats | float = 0.0
 
 
 def from_sums(
@@ -351,8 +403,9 @@ def from_sums(
     centre: Floats,
     smoothing: Smoothing,
     typical_sd: float,
-    sigma: float,
+    sigma: Floats | float,
     doubt: Floats,
+    denominator: float = 1.0,
 ) -> Prediction:
     """The curve from noisy sums at some points.
 
@@ -361,22 +414,26 @@ def from_sums(
     above, below : (k,) arrays
         In units of R, and of rows.
     sd : (k,) array
-        Noise of each.
+        Noise of the first.
     centre : (k,) array
         The public fit.
     typical_sd : float
         s of `choose_smoothing`.
-    sigma : float
-        Public residual standard deviation.
+    sigma : float or (k,) array
+        Standard deviation of residuals.
     doubt : (k,) array
         How far the public fit may be off, which counts where private rows cannot mend it.
+    denominator : float
+        Noise of the second sum over that of the first.
     """
+    middle, radius = smoothing.middle, smoothing.radius
     degree = np.maximum(below, 0.0)
     ridge = (smoothing.ridge * typical_sd) ** 2
     factor = degree / (degree**2 + ridge) / smoothing.slope
     weight = degree**2 / (degree**2 + ridge)
-    shift = np.clip(smoothing.radius * above * factor, -smoothing.radius, smoothing.radius)
-    noise = sd * factor * np.sqrt(smoothing.radius**2 + shift**2)
+    shift = (radius * above + middle * degree) * factor
+    shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
+    noise = sd * factor * np.hypot(radius, denominator * (shift - middle))
     left = (1 - weight * smoothing.mended) * doubt
     sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)

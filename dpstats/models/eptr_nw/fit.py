@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,15 +15,21 @@ from dpstats.accounting.privacy import ApproximatePrivacy
 from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
-from dpstats.models.eptr_nw.public import CurveSetting
+from dpstats.models.eptr_nw.bands import Cover, Scale, seen
+from dpstats.models.eptr_nw.estimate import PlannedCut
+from dpstats.models.eptr_nw.notes import curve_notes
+from dpstats.models.eptr_nw.planning import Residuals, window_of
+from dpstats.models.eptr_nw.public import CurveSetting, CutAt
 from dpstats.models.eptr_nw.releases import (
+    CURVE_MOVES,
+    DENOMINATOR,
     Features,
     KernelSession,
     NodeValues,
     degree_levels,
     papers_degree,
 )
-from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve
+from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve, blanked
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.propose_test.bounds import decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
@@ -33,49 +39,102 @@ from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
 
+_LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """A curve, the releases that it is made of, and what is reported of it."""
+    """A curve, the releases that it is made of, and what is reported of it.
+
+    ``setting``: where it is another than the one of the call.
+    """
 
     values: SumsCurve | NodesCurve
     releases: tuple[Any, ...]
     outcome: Outcome
     answers: tuple[Answers, ...] = ()
+    setting: CurveSetting | None = None
 
 
-def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
+def sums(
+    rows: Any,
+    setting: CurveSetting,
+    total: Any,
+    noise: Any,
+    refined: Callable[[float, CutAt], CurveSetting],
+) -> KernelFit:
+    """A histogram of residuals tells where to cut; the curve has what is left.
+
+    ``refined``: the setting for noise of a sum, in R, and a cut.
+    """
+    window = window_of(setting.smoothing.radius)
+    with KernelSession(rows, setting.plan, total, noise) as first:
+        counts = first.lengths(_LENGTHS, *window)
+    residuals = Residuals.of(counts, window, rows.n, setting.sigma)
+    sd = CURVE_MOVES / (total.mu * math.sqrt(first.left))
+
+    def cut_at(each: float) -> PlannedCut:
+        return residuals.cut(each, DENOMINATOR)
+
+    setting = refined(sd, cut_at)
     features = Features.of(setting.nodes)
-    with KernelSession(rows, setting.plan, total, noise) as session:
+    plan = replace(setting.plan, square=residuals.square)
+    with KernelSession(rows, plan, total, noise, after=first) as session:
         curve = session.curve(session.left, features)
-    values = SumsCurve(
-        features, curve.above, curve.below, curve.noise_sd, setting.sigma, setting.doubt
+    values = _with_scale(
+        SumsCurve(features, curve, residuals, setting.doubt, setting.sigma), setting
     )
+    return KernelFit(values, tuple(session.releases), _outcome(values, setting), (), setting)
+
+
+def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
+    """The curve with local scales and the grid on which smoothing is judged."""
+    points, part = setting.cover
+    if not len(points):
+        return values
+    _, degree, squares, length = values.local_sums(points, setting.nodes, True)
+    sums = values.sums
+    mass = np.where(seen(degree, sums.below_sd), part * degree, 0.0)
+    smoothing = setting.smoothing
+    scale = Scale.of(
+        squares,
+        degree,
+        sums.squares_sd * length,
+        mass,
+        values.residuals,
+        smoothing.bounds,
+        setting.sigma**2,
+    )
+    values = replace(values, scale=scale)
+    centre = setting.centre(np.ascontiguousarray(points.T))
+    public = centre, np.zeros(len(points))
+    found = values.at(points, setting.nodes, public, smoothing, errors=False)
+    return replace(values, cover=Cover(points, mass, centre, found.value - centre))
+
+
+def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
     inside = np.clip(setting.shown, setting.low, setting.high)
-    nothing = np.zeros(len(inside))
-    at = values.at(inside, setting.nodes, (nothing, nothing), setting.smoothing, errors=True)
-    thin = float((at.weight < 0.5).mean())
+    columns = np.ascontiguousarray(inside.T)
+    public = setting.centre(columns), setting.centre.spread(columns)
+    at = values.at(inside, setting.nodes, public, setting.smoothing, errors=True)
+    at = blanked(at, values.seen(at), inside, setting)
+    there = ~np.isnan(at.value)
+    thin = float((at.weight[there] < 0.5).mean()) if there.any() else 1.0
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "that carry the whole curve"),
         Diagnostic(
             "median degree",
             float(np.median(at.degree)),
-            curve.noise_sd,
+            values.sums.below_sd,
             "rows near a point of the curve",
         ),
         Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
+        Diagnostic("points left blank", float((~there).mean()), None, "share; no row is near"),
         *_smoothing_lines(setting),
     )
-    notes: tuple[str, ...] = ()
-    if thin > 0.5:
-        notes = (
-            "At most points the noise outweighs the private rows, and the public fit is shown: ask for "
-            "a larger budget or a larger bandwidth.",
-        )
-    error = _error(setting, at.degree, at.noise_sd, curve.noise_sd, None)
-    return KernelFit(values, tuple(session.releases), Outcome(True, error, diagnostics, notes))
+    error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
+    return Outcome(True, error, diagnostics, curve_notes(at, thin))
 
 
 def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:

@@ -6,7 +6,7 @@ Nothing here sees a private value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from dpstats.frame import (
 )
 from dpstats.frame.source import public_table
 from dpstats.models.eptr_nw.estimate import (
+    PlannedCut,
     PolynomialCentre,
     Smoothing,
     centre_doubt,
@@ -48,7 +49,10 @@ _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
 @dataclass(frozen=True)
 class CurveSetting:
-    """Public: everything that is decided before a private value is read."""
+    """Public, or computed from releases: everything that is decided before the curve is released.
+
+    ``cover``: points (k, d) about a bandwidth apart, and the part of a cell that each stands for.
+    """
 
     smoothing: Smoothing
     chosen: bool
@@ -63,6 +67,7 @@ class CurveSetting:
     public: Floats | None
     m: int | None
     expected: Floats | None
+    cover: tuple[Floats, Floats]
 
     @property
     def plan(self) -> KernelPlan:
@@ -73,6 +78,7 @@ class CurveSetting:
             self.nodes,
             self.centre,
             self.smoothing.radius,
+            middle=self.smoothing.middle,
         )
 
 
@@ -137,8 +143,18 @@ class _Fit:
     y: Floats | None = None
 
 
+CutAt = Callable[[float], PlannedCut]
+"""The cut of residuals where a local mean has noise of so many R."""
+
+
 def _declared_fit(
-    design: Design, limits: Mapping[str, Any], sizes: Floats | None, method: str
+    design: Design,
+    limits: Mapping[str, Any],
+    sizes: Floats | None,
+    method: str,
+    n: int,
+    noise: float,
+    cut_at: CutAt | None,
 ) -> _Fit:
     low, high, middle, half = _declared_box(design, limits)
     if sizes is None:
@@ -149,6 +165,11 @@ def _declared_fit(
     centre = constant_centre(0.0 if method == "paper" else middle, len(low))
     radius = abs(middle) + half if method == "paper" else half
     smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
+    if cut_at is not None:
+        # rows near a point if they were spread evenly over the box
+        near = n * float(np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0)))
+        cut = cut_at(noise / max(near, 1.0))
+        smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle)
     return _Fit(low, high, centre, smoothing, half, half)
 
 
@@ -180,7 +201,13 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
 
 
 def _public_fit(
-    design: Design, public: Any, sizes: Floats | None, method: str, n: int, mu: float
+    design: Design,
+    public: Any,
+    sizes: Floats | None,
+    method: str,
+    n: int,
+    noise: float,
+    cut_at: CutAt | None,
 ) -> _Fit:
     x, y = _usable_rows(design, public)
     low, high = x.min(axis=0), x.max(axis=0)
@@ -192,7 +219,7 @@ def _public_fit(
         return _feasible(x, low, high, h)
 
     spread = centre_doubt(centre, residual, low, high)
-    smoothing = choose_smoothing(x, residual, n, 2 / mu, sizes, feasible, spread)
+    smoothing = choose_smoothing(x, residual, n, noise, sizes, feasible, spread, cut_at)
     if method == "paper":
         radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
         smoothing = replace(smoothing, radius=radius, slope=1.0)
@@ -210,17 +237,19 @@ def find_setting(
     at: Any,
     method: str,
     n: int,
-    mu: float,
+    noise: float,
+    cut_at: CutAt | None = None,
 ) -> CurveSetting:
+    """The setting of a call, or with ``cut_at`` of a release after a look at the residuals."""
     points, axes = _points(at, design)
     if method == "paper" and points is None:
         raise ArgumentError(
             "method='paper' answers one point: name it, at=[0.5]. For a curve use method='gp'."
         )
     if public is None:
-        fit = _declared_fit(design, limits, sizes, method)
+        fit = _declared_fit(design, limits, sizes, method, n, noise, cut_at)
     else:
-        fit = _public_fit(design, public, sizes, method, n, mu)
+        fit = _public_fit(design, public, sizes, method, n, noise, cut_at)
     smoothing, x, y = fit.smoothing, fit.x, fit.y
     h = smoothing.bandwidth
     low, high = fit.low / h, fit.high / h
@@ -256,6 +285,7 @@ def find_setting(
         public=rows,
         m=m,
         expected=expected,
+        cover=_cover(x, low, high, h),
     )
 
 
@@ -357,6 +387,23 @@ def _feasible(x: Floats, low: Floats, high: Floats, h: Floats) -> bool:
     scaled = np.ascontiguousarray((x / h).T)
     nodes = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
     return len(nodes) <= _MOST_NODES
+
+
+def _cover(x: Floats | None, low: Floats, high: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """A grid over the range, the cells of whose edges are halves, or in 3-d points where rows lie."""
+    axes = grid_axes(low, high, _STEP, _MOST_NODES)
+    if axes is None:
+        if x is None or len(low) < 3:
+            return np.empty((0, len(low))), np.empty(0)
+        points = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, _MOST_NODES)
+        return points, np.ones(len(points))
+    parts = []
+    for axis in axes:
+        part = np.ones(len(axis))
+        if len(axis) > 1:
+            part[[0, -1]] = 0.5
+        parts.append(part)
+    return product_of(axes), product_of(parts).prod(axis=1)
 
 
 def _nodes(

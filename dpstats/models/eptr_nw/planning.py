@@ -1,0 +1,127 @@
+"""Where residuals of a curve are cut, from a released histogram of them.
+
+A cut to [-b, a] costs noise of R = (a + b) / 2 and more where its middle is off the curve; what lies
+beyond it may all be missing on one side. Both are weighed at a typical point of the curve, so that
+intervals are short and hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.numerics.histogram import LogHistogram, NoisyCounts
+from dpstats.score_rounds.tails import Tail, tail_of
+
+_CARE = 0.5
+"""Share of the mean excess that is weighed like noise."""
+_FEWEST = 20  # rows of a side of which a tail is told
+_THINNED = 8  # of the lengths of a tail, those at which a cut may lie
+_SQUARES = 1.5  # cut of squares, in 90 % quantiles
+_OCTAVES_BELOW, _OCTAVES = 10, 26
+
+
+def window_of(scale: float) -> tuple[int, int]:
+    """Lowest power of two and number of octaves for residuals of about this size; public."""
+    return math.frexp(scale)[1] - _OCTAVES_BELOW, _OCTAVES
+
+
+@dataclass(frozen=True)
+class Side:
+    """Residuals on one side of the public fit.
+
+    Attributes
+    ----------
+    part : float
+        Share of all rows.
+    nearest : float
+        No residual is seen to be smaller.
+    tail : Tail or None
+        None where no row is seen.
+    """
+
+    part: float
+    nearest: float
+    tail: Tail | None
+
+    def excess(self, cut: Floats, power: int = 1) -> Floats:
+        """Mean over all rows of size^power - cut^power, where positive."""
+        if self.tail is None:
+            return np.zeros(np.shape(cut))
+        return self.part * np.interp(cut, self.tail.lengths, self.tail.excess(power))
+
+    def cuts(self, other: Side) -> Floats:
+        """Where this side may be cut; below 0 where all rows are on the other side."""
+        if self.tail is None:
+            return np.array([-other.nearest])
+        return self.tail.lengths[::_THINNED]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Residuals are cut to [middle - radius, middle + radius].
+
+    ``bias``: what is weighed like noise of a local mean.
+    """
+
+    middle: float
+    radius: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What a released histogram tells of residuals from the public fit."""
+
+    above: Side
+    below: Side
+    quantile90: float
+
+    @classmethod
+    def of(cls, counts: NoisyCounts, window: tuple[int, int], n: int, scale: float) -> Residuals:
+        """Sides and tails; ``scale`` stands in where no row stands out of the noise."""
+        half = len(counts.value) // 2
+        both = [
+            LogHistogram(part, counts.noise_sd, *window)
+            for part in (counts.value[:half], counts.value[half:])
+        ]
+        sides = [_side(histogram, n) for histogram in both]
+        total = LogHistogram(
+            counts.value[:half] + counts.value[half:], math.sqrt(2) * counts.noise_sd, *window
+        )
+        quantile = total.quantile(0.9)
+        if quantile is None or all(side.tail is None for side in sides):
+            nothing = LogHistogram(np.zeros(half), counts.noise_sd, *window)
+            tail = tail_of(nothing, scale, max(n, _FEWEST))
+            return cls(Side(0.5, 0.0, tail), Side(0.5, 0.0, tail), scale)
+        return cls(sides[0], sides[1], quantile)
+
+    @property
+    def square(self) -> float:
+        """C, at which residuals are cut in their squares."""
+        return _SQUARES * self.quantile90
+
+    def cut(self, noise: float, denominator: float) -> Cut:
+        """The cut where a local mean has noise of ``noise`` times R.
+
+        ``denominator``: noise of the denominator over that of the numerator.
+        """
+        high, low = self.above.cuts(self.below)[:, None], self.below.cuts(self.above)[None, :]
+        radius, middle = np.maximum((high + low) / 2, 1e-300), (high - low) / 2
+        away = np.clip(0.0, middle - radius, middle + radius) - middle
+        lost = self.above.excess(high) + self.below.excess(low)
+        error = noise**2 * (radius**2 + (denominator * away) ** 2) + (_CARE * lost) ** 2
+        i, j = np.unravel_index(int(np.argmin(error)), error.shape)
+        return Cut(float(middle[i, j]), float(radius[i, j]), _CARE * float(lost[i, j]))
+
+
+def _side(histogram: LogHistogram, n: int) -> Side:
+    quantile, first = histogram.quantile(0.9), histogram.quantile(1e-9)
+    seen = float(histogram.seen_above(np.zeros(1))[0])
+    if quantile is None or first is None or seen < _FEWEST:
+        return Side(0.0, 0.0, None)
+    rows = min(int(seen), n)
+    return Side(rows / n, first, tail_of(histogram, quantile, rows))
