@@ -5,6 +5,7 @@ All of it is computed from public and released numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpstats.arrays import Floats
-from dpstats.models.eptr_nw.planning import Residuals
+from dpstats.models.eptr_nw.planning import Residuals, unsure
 from dpstats.models.eptr_nw.rows import kernel
 
 _SEEN, _LEAST_MASS = 2.0, 0.5
@@ -22,6 +23,8 @@ _OWN_SHARE = 0.3
 """Of a local mean square, what is not taken for the square of a local mean."""
 _BETWEEN = 0.1
 """Least standard deviation of relative local variances."""
+_ENOUGH = 30.0
+"""Public rows near a point by which averages over the kernel are told."""
 _ROUNDS = 60
 
 
@@ -80,16 +83,18 @@ class Scale:
         ``noise``: of the sums of w. ``bounds``: how far residuals are kept below and above 0.
         ``public``: a mean square for where no row is seen.
         """
-        total = float(mass.sum())
-        if not total > 0:
+        there = mass > 0
+        if not there.any():
             return cls(public, 1.0, 0.0)
-        local = squares / np.maximum(degree, 1e-300)
+        squares, degree, noise, mass = (v[there] for v in (squares, degree, noise, mass))
+        total = float(mass.sum())
+        local = squares / degree
         c = residuals.square
         mean = float(np.clip(mass @ local / total, 1e-4, 1.0))
         beyond = 0.0
         for side, bound in zip((residuals.below, residuals.above), bounds, strict=True):
             beyond += float(side.excess(np.array(c), 2) - side.excess(np.array(max(bound, c)), 2))
-        relative, error = local / mean, noise / np.maximum(degree, 1e-300) / mean
+        relative, error = local / mean, noise / degree / mean
         between = float(mass @ ((relative - 1) ** 2 - error**2)) / total
         return cls(c**2 * mean + beyond, mean, max(between, _BETWEEN**2))
 
@@ -116,40 +121,43 @@ def beyond_cut(
     low, high = bounds
     above = scale * residuals.above.excess(high / scale)
     below = scale * residuals.below.excess(low / scale)
-    return above - below, above + below
+    return above - below, unsure(above, below)
 
 
 @dataclass(frozen=True)
 class Cover:
-    """A grid over the curve's range, with the rows that each of its points stands for.
+    """Points of the curve's range, with the rows that each of them stands for.
 
     Attributes
     ----------
     points : (m, d) array
     mass : (m,) array
-    centre, shift : (m,) arrays
-        The public fit there, and what private rows add to it.
+    shift : (m,) array
+        What private rows add to the public fit there.
     """
 
     points: Floats
     mass: Floats
-    centre: Floats
     shift: Floats
 
-    def bias(self, z: Floats, centre: Floats, shift: Floats, error: Floats) -> Floats:
-        """How far smoothing moves a curve like the released one, at points z (k, d).
-
-        The larger of two: what averages over the kernel do to the public polynomial, a function as
-        curved as the truth is thought to be; and what they do to the private correction, less what the
-        noise of it makes of that.
-        """
+    def average(self, z: Floats) -> tuple[Floats, Floats]:
+        """The kernel mean of the shift at points z (k, d), and the rows that it is of."""
         k = kernel(self.points, np.ascontiguousarray(z.T)) * self.mass[:, None]
-        total = np.maximum(k.sum(axis=0), 1e-300)
-        there = total > 1e-12
-        polynomial = np.where(there, self.centre @ k / total - centre, 0.0)
-        correction = np.where(there, self.shift @ k / total - shift, 0.0)
-        d = z.shape[1]
-        # a curve whose noise has the kernel for its covariance, less its average over the kernel
-        left = 1 - 2 * 2.0 ** (-d / 2) + 3.0 ** (-d / 2)
-        correction = np.sqrt(np.maximum(correction**2 - left * error**2, 0.0))
-        return np.asarray(np.maximum(np.abs(polynomial), correction))
+        total = k.sum(axis=0)
+        return self.shift @ k / np.maximum(total, 1e-300), total
+
+
+def smoothing_bias(covers: Sequence[Cover], z: Floats, shift: Floats, error: Floats) -> Floats:
+    """How far smoothing moves a correction like the released one, at points z (k, d).
+
+    What another average over the kernel does to it, less what the noise of it makes of that. Averages
+    are over the last of ``covers`` that has rows enough near a point.
+    """
+    moved = np.zeros(len(z))
+    for k, cover in enumerate(covers):
+        mean, total = cover.average(z)
+        moved = np.where(total > (_ENOUGH if k else 1e-12), mean - shift, moved)
+    d = z.shape[1]
+    # a curve whose noise has the kernel for its covariance, less its average over the kernel
+    left = 1 - 2 * 2.0 ** (-d / 2) + 3.0 ** (-d / 2)
+    return np.asarray(np.sqrt(np.maximum(moved**2 - left * error**2, 0.0)))

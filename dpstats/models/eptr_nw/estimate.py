@@ -28,6 +28,7 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # bandwidth counts as helpful, or harmful, only if it is so in either case.
 _LEAST, _MOST = 0.7, 1.2
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
+_APART = 1.0  # standard errors of a difference in loss up to which bandwidths are alike
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -195,6 +196,9 @@ class PlannedCut(Protocol):
     @property
     def bias(self) -> float: ...
 
+    @property
+    def slope(self) -> float: ...
+
 
 def least_bandwidth(x: Floats) -> Floats:
     """Half of the distance (d,) between neighbouring values of covariates (m, d), as most rows have it.
@@ -269,53 +273,58 @@ def choose_smoothing(
         scale = n / max(m - 1, 1)
         degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
         if given is None and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
-            return Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
+            nothing = Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
+            tried.append((nothing, residual**2))
+            return nothing
         mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
         best: Smoothing | None = None
         plain = math.inf
         choices = planned
         if cut_at is not None:
             cut = cut_at(noise / max(float(np.median(degree)), 1.0))
-            choices = [(cut.middle - cut.radius, cut.middle + cut.radius, 1.0, cut.bias)]
+            choices = [(cut.middle - cut.radius, cut.middle + cut.radius, cut.slope, cut.bias)]
         for low, high, share, bias in choices:
             middle, radius = (low + high) / 2, (high - low) / 2
-            above = scale * (k @ np.clip(residual, low, high))
+            kept_residual = np.clip(residual, low, high)
+            above = scale * (k @ kept_residual)
+            # of single rows, as far as the cut leaves it
+            each = own[0] * float((kept_residual**2).mean()) / max(alone, 1e-300)
             for ridge in _RIDGES:
                 weight = degree / (degree**2 + (ridge * noise) ** 2) / share
                 fitted = above * weight
                 left = (residual - fitted) ** 2
                 plain = min(plain, float(left.mean()))
-                spread = own[0] * squares * weight**2
+                spread = each * squares * weight**2
                 gain = _believed(residual**2 - left + _LEAST * spread)
                 if gain < 0:
                     gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
                 private = (noise * weight) ** 2 * (radius**2 + (fitted - middle) ** 2)
-                private += (weight * degree * bias) ** 2
+                private += (weight * degree * share * bias) ** 2
                 kept = weight * degree * share * mended  # of the public polynomial's error
                 rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
                 error = alone - gain + float(rest.mean())
                 if best is None or error < best.predicted:
                     best = Smoothing(bandwidth, radius, share, ridge, error, own[0], mended, middle)
+                    losses = left - _LEAST * spread + rest
         assert best is not None
         seen.append(plain)
+        tried.append((best, losses))
         return best
 
     seen: list[float] = []
+    tried: list[tuple[Smoothing, Floats]] = []
     if given is not None:
         look(given)
         own[0] = min(own[0], seen[-1])
         return look(given)
     least = least_bandwidth(x)
-    tried = [np.maximum(unit * s, least) for s in _START]
-    possible = [h for h in tried if feasible(h)] or [unit * _START[-1] * 2]
+    possible = [h for h in (np.maximum(unit * s, least) for s in _START) if feasible(h)]
+    possible = possible or [unit * _START[-1] * 2]
     for h in possible:
         look(h)
     own[0] = min([own[0], *seen])
-    looked = [look(h) for h in possible]
-    smallest = min(choice.predicted for choice in looked)
-    # of bandwidths that cannot be told apart the widest
-    close = [choice for choice in looked if choice.predicted <= smallest + 0.1 * doubt[0]]
-    best = max(close, key=lambda choice: float(choice.bandwidth[0]))
+    tried.clear()
+    best = min((look(h) for h in possible), key=lambda s: s.predicted)
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
@@ -327,7 +336,18 @@ def choose_smoothing(
                     best = min(best, choice, key=lambda s: s.predicted)
         if best.predicted > 0.999 * before:
             break
-    return best
+    return _widest(tried, best, doubt[0])
+
+
+def _widest(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
+    """Of bandwidths that public rows cannot tell from the best the widest."""
+    losses = next(loss for choice, loss in tried if choice is best)
+    close = []
+    for choice, loss in tried:
+        apart = _APART * float((loss - losses).std()) / math.sqrt(len(loss))
+        if choice.predicted <= best.predicted + max(apart, 0.1 * doubt):
+            close.append(choice)
+    return max(close, key=lambda choice: float(np.prod(choice.bandwidth)))
 
 
 def _believed(gains: Floats) -> float:
@@ -433,7 +453,7 @@ def from_sums(
     weight = degree**2 / (degree**2 + ridge)
     shift = (radius * above + middle * degree) * factor
     shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
-    noise = sd * factor * np.hypot(radius, denominator * (shift - middle))
+    noise = sd * factor * np.hypot(radius, denominator * (smoothing.slope * shift - middle))
     left = (1 - weight * smoothing.mended) * doubt
     sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)

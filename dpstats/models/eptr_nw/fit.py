@@ -89,7 +89,7 @@ def sums(
 
 
 def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
-    """The curve with local scales and the grid on which smoothing is judged."""
+    """The curve with local scales and the points on which smoothing is judged."""
     points, part = setting.cover
     if not len(points):
         return values
@@ -107,10 +107,18 @@ def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
         setting.sigma**2,
     )
     values = replace(values, scale=scale)
-    centre = setting.centre(np.ascontiguousarray(points.T))
-    public = centre, np.zeros(len(points))
-    found = values.at(points, setting.nodes, public, smoothing, errors=False)
-    return replace(values, cover=Cover(points, mass, centre, found.value - centre))
+
+    def cover(points: Floats, mass: Floats) -> Cover:
+        centre = setting.centre(np.ascontiguousarray(points.T))
+        public = centre, np.zeros(len(points))
+        found = values.at(points, setting.nodes, public, smoothing, errors=False)
+        return Cover(points, mass, found.value - centre)
+
+    covers = [cover(points, mass)]
+    if setting.public is not None and setting.m is not None:
+        rows = setting.public[:, :-1] / smoothing.bandwidth
+        covers.append(cover(rows, np.full(len(rows), setting.m / len(rows))))
+    return replace(values, covers=tuple(covers))
 
 
 def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:

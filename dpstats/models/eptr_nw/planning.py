@@ -17,7 +17,8 @@ from dpstats.numerics.histogram import LogHistogram, NoisyCounts
 from dpstats.score_rounds.tails import Tail, tail_of
 
 _CARE = 0.5
-"""Share of the mean excess that is weighed like noise."""
+"""Share of `unsure` that is weighed like noise."""
+_LEAST_SLOPE = 0.5
 _FEWEST = 20  # rows of a side of which a tail is told
 _THINNED = 8  # of the lengths of a tail, those at which a cut may lie
 _SQUARES = 1.5  # cut of squares, in 90 % quantiles
@@ -53,6 +54,12 @@ class Side:
             return np.zeros(np.shape(cut))
         return self.part * np.interp(cut, self.tail.lengths, self.tail.excess(power))
 
+    def beyond(self, cut: Floats) -> Floats:
+        """Share of all rows whose residuals are on this side and longer than a cut."""
+        if self.tail is None:
+            return np.zeros(np.shape(cut))
+        return self.part * np.interp(cut, self.tail.lengths, self.tail.share)
+
     def cuts(self, other: Side) -> Floats:
         """Where this side may be cut; below 0 where all rows are on the other side."""
         if self.tail is None:
@@ -64,12 +71,23 @@ class Side:
 class Cut:
     """Residuals are cut to [middle - radius, middle + radius].
 
-    ``bias``: what is weighed like noise of a local mean.
+    ``bias``: what is weighed like noise of a local mean. ``slope``: share of the rows that are not cut,
+    by which a cut mean follows the mean.
     """
 
     middle: float
     radius: float
     bias: float
+    slope: float
+
+
+def unsure(above: Floats, below: Floats) -> Floats:
+    """How wrong the excess of one side less that of the other may be, for what cutting does to a mean.
+
+    The law of residuals differs from place to place, so that even what balances on the whole may not
+    balance there.
+    """
+    return np.asarray(np.abs(above - below) + (above + below) / 2)
 
 
 @dataclass(frozen=True)
@@ -112,10 +130,11 @@ class Residuals:
         high, low = self.above.cuts(self.below)[:, None], self.below.cuts(self.above)[None, :]
         radius, middle = np.maximum((high + low) / 2, 1e-300), (high - low) / 2
         away = np.clip(0.0, middle - radius, middle + radius) - middle
-        lost = self.above.excess(high) + self.below.excess(low)
-        error = noise**2 * (radius**2 + (denominator * away) ** 2) + (_CARE * lost) ** 2
-        i, j = np.unravel_index(int(np.argmin(error)), error.shape)
-        return Cut(float(middle[i, j]), float(radius[i, j]), _CARE * float(lost[i, j]))
+        lost = _CARE * unsure(self.above.excess(high), self.below.excess(low))
+        slope = np.maximum(1 - self.above.beyond(high) - self.below.beyond(low), _LEAST_SLOPE)
+        spread = noise**2 * (radius**2 + (denominator * away) ** 2)
+        best = int(np.argmin((spread + lost**2) / slope**2))
+        return Cut(*(float(v.ravel()[best]) for v in (middle, radius, lost / slope, slope)))
 
 
 def _side(histogram: LogHistogram, n: int) -> Side:

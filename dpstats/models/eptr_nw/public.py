@@ -169,7 +169,7 @@ def _declared_fit(
         # rows near a point if they were spread evenly over the box
         near = n * float(np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0)))
         cut = cut_at(noise / max(near, 1.0))
-        smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle)
+        smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
     return _Fit(low, high, centre, smoothing, half, half)
 
 

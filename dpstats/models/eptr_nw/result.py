@@ -13,7 +13,14 @@ from dpstats.arguments import naming, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
-from dpstats.models.eptr_nw.bands import Cover, Scale, beyond_cut, critical, seen
+from dpstats.models.eptr_nw.bands import (
+    Cover,
+    Scale,
+    beyond_cut,
+    critical,
+    seen,
+    smoothing_bias,
+)
 from dpstats.models.eptr_nw.estimate import (
     Prediction,
     Smoothing,
@@ -53,7 +60,7 @@ _SURFACE = 101
 class SumsCurve:
     """A curve that was released as sums in the coordinates of `Features`.
 
-    ``doubt``: how far the public fit may be off. ``cover`` and ``scale`` are made last.
+    ``doubt``: how far the public fit may be off. ``covers`` and ``scale`` are made last.
     """
 
     features: Features
@@ -61,7 +68,7 @@ class SumsCurve:
     residuals: Residuals
     doubt: float
     sigma: float
-    cover: Cover | None = None
+    covers: tuple[Cover, ...] = ()
     scale: Scale | None = None
 
     @property
@@ -129,17 +136,18 @@ class SumsCurve:
         shift = first.value - centre
         sigma = np.sqrt(self.scale.variance(relative, shift, first.noise_sd))
         found = curve(sigma)
-        lost, unsure = beyond_cut(self.residuals, smoothing.bounds, np.sqrt(relative))
+        lost, doubted = beyond_cut(self.residuals, smoothing.bounds, np.sqrt(relative))
+        share = found.weight / smoothing.slope
         bias: Floats = np.zeros(len(z))
-        if errors and self.cover is not None:
+        if errors and self.covers:
             error = np.hypot(found.noise_sd, sigma / np.sqrt(np.maximum(below, 1.0)))
-            bias = found.weight * self.cover.bias(z, centre, shift, error)
+            bias = found.weight * smoothing_bias(self.covers, z, shift, error)
         return replace(
             found,
-            value=found.value + found.weight * lost,
-            sampling_sd=np.hypot(found.sampling_sd, CUT_DOUBT * found.weight * unsure),
+            value=found.value + share * lost,
+            sampling_sd=np.hypot(found.sampling_sd, CUT_DOUBT * share * doubted),
             bias=bias,
-            cut=found.weight * unsure,
+            cut=share * doubted,
         )
 
     def local_sums(

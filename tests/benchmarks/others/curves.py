@@ -121,6 +121,11 @@ def _curve(
             np.sqrt(np.mean((band[known] - local) ** 2))
             / max(np.sqrt(np.mean((estimator(*private, points)[known] - local) ** 2)), 1e-12)
         ),
+        "off": float(np.sqrt(np.mean((band[known] - local) ** 2)) / np.std(whole[1])),
+        "width": float(
+            np.nanmedian((at_rows.upr - at_rows.lwr) / 2)
+            / (1.96 * root(estimator(*private, points)))
+        ),
         "blank": float(fit.curve.fit.isna().mean()),
         "bandwidth": h / float(np.std(whole[0])),
         "cut": fit.setting.smoothing.radius / float(np.std(whole[1] - centre(whole[0]))),
