@@ -28,7 +28,8 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # bandwidth counts as helpful, or harmful, only if it is so in either case.
 _LEAST, _MOST = 0.7, 1.2
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
-_APART = 1.0  # standard errors of a difference in loss up to which bandwidths are alike
+_WORTH = 0.98  # of a sum of squares, what a further term of a polynomial has to leave at most
+_APART = 0.5  # standard errors of a difference in loss up to which bandwidths are alike
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -124,7 +125,7 @@ def choose_centre(
         coef = inverse @ (x.T @ y)
         left_out = (y - x @ coef) / (1 - leverage)
         error = float(left_out @ left_out)
-        if best is None or error < 0.98 * best[0]:
+        if best is None or error < _WORTH * best[0]:
             covariance = inverse * (error / m)
             low_y, high_y = float(y.min()), float(y.max())
             centre = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
@@ -139,10 +140,14 @@ def centre_doubt(
     """The variance of the public polynomial, and the lengths (d,) over which its error turns.
 
     Left-out public rows cannot show an error that is small beside their own; private rows can mend it.
+    Beside what its terms may be off, the polynomial may lack one that takes off too little to be seen.
     """
     terms = len(centre.powers)
     turns = np.array([1 + max(p[j] for p in centre.powers) for j in range(len(low))])
-    return float((residual**2).mean()) * terms / len(residual), (high - low) / (2 * turns)
+    unseen = 1 - _WORTH
+    return float((residual**2).mean()) * (terms / len(residual) + unseen), (high - low) / (
+        2 * turns
+    )
 
 
 @dataclass(frozen=True)

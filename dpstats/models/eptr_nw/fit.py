@@ -18,7 +18,7 @@ from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen
 from dpstats.models.eptr_nw.estimate import PlannedCut
 from dpstats.models.eptr_nw.notes import curve_notes
-from dpstats.models.eptr_nw.planning import Residuals, window_of
+from dpstats.models.eptr_nw.planning import Residuals
 from dpstats.models.eptr_nw.public import CurveSetting, CutAt
 from dpstats.models.eptr_nw.releases import (
     CURVE_MOVES,
@@ -68,9 +68,9 @@ def sums(
 
     ``refined``: the setting for noise of a sum, in R, and a cut.
     """
-    window = window_of(setting.smoothing.radius)
+    window = setting.window
     with KernelSession(rows, setting.plan, total, noise) as first:
-        counts = first.lengths(_LENGTHS, *window)
+        counts = first.lengths(_LENGTHS, window.lowest, window.octaves, window.fine)
     residuals = Residuals.of(counts, window, rows.n, setting.sigma)
     sd = CURVE_MOVES / (total.mu * math.sqrt(first.left))
 

@@ -22,12 +22,29 @@ _LEAST_SLOPE = 0.5
 _FEWEST = 20  # rows of a side of which a tail is told
 _THINNED = 8  # of the lengths of a tail, those at which a cut may lie
 _SQUARES = 1.5  # cut of squares, in 90 % quantiles
-_OCTAVES_BELOW, _OCTAVES = 10, 26
+_BELOW, _ABOVE, _WHOLE = 3, 1, 8
+"""Octaves below and above a typical size with bins of quarters, and whole octaves above these."""
+_DEEP = 20
 
 
-def window_of(scale: float) -> tuple[int, int]:
-    """Lowest power of two and number of octaves for residuals of about this size; public."""
-    return math.frexp(scale)[1] - _OCTAVES_BELOW, _OCTAVES
+@dataclass(frozen=True)
+class Window:
+    """Bins of a histogram of sizes: ``fine`` of its octaves in quarters, the others whole; public."""
+
+    lowest: int
+    octaves: int
+    fine: int
+
+    @classmethod
+    def about(cls, scale: float) -> Window:
+        """For residuals of about this size; smaller and larger ones count in the bins at the ends."""
+        fine = _BELOW + _ABOVE
+        return cls(math.frexp(scale)[1] - _BELOW, fine + _WHOLE, fine)
+
+    @classmethod
+    def within(cls, limit: float) -> Window:
+        """For residuals of any size up to a limit."""
+        return cls(math.frexp(limit)[1] - _DEEP, _DEEP, _DEEP)
 
 
 @dataclass(frozen=True)
@@ -99,21 +116,18 @@ class Residuals:
     quantile90: float
 
     @classmethod
-    def of(cls, counts: NoisyCounts, window: tuple[int, int], n: int, scale: float) -> Residuals:
+    def of(cls, counts: NoisyCounts, window: Window, n: int, scale: float) -> Residuals:
         """Sides and tails; ``scale`` stands in where no row stands out of the noise."""
-        half = len(counts.value) // 2
-        both = [
-            LogHistogram(part, counts.noise_sd, *window)
-            for part in (counts.value[:half], counts.value[half:])
-        ]
-        sides = [_side(histogram, n) for histogram in both]
-        total = LogHistogram(
-            counts.value[:half] + counts.value[half:], math.sqrt(2) * counts.noise_sd, *window
-        )
+        above, below = counts.value.reshape(2, -1)
+
+        def histogram(counts: Floats, noise_sd: float) -> LogHistogram:
+            return LogHistogram(counts, noise_sd, window.lowest, window.octaves, window.fine)
+
+        sides = [_side(histogram(part, counts.noise_sd), n) for part in (above, below)]
+        total = histogram(above + below, math.sqrt(2) * counts.noise_sd)
         quantile = total.quantile(0.9)
         if quantile is None or all(side.tail is None for side in sides):
-            nothing = LogHistogram(np.zeros(half), counts.noise_sd, *window)
-            tail = tail_of(nothing, scale, max(n, _FEWEST))
+            tail = tail_of(histogram(0 * above, counts.noise_sd), scale, max(n, _FEWEST))
             return cls(Side(0.5, 0.0, tail), Side(0.5, 0.0, tail), scale)
         return cls(sides[0], sides[1], quantile)
 

@@ -38,6 +38,7 @@ from dpstats.models.eptr_nw.estimate import (
     product_of,
     scattered_nodes,
 )
+from dpstats.models.eptr_nw.planning import Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.call import positive
 
@@ -68,6 +69,7 @@ class CurveSetting:
     m: int | None
     expected: Floats | None
     cover: tuple[Floats, Floats]
+    window: Window
 
     @property
     def plan(self) -> KernelPlan:
@@ -139,6 +141,7 @@ class _Fit:
     smoothing: Smoothing
     sigma: float
     doubt: float
+    window: Window
     x: Floats | None = None
     y: Floats | None = None
 
@@ -170,7 +173,7 @@ def _declared_fit(
         near = n * float(np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0)))
         cut = cut_at(noise / max(near, 1.0))
         smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
-    return _Fit(low, high, centre, smoothing, half, half)
+    return _Fit(low, high, centre, smoothing, half, half, Window.within(half))
 
 
 def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
@@ -224,9 +227,10 @@ def _public_fit(
         radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
         smoothing = replace(smoothing, radius=radius, slope=1.0)
     sigma = math.sqrt(float((residual**2).mean()))
-    terms = sigma**2 * len(centre.powers) / len(y)
-    doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + terms)
-    return _Fit(low, high, centre, smoothing, sigma, doubt, x, y)
+    doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + spread[0])
+    typical = float(np.quantile(np.abs(residual), 0.9)) or max(sigma, 1e-12)
+    window = Window.about(typical)
+    return _Fit(low, high, centre, smoothing, sigma, doubt, window, x, y)
 
 
 def find_setting(
@@ -286,6 +290,7 @@ def find_setting(
         m=m,
         expected=expected,
         cover=_cover(x, low, high, h),
+        window=fit.window,
     )
 
 

@@ -29,6 +29,7 @@ from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
+from dpstats.numerics.histogram import merged
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
@@ -213,10 +214,14 @@ class KernelSession(Session[KernelRows]):
         above, below = self._once("totals", self._rows.totals)
         return above, below
 
-    def lengths(self, share: float, lowest: int, octaves: int) -> Release:
-        """Counts of residuals by sign and size. Sensitivity sqrt(2): a row is in one of them at most."""
+    def lengths(self, share: float, lowest: int, octaves: int, fine: int) -> Release:
+        """Counts of residuals by sign and size: the first ``fine`` octaves in quarters, others whole.
+
+        Sensitivity sqrt(2): a row is in one of the counts at most.
+        """
         cost = self._spend(share)
-        counts = self._rows.lengths(lowest, octaves)
+        both = self._rows.lengths(lowest, octaves).reshape(2, -1)
+        counts = np.concatenate([merged(side, fine) for side in both])
         return self._counts("histogram of residuals", counts, cost)
 
     def curve(self, share: float, features: Features) -> Curve:
