@@ -100,7 +100,7 @@ class Scale:
 
     def relative(self, local: Floats, noise: Floats) -> Floats:
         """Local mean squares over the whole one, shrunk to 1 by their noise."""
-        away, error2 = local / self.mean - 1, (noise / self.mean) ** 2
+        away, error2 = local / self.mean - 1, np.minimum(noise / self.mean, 1e100) ** 2
         shrunk = 1 + away * self.between / (self.between + error2)
         return np.asarray(np.maximum(shrunk, _SMALLEST_VARIANCE))
 

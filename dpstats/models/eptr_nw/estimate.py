@@ -27,9 +27,10 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # The error of single rows lies between these shares of the smallest mean square that is left: a
 # bandwidth counts as helpful, or harmful, only if it is so in either case.
 _LEAST, _MOST = 0.7, 1.2
+_HALF = 0.5  # weight that private rows have at most public ones, with a bandwidth to choose
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
 _WORTH = 0.98  # of a sum of squares, what a further term of a polynomial has to leave at most
-_APART = 0.5  # standard errors of a difference in loss up to which bandwidths are alike
+_APART = 0.25  # standard errors of a difference in loss up to which bandwidths are alike
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -283,6 +284,7 @@ def choose_smoothing(
             return nothing
         mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
         best: Smoothing | None = None
+        first = True, math.inf
         plain = math.inf
         choices = planned
         if cut_at is not None:
@@ -308,10 +310,15 @@ def choose_smoothing(
                 kept = weight * degree * share * mended  # of the public polynomial's error
                 rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
                 error = alone - gain + float(rest.mean())
-                if best is None or error < best.predicted:
+                light = float(np.median(weight * degree * share)) < _HALF
+                rank = light, error
+                if best is None or rank < first:
+                    first = rank
                     best = Smoothing(bandwidth, radius, share, ridge, error, own[0], mended, middle)
                     losses = left - _LEAST * spread + rest
         assert best is not None
+        if given is None and first[0]:
+            best = replace(best, predicted=math.inf)
         seen.append(plain)
         tried.append((best, losses))
         return best
@@ -459,7 +466,11 @@ def from_sums(
     shift = (radius * above + middle * degree) * factor
     shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
     noise = sd * factor * np.hypot(radius, denominator * (smoothing.slope * shift - middle))
-    left = (1 - weight * smoothing.mended) * doubt
+    # the public fit is off, and means of few rows are off a smooth curve
+    left = np.hypot(
+        (1 - weight * smoothing.mended) * doubt,
+        (1 - weight) * sigma / np.sqrt(np.maximum(degree, 1.0)),
+    )
     sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)
 
