@@ -23,6 +23,8 @@ _OWN_SHARE = 0.3
 """Of a local mean square, what is not taken for the square of a local mean."""
 _BETWEEN = 0.1
 """Least standard deviation of relative local variances."""
+CUT_DOUBT = 0.5
+"""Share of what may have been cut that counts as an error."""
 _ENOUGH = 30.0
 """Public rows near a point by which averages over the kernel are told."""
 _ROUNDS = 60

@@ -119,7 +119,9 @@ def eptr_nw(
     """
     method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
     check_numbers(0.0, eta)
-    require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
+    require_bounds(
+        "eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another"
+    )
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
     kind = _KINDS[method]

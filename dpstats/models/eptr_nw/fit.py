@@ -16,10 +16,10 @@ from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen
-from dpstats.models.eptr_nw.estimate import PlannedCut
+from dpstats.models.eptr_nw.estimate import constant_centre
 from dpstats.models.eptr_nw.notes import curve_notes
-from dpstats.models.eptr_nw.planning import Residuals
-from dpstats.models.eptr_nw.public import CurveSetting, CutAt
+from dpstats.models.eptr_nw.planning import Residuals, Window
+from dpstats.models.eptr_nw.public import CurveSetting, CutAt, default_points
 from dpstats.models.eptr_nw.releases import (
     CURVE_MOVES,
     DENOMINATOR,
@@ -40,6 +40,9 @@ from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
 
 _LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
+_LOOKS, _CLOSER = 3, 2.0  # without public rows, as long as they bring responses so much closer
+_FINEST = 30  # powers of two by which responses may be less spread than their limits
+_SURE = 5.0  # standard deviations of noise above which a point surely has rows
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 
@@ -68,31 +71,48 @@ def sums(
 
     ``refined``: the setting for noise of a sum, in R, and a cut.
     """
-    window = setting.window
-    with KernelSession(rows, setting.plan, total, noise) as first:
-        counts = first.lengths(_LENGTHS, window.lowest, window.octaves, window.fine)
-    residuals = Residuals.of(counts, window, rows.n, setting.sigma)
-    sd = CURVE_MOVES / (total.mu * math.sqrt(first.left))
-
-    def cut_at(each: float) -> PlannedCut:
-        return residuals.cut(each, DENOMINATOR)
-
-    setting = refined(sd, cut_at)
+    with KernelSession(rows, setting.plan, total, noise) as session:
+        residuals = _look(session, setting.window, rows.n, setting.sigma)
+    alone, centre, width = setting.m is None, setting.centre, setting.sigma
+    for _ in range(_LOOKS if alone else 0):
+        # declared limits may be far too wide: once more, about where responses were seen
+        middle, half = residuals.body()
+        before, width = width, max(half, setting.sigma * 2.0**-_FINEST)
+        centre = constant_centre(float(centre.coef[0]) + middle, len(setting.low))
+        again = replace(setting.plan, centre=centre)
+        with KernelSession(rows, again, total, noise, after=session) as session:
+            residuals = _look(session, Window.about(width), rows.n, width)
+        if width > before / _CLOSER:
+            break
+    sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
+    setting = refined(sd, lambda each: residuals.cut(each, DENOMINATOR))
+    if alone:
+        setting = replace(setting, centre=centre)
     features = Features.of(setting.nodes)
     plan = replace(setting.plan, square=residuals.square)
-    with KernelSession(rows, plan, total, noise, after=first) as session:
+    with KernelSession(rows, plan, total, noise, after=session) as session:
         curve = session.curve(session.left, features)
-    values = _with_scale(
-        SumsCurve(features, curve, residuals, setting.doubt, setting.sigma), setting
-    )
+    values = SumsCurve(features, curve, residuals, setting.doubt, setting.sigma)
+    values, sure = _with_scale(values, setting)
+    if alone and setting.default and len(sure):
+        setting = replace(setting, shown=default_points(sure.min(axis=0), sure.max(axis=0), sure))
     return KernelFit(values, tuple(session.releases), _outcome(values, setting), (), setting)
 
 
-def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
-    """The curve with local scales and the points on which smoothing is judged."""
+def _look(session: KernelSession, window: Window, n: int, scale: float) -> Residuals:
+    share = min(_LENGTHS / session.left_of_granted, 1.0) * session.left
+    counts = session.lengths(share, window.lowest, window.octaves, window.fine)
+    return Residuals.of(counts, window, n, scale)
+
+
+def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Floats]:
+    """The curve with local scales and points on which smoothing is judged.
+
+    Beside it, those of a grid that surely have rows.
+    """
     points, part = setting.cover
     if not len(points):
-        return values
+        return values, points
     _, degree, squares, length = values.local_sums(points, setting.nodes, True)
     sums = values.sums
     mass = np.where(seen(degree, sums.below_sd), part * degree, 0.0)
@@ -118,7 +138,8 @@ def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
     if setting.public is not None and setting.m is not None:
         rows = setting.public[:, :-1] / smoothing.bandwidth
         covers.append(cover(rows, np.full(len(rows), setting.m / len(rows))))
-    return replace(values, covers=tuple(covers))
+    sure = degree > _SURE * sums.below_sd + 1
+    return replace(values, covers=tuple(covers)), points[sure]
 
 
 def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
@@ -142,7 +163,7 @@ def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
         *_smoothing_lines(setting),
     )
     error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
-    return Outcome(True, error, diagnostics, curve_notes(at, thin))
+    return Outcome(True, error, diagnostics, curve_notes(at, public[0], thin, setting.narrow))
 
 
 def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:

@@ -57,12 +57,14 @@ class Side:
         Share of all rows.
     nearest : float
         No residual is seen to be smaller.
+    quantile90 : float
     tail : Tail or None
         None where no row is seen.
     """
 
     part: float
     nearest: float
+    quantile90: float
     tail: Tail | None
 
     def excess(self, cut: Floats, power: int = 1) -> Floats:
@@ -128,13 +130,20 @@ class Residuals:
         quantile = total.quantile(0.9)
         if quantile is None or all(side.tail is None for side in sides):
             tail = tail_of(histogram(0 * above, counts.noise_sd), scale, max(n, _FEWEST))
-            return cls(Side(0.5, 0.0, tail), Side(0.5, 0.0, tail), scale)
+            side = Side(0.5, 0.0, scale, tail)
+            return cls(side, side, scale)
         return cls(sides[0], sides[1], quantile)
 
     @property
     def square(self) -> float:
         """C, at which residuals are cut in their squares."""
         return _SQUARES * self.quantile90
+
+    def body(self) -> tuple[float, float]:
+        """Middle and half width of where most residuals lie."""
+        high = -self.below.nearest if self.above.tail is None else self.above.quantile90
+        low = -self.above.nearest if self.below.tail is None else self.below.quantile90
+        return (high - low) / 2, (high + low) / 2
 
     def cut(self, noise: float, denominator: float) -> Cut:
         """The cut where a local mean has noise of ``noise`` times R.
@@ -155,6 +164,6 @@ def _side(histogram: LogHistogram, n: int) -> Side:
     quantile, first = histogram.quantile(0.9), histogram.quantile(1e-9)
     seen = float(histogram.seen_above(np.zeros(1))[0])
     if quantile is None or first is None or seen < _FEWEST:
-        return Side(0.0, 0.0, None)
+        return Side(0.0, 0.0, 0.0, None)
     rows = min(int(seen), n)
-    return Side(rows / n, first, tail_of(histogram, quantile, rows))
+    return Side(rows / n, first, quantile, tail_of(histogram, quantile, rows))

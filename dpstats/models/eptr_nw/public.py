@@ -35,6 +35,7 @@ from dpstats.models.eptr_nw.estimate import (
     choose_smoothing,
     constant_centre,
     grid_axes,
+    least_bandwidth,
     product_of,
     scattered_nodes,
 )
@@ -53,6 +54,8 @@ class CurveSetting:
     """Public, or computed from releases: everything that is decided before the curve is released.
 
     ``cover``: points (k, d) about a bandwidth apart, and the part of a cell that each stands for.
+    ``default``: whether the points shown are those of no ``at=``. ``narrow``: covariates whose values
+    lie farther apart than their bandwidth reaches.
     """
 
     smoothing: Smoothing
@@ -70,6 +73,8 @@ class CurveSetting:
     expected: Floats | None
     cover: tuple[Floats, Floats]
     window: Window
+    default: bool
+    narrow: tuple[str, ...]
 
     @property
     def plan(self) -> KernelPlan:
@@ -162,15 +167,16 @@ def _declared_fit(
     low, high, middle, half = _declared_box(design, limits)
     if sizes is None:
         raise ArgumentError(
-            "eptr_nw without public rows needs bandwidth=, in the covariates' units; it is never "
-            "chosen on private rows."
+            "eptr_nw without public rows needs bandwidth=, in the covariates' units, such as a tenth "
+            "of the range where most rows are expected; it is never chosen on private rows."
         )
     centre = constant_centre(0.0 if method == "paper" else middle, len(low))
     radius = abs(middle) + half if method == "paper" else half
     smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
     if cut_at is not None:
-        # rows near a point if they were spread evenly over the box
-        near = n * float(np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0)))
+        # limits may be far too wide: between rows that fill the box, and rows at one place
+        filled = np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0))
+        near = n * float(filled) ** (1 / 3)
         cut = cut_at(noise / max(near, 1.0))
         smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
     return _Fit(low, high, centre, smoothing, half, half, Window.within(half))
@@ -266,7 +272,7 @@ def find_setting(
     if points is not None:
         requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
     nodes, node_axes = _nodes(method, x, low, high, h, requested, axes)
-    shown = _default_points(low, high, nodes) if points is None else points / h
+    shown = default_points(low, high, nodes) if points is None else points / h
     expected, rows, m = None, None, None
     if x is not None and y is not None:
         m = len(y)
@@ -291,10 +297,17 @@ def find_setting(
         expected=expected,
         cover=_cover(x, low, high, h),
         window=fit.window,
+        default=points is None,
+        narrow=() if x is None else _narrow(design.terms[1:], x, h),
     )
 
 
-def _default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
+def _narrow(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
+    least = least_bandwidth(x)
+    return tuple(n for n, own, gap in zip(names, h, least, strict=True) if own < gap)
+
+
+def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
     """A grid over the range, in one or two dimensions; else some of the nodes."""
     if len(low) > 2:
         kept = np.linspace(0, len(nodes) - 1, min(len(nodes), _SHOWN_POINTS)).astype(int)

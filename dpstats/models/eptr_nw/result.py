@@ -14,6 +14,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
 from dpstats.models.eptr_nw.bands import (
+    CUT_DOUBT,
     Cover,
     Scale,
     beyond_cut,
@@ -51,8 +52,6 @@ KERNEL_METHODS = {
 _POINTS_AT_ONCE = 4096
 _NEAR = 0.5
 """Weight of kept nodes, or mass of public rows, with which a point is not empty."""
-CUT_DOUBT = 0.5
-"""Share of what may have been cut that counts as an error."""
 _SURFACE = 101
 
 
