@@ -45,7 +45,8 @@ def curve_notes(
             )
     if mass.sum() > 0 and thin <= _HALF:
         moved = float(mass @ np.where(there, at.value - public, 0.0) ** 2)
-        if moved < float(mass @ at.noise_sd**2):
+        # the public fit is off by what is moved less errors of the fit, of which noise is one
+        if moved < 2 * float(mass @ at.noise_sd**2):
             notes.append(
                 "The noise is larger than what private rows add to the public fit: public rows alone "
                 "may do as well. A larger budget or bandwidth helps."

@@ -19,6 +19,7 @@ from dpstats.score_rounds.tails import Tail, tail_of
 _CARE = 0.5
 """Share of `unsure` that is weighed like noise."""
 _LEAST_SLOPE = 0.5
+_NEAREST = 0.01  # share of a side's residuals that are nearer than its nearest ones
 _FEWEST = 20  # rows of a side of which a tail is told
 _THINNED = 8  # of the lengths of a tail, those at which a cut may lie
 _SQUARES = 1.5  # cut of squares, in 90 % quantiles
@@ -56,7 +57,7 @@ class Side:
     part : float
         Share of all rows.
     nearest : float
-        No residual is seen to be smaller.
+        Hardly any residual is smaller.
     quantile90 : float
     tail : Tail or None
         None where no row is seen.
@@ -161,7 +162,7 @@ class Residuals:
 
 
 def _side(histogram: LogHistogram, n: int) -> Side:
-    quantile, first = histogram.quantile(0.9), histogram.quantile(1e-9)
+    quantile, first = histogram.quantile(0.9), histogram.quantile(_NEAREST)
     seen = float(histogram.seen_above(np.zeros(1))[0])
     if quantile is None or first is None or seen < _FEWEST:
         return Side(0.0, 0.0, 0.0, None)
