@@ -70,9 +70,9 @@ def eptr_nw(
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
     {data}
-        Responses are cut to a public band around the public
-        fit; rows with a missing value, or farther than a bandwidth from the public range, count
-        nowhere.
+        Responses are cut to a band around the public fit: by default one that a released histogram
+        of what the fit leaves calls for, else a public one. Rows with a missing value, or farther than
+        a bandwidth from the public range, count nowhere.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut.
@@ -81,10 +81,12 @@ def eptr_nw(
     at : table, array or mapping, optional
         Points of ``.curve``, at most 2000: a table with the covariates, an array of points, or a
         mapping from covariates to axes, of which the grid is taken. By default a grid over the
-        public range. Other points are for `predict`, and cost nothing.
+        public range. Other points are for `predict`, and cost nothing. Points near which no row is
+        seen, private or public, are NaN.
     bandwidth : float or mapping, optional
         Standard deviation of the Gaussian kernel in the covariates' units, one for all or one for each.
-        By default chosen on public rows, with the cost of privacy.
+        By default chosen on public rows, with the cost of privacy, and no less than half the distance
+        between neighbouring values of a covariate.
     method : {"gp", "adaptive", "ptr", "paper"}, optional
         "gp" (default): sums with noise that is itself a smooth random function (Hall, Rinaldo and
         Wasserman 2013). "adaptive": values at nodes, with noise for a private bound on how many rows
@@ -95,7 +97,8 @@ def eptr_nw(
         public rows.
     limits : mapping, optional
         Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
-        required.
+        required. By default limits that are far too wide cost little: the curve is released about where
+        responses are seen, and shown where rows are.
     {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
@@ -106,6 +109,13 @@ def eptr_nw(
     Raises
     ------
     {raises}
+
+    Notes
+    -----
+    The curve is a public polynomial plus a kernel mean of what it leaves; intervals are for that
+    curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
+    smoothing would do to a curve like the fit. Jumps and bends much narrower than the bandwidth are
+    smoothed over, and no interval knows of them.
 
     Examples
     --------

@@ -209,7 +209,9 @@ def _at_nodes(setting: CurveSetting, nodes: NodeValues) -> NodesCurve:
         ),
     )
     value = np.clip(nodes.value, -smoothing.slope, smoothing.slope)
-    return NodesCurve(setting.axes, scale * value, scale * nodes.noise_sd, sampling, nodes.degree)
+    return NodesCurve(
+        setting.axes, scale * value, scale * nodes.noise_sd, sampling, nodes.degree, nodes.degree_sd
+    )
 
 
 def make_test(

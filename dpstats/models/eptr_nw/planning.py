@@ -19,6 +19,7 @@ from dpstats.score_rounds.tails import Tail, tail_of
 _CARE = 0.5
 """Share of `unsure` that is weighed like noise."""
 _LEAST_SLOPE = 0.5
+_TENTH = 0.05, 0.3  # shares of the rows seen that may be beyond their 90 % quantile
 _NEAREST = 0.01  # share of a side's residuals that are nearer than its nearest ones
 _FEWEST = 20  # rows of a side of which a tail is told
 _THINNED = 8  # of the lengths of a tail, those at which a cut may lie
@@ -55,7 +56,7 @@ class Side:
     Attributes
     ----------
     part : float
-        Share of all rows.
+        Share of all rows, in such a way that a tenth of it is beyond ``quantile90``.
     nearest : float
         Hardly any residual is smaller.
     quantile90 : float
@@ -166,5 +167,10 @@ def _side(histogram: LogHistogram, n: int) -> Side:
     seen = float(histogram.seen_above(np.zeros(1))[0])
     if quantile is None or first is None or seen < _FEWEST:
         return Side(0.0, 0.0, 0.0, None)
-    rows = min(int(seen), n)
+    # bins of few rows are not seen, so that more than a tenth is beyond
+    edges = histogram.edges()
+    inside = np.clip((edges[1:] - quantile) / np.diff(edges), 0.0, 1.0)
+    least, most = _TENTH
+    beyond = min(max(float(inside @ histogram.counts), least * seen), most * seen)
+    rows = min(max(int(10 * beyond), _FEWEST), n)
     return Side(rows / n, first, quantile, tail_of(histogram, quantile, rows))

@@ -51,7 +51,7 @@ KERNEL_METHODS = {
 }
 _POINTS_AT_ONCE = 4096
 _NEAR = 0.5
-"""Weight of kept nodes, or mass of public rows, with which a point is not empty."""
+"""Public rows with which a point is not empty."""
 _SURFACE = 101
 
 
@@ -175,6 +175,7 @@ class NodesCurve:
     noise_sd: Floats
     sampling_sd: Floats
     degree: Floats
+    degree_sd: float = 0.0
 
     def at(
         self,
@@ -201,8 +202,8 @@ class NodesCurve:
         return Prediction(centre + shift, noise, sampling, degree, weight)
 
     def seen(self, prediction: Prediction) -> NDArray[np.bool_]:
-        """Where a node that was kept is near; all of the curve where none was."""
-        return np.asarray((prediction.weight >= _NEAR) | np.isnan(self.shift).all())
+        """Where private rows stand out of the noise."""
+        return seen(prediction.degree, self.degree_sd)
 
 
 def blanked(
