@@ -413,8 +413,9 @@ for panel, method in zip(panels, ("gp", "adaptive", "ptr"), strict=True):
 print(pd.DataFrame(lines).to_string(index=False))
 
 # %% [markdown]
-# The bands cover noise and sampling, and not the bias of smoothing: where the curve bends most they
-# may miss it. The summary says which parts of the error are bounded, and by what:
+# The bands cover noise and sampling; those of "gp" also what smoothing would do to a curve like the
+# fit, the others not: where the curve bends most they may miss it. The summary says which parts of the
+# error are bounded, and by what:
 
 # %%
 print(curve.bounds()[["statement", "value", "premises"]].to_string(index=False))

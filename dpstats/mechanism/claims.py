@@ -72,8 +72,8 @@ MEANS = Lemma(
 )
 CURVE = Lemma(
     "curve of a kernel",
-    "r K(x, .) and K(x, .) in the kernel's Hilbert space, |r| <= 1",
-    "4 - 4 k or 4 in square, k the kernel between both rows: 2, times the norm of the coordinates",
+    "(r, g, c w) K(x, .) in the kernel's Hilbert space, |r| <= 1, 0 <= w <= 1, 2 g^2 + c^2 <= 2",
+    "rows apart 2 (1 + g^2 + c^2), at one place 4 + c^2 in square, times the norm of the coordinates",
 )
 EIGENVALUE = Lemma(
     "smallest eigenvalue",

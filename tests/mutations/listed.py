@@ -393,6 +393,20 @@ _ROWS = (
         *_replayed("eptr_nw, gp"),
     ),
     _rows(
+        "squares of responses are not cut",
+        "dpstats/models/eptr_nw/rows.py",
+        "w = np.minimum(np.abs(slab.e[rows]) / self._plan.square, 1.0) ** 2",
+        "w = np.minimum(np.abs(slab.e[rows]) / self._plan.square, 9.0) ** 2",
+        f"{_KERNEL}::test_directed_pairs_move_nothing_by_more_than_is_claimed",
+    ),
+    _rows(
+        "a residual is counted on both sides",
+        "dpstats/models/eptr_nw/rows.py",
+        "return np.maximum(slab.e, 0.0), np.maximum(-slab.e, 0.0)",
+        "return np.abs(slab.e), np.maximum(-slab.e, 0.0)",
+        f"{_KERNEL}::test_a_row_is_in_one_bin_of_residuals_at_most",
+    ),
+    _rows(
         "weights at several nodes are not cut",
         "dpstats/models/eptr_nw/rows.py",
         "    over = total > longest**2",
@@ -488,9 +502,16 @@ _CLAIMS = (
     _claim(
         "a curve moves by sqrt(2) lengths",
         "dpstats/models/eptr_nw/releases.py",
-        "sensitivity = 2.0 * features.length / unit + math.sqrt(total.size)",
+        "sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)",
         "sensitivity = 1.42 * features.length / unit + math.sqrt(total.size)",
         *_replayed("eptr_nw, gp"),
+    ),
+    _claim(
+        "squares of a curve come for nothing",
+        "dpstats/models/eptr_nw/releases.py",
+        "CURVE_MOVES = math.sqrt(4 + (_SQUARE / _PARTS) ** 2)",
+        "CURVE_MOVES = 2.0",
+        f"{_KERNEL}::test_the_curve_comes_as_the_image_of_the_sums_and_a_row_attains_its_sensitivity",
     ),
     _claim(
         "degrees of several nodes move by the weights of one row",

@@ -1,6 +1,6 @@
 """The pages of tested releases, classifiers and curves as people see them, letter by letter."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ BAYES = _Bayes(
     errors=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
 )
 _X = np.linspace(17.5, 42, 30)
-_UNSEEN = ("low", "high", "nodes", "axes", "shown", "sigma", "doubt", "public", "m", "expected")
+_UNSEEN = {f.name for f in fields(CurveSetting)} - {"smoothing", "chosen", "centre"}
 KERNEL = _Kernel(
     call='eptr_nw("y ~ x_1", epsilon = 1, delta = 1e-05, method = "gp")',
     method="gp",

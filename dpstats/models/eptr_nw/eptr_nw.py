@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
@@ -69,9 +70,9 @@ def eptr_nw(
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
     {data}
-        Responses are cut to a public band around the public
-        fit; rows with a missing value, or farther than a bandwidth from the public range, count
-        nowhere.
+        Responses are cut to a band around the public fit: by default one that a released histogram
+        of what the fit leaves calls for, else a public one. Rows with a missing value, or farther than
+        a bandwidth from the public range, count nowhere.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut.
@@ -80,10 +81,12 @@ def eptr_nw(
     at : table, array or mapping, optional
         Points of ``.curve``, at most 2000: a table with the covariates, an array of points, or a
         mapping from covariates to axes, of which the grid is taken. By default a grid over the
-        public range. Other points are for `predict`, and cost nothing.
+        public range. Other points are for `predict`, and cost nothing. Points near which no row is
+        seen, private or public, are NaN.
     bandwidth : float or mapping, optional
         Standard deviation of the Gaussian kernel in the covariates' units, one for all or one for each.
-        By default chosen on public rows, with the cost of privacy.
+        By default chosen on public rows, with the cost of privacy, and no less than half the distance
+        between neighbouring values of a covariate.
     method : {"gp", "adaptive", "ptr", "paper"}, optional
         "gp" (default): sums with noise that is itself a smooth random function (Hall, Rinaldo and
         Wasserman 2013). "adaptive": values at nodes, with noise for a private bound on how many rows
@@ -94,7 +97,8 @@ def eptr_nw(
         public rows.
     limits : mapping, optional
         Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
-        required.
+        required. By default limits that are far too wide cost little: the curve is released about where
+        responses are seen, and shown where rows are.
     {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
@@ -105,6 +109,13 @@ def eptr_nw(
     Raises
     ------
     {raises}
+
+    Notes
+    -----
+    The curve is a public polynomial plus a kernel mean of what it leaves; intervals are for that
+    curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
+    smoothing would do to a curve like the fit. Jumps and bends much narrower than the bandwidth are
+    smoothed over, and no interval knows of them.
 
     Examples
     --------
@@ -118,7 +129,9 @@ def eptr_nw(
     """
     method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
     check_numbers(0.0, eta)
-    require_bounds("eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}")
+    require_bounds(
+        "eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another"
+    )
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     unit = PrivacyUnit.of(rows_per_person, person)
     kind = _KINDS[method]
@@ -141,7 +154,8 @@ def eptr_nw(
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
         rows = charged.rows(design)
-        setting = find_setting(design, public, limits or {}, sizes, at, method, rows.n, spend.mu)
+        find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
+        setting = find(2 / spend.mu)
         test = make_test(setting, degree, spend) if method == "ptr" else None
         points = papers_points(setting, degree, spend) if method == "paper" else None
     noise = call.noise()
@@ -149,15 +163,17 @@ def eptr_nw(
         fit = tested(rows, setting, test, spend.total, noise)
     elif points is not None:
         fit = papers(rows, setting, points, noise)
+    elif method == "adaptive":
+        fit = adaptive(rows, setting, spend.total, noise)
     else:
-        fit = (adaptive if method == "adaptive" else sums)(rows, setting, spend.total, noise)
+        fit = sums(rows, setting, spend.total, noise, find)
     outcome = fit.outcome.items(charged.notes(rows.n, public)) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
         formula=formula,
         design=design,
-        setting=setting,
+        setting=fit.setting or setting,
         values=fit.values,
         privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -26,7 +27,10 @@ _RIDGES = (1.0, 2.0, 4.0, 8.0, 16.0)
 # The error of single rows lies between these shares of the smallest mean square that is left: a
 # bandwidth counts as helpful, or harmful, only if it is so in either case.
 _LEAST, _MOST = 0.7, 1.2
+_HALF = 0.5  # weight that private rows have at most public ones, with a bandwidth to choose
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
+_WORTH = 0.98  # of a sum of squares, what a further term of a polynomial has to leave at most
+_APART = 0.25  # standard errors of a difference in loss up to which bandwidths are alike
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 
@@ -122,7 +126,7 @@ def choose_centre(
         coef = inverse @ (x.T @ y)
         left_out = (y - x @ coef) / (1 - leverage)
         error = float(left_out @ left_out)
-        if best is None or error < 0.98 * best[0]:
+        if best is None or error < _WORTH * best[0]:
             covariance = inverse * (error / m)
             low_y, high_y = float(y.min()), float(y.max())
             centre = PolynomialCentre(powers, coef, middle, half, low_y, high_y, covariance)
@@ -137,10 +141,14 @@ def centre_doubt(
     """The variance of the public polynomial, and the lengths (d,) over which its error turns.
 
     Left-out public rows cannot show an error that is small beside their own; private rows can mend it.
+    Beside what its terms may be off, the polynomial may lack one that takes off too little to be seen.
     """
     terms = len(centre.powers)
     turns = np.array([1 + max(p[j] for p in centre.powers) for j in range(len(low))])
-    return float((residual**2).mean()) * terms / len(residual), (high - low) / (2 * turns)
+    unseen = 1 - _WORTH
+    return float((residual**2).mean()) * (terms / len(residual) + unseen), (high - low) / (
+        2 * turns
+    )
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,8 @@ class Smoothing:
         Smallest mean square that any bandwidth leaves of left-out public rows.
     mended : float
         Share of the public fit's error that averages over these bandwidths can see.
+    middle : float
+        M, about which residuals are cut.
     """
 
     bandwidth: Floats
@@ -172,6 +182,42 @@ class Smoothing:
     predicted: float
     floor: float
     mended: float = 1.0
+    middle: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """How far residuals are kept below 0, and above."""
+        return self.radius - self.middle, self.radius + self.middle
+
+
+class PlannedCut(Protocol):
+    """Where residuals are cut, and what may be missing of a local mean."""
+
+    @property
+    def middle(self) -> float: ...
+
+    @property
+    def radius(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def slope(self) -> float: ...
+
+
+def least_bandwidth(x: Floats) -> Floats:
+    """Half of the distance (d,) between neighbouring values of covariates (m, d), as most rows have it.
+
+    A narrower kernel sees nothing between the values.
+    """
+    found = []
+    for column in x.T:
+        values, which = np.unique(column, return_inverse=True)
+        gaps = np.diff(values, prepend=np.nan, append=np.nan)
+        farther = np.fmax(gaps[:-1], gaps[1:])
+        found.append(float(np.median(farther[which])) / 2 if len(values) > 1 else 0.0)
+    return np.array(found)
 
 
 def choose_smoothing(
@@ -182,6 +228,7 @@ def choose_smoothing(
     given: Floats | None,
     feasible: Callable[[Floats], bool],
     doubt: tuple[float, Floats],
+    cut_at: Callable[[float], PlannedCut] | None = None,
 ) -> Smoothing:
     """Bandwidths, cut and ridge with the least expected error on left-out public rows.
 
@@ -202,6 +249,8 @@ def choose_smoothing(
     doubt : (float, (d,) array)
         Of `centre_doubt`: a bandwidth far above those lengths leaves all of that error, one far
         below mends it.
+    cut_at : callable, optional
+        The cut where a local mean has noise of so many R; by default one of public quantiles.
 
     Notes
     -----
@@ -219,6 +268,7 @@ def choose_smoothing(
     cuts = cuts or [max(float(np.abs(residual).max()), 1e-12)]
     shares = [max(float((np.abs(residual) < c).mean()), 0.3) for c in cuts]
     shares[-1] = 1.0
+    planned = [(-cut, cut, share, 0.0) for cut, share in zip(cuts, shares, strict=True)]
     alone = float((residual**2).mean())
     own = [alone]
 
@@ -229,58 +279,87 @@ def choose_smoothing(
         scale = n / max(m - 1, 1)
         degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
         if given is None and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
-            return Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
+            nothing = Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
+            tried.append((nothing, residual**2))
+            return nothing
         mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
         best: Smoothing | None = None
+        first = True, math.inf
         plain = math.inf
-        for cut, share in zip(cuts, shares, strict=True):
-            above = scale * (k @ np.clip(residual, -cut, cut))
+        choices = planned
+        if cut_at is not None:
+            cut = cut_at(noise / max(float(np.median(degree)), 1.0))
+            choices = [(cut.middle - cut.radius, cut.middle + cut.radius, cut.slope, cut.bias)]
+        for low, high, share, bias in choices:
+            middle, radius = (low + high) / 2, (high - low) / 2
+            kept_residual = np.clip(residual, low, high)
+            above = scale * (k @ kept_residual)
+            # of single rows, as far as the cut leaves it
+            each = own[0] * float((kept_residual**2).mean()) / max(alone, 1e-300)
             for ridge in _RIDGES:
                 weight = degree / (degree**2 + (ridge * noise) ** 2) / share
                 fitted = above * weight
                 left = (residual - fitted) ** 2
                 plain = min(plain, float(left.mean()))
-                spread = own[0] * squares * weight**2
+                spread = each * squares * weight**2
                 gain = _believed(residual**2 - left + _LEAST * spread)
                 if gain < 0:
                     gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
-                private = (noise * weight) ** 2 * (cut**2 + fitted**2)
+                private = (noise * weight) ** 2 * (radius**2 + (fitted - middle) ** 2)
+                private += (weight * degree * share * bias) ** 2
                 kept = weight * degree * share * mended  # of the public polynomial's error
                 rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
                 error = alone - gain + float(rest.mean())
-                if best is None or error < best.predicted:
-                    best = Smoothing(bandwidth, cut, share, ridge, error, own[0], mended)
+                light = float(np.median(weight * degree * share)) < _HALF
+                rank = light, error
+                if best is None or rank < first:
+                    first = rank
+                    best = Smoothing(bandwidth, radius, share, ridge, error, own[0], mended, middle)
+                    losses = left - _LEAST * spread + rest
         assert best is not None
+        if given is None and first[0]:
+            best = replace(best, predicted=math.inf)
         seen.append(plain)
+        tried.append((best, losses))
         return best
 
     seen: list[float] = []
+    tried: list[tuple[Smoothing, Floats]] = []
     if given is not None:
         look(given)
         own[0] = min(own[0], seen[-1])
         return look(given)
-    tried = [unit * s for s in _START]
-    possible = [h for h in tried if feasible(h)] or [unit * _START[-1] * 2]
+    least = least_bandwidth(x)
+    possible = [h for h in (np.maximum(unit * s, least) for s in _START) if feasible(h)]
+    possible = possible or [unit * _START[-1] * 2]
     for h in possible:
         look(h)
     own[0] = min([own[0], *seen])
-    looked = [look(h) for h in possible]
-    least = min(choice.predicted for choice in looked)
-    # of bandwidths that cannot be told apart the widest
-    close = [choice for choice in looked if choice.predicted <= least + 0.1 * doubt[0]]
-    best = max(close, key=lambda choice: float(choice.bandwidth[0]))
+    tried.clear()
+    best = min((look(h) for h in possible), key=lambda s: s.predicted)
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
             for move in _MOVES:
                 changed = best.bandwidth.copy()
-                changed[j] *= move
+                changed[j] = max(changed[j] * move, least[j])
                 if feasible(changed):
                     choice = look(changed)
                     best = min(best, choice, key=lambda s: s.predicted)
         if best.predicted > 0.999 * before:
             break
-    return best
+    return _widest(tried, best, doubt[0])
+
+
+def _widest(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
+    """Of bandwidths that public rows cannot tell from the best the widest."""
+    losses = next(loss for choice, loss in tried if choice is best)
+    close = []
+    for choice, loss in tried:
+        apart = _APART * float((loss - losses).std()) / math.sqrt(len(loss))
+        if choice.predicted <= best.predicted + max(apart, 0.1 * doubt):
+            close.append(choice)
+    return max(close, key=lambda choice: float(np.prod(choice.bandwidth)))
 
 
 def _believed(gains: Floats) -> float:
@@ -335,13 +414,18 @@ def _cloud(z: Floats, size: int) -> Floats:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A curve at some points: value, noise sd, sampling sd, and the weight of private rows."""
+    """A curve at some points: value, noise sd, sampling sd, and the weight of private rows.
+
+    ``bias``: how far smoothing may have moved it. ``cut``: how far what was cut may have.
+    """
 
     value: Floats
     noise_sd: Floats
     sampling_sd: Floats
     degree: Floats
     weight: Floats
+    bias: Floats | float = 0.0
+    cut: Floats | float = 0.0
 
 
 def from_sums(
@@ -351,8 +435,9 @@ def from_sums(
     centre: Floats,
     smoothing: Smoothing,
     typical_sd: float,
-    sigma: float,
+    sigma: Floats | float,
     doubt: Floats,
+    denominator: float = 1.0,
 ) -> Prediction:
     """The curve from noisy sums at some points.
 
@@ -361,23 +446,31 @@ def from_sums(
     above, below : (k,) arrays
         In units of R, and of rows.
     sd : (k,) array
-        Noise of each.
+        Noise of the first.
     centre : (k,) array
         The public fit.
     typical_sd : float
         s of `choose_smoothing`.
-    sigma : float
-        Public residual standard deviation.
+    sigma : float or (k,) array
+        Standard deviation of residuals.
     doubt : (k,) array
         How far the public fit may be off, which counts where private rows cannot mend it.
+    denominator : float
+        Noise of the second sum over that of the first.
     """
+    middle, radius = smoothing.middle, smoothing.radius
     degree = np.maximum(below, 0.0)
     ridge = (smoothing.ridge * typical_sd) ** 2
     factor = degree / (degree**2 + ridge) / smoothing.slope
     weight = degree**2 / (degree**2 + ridge)
-    shift = np.clip(smoothing.radius * above * factor, -smoothing.radius, smoothing.radius)
-    noise = sd * factor * np.sqrt(smoothing.radius**2 + shift**2)
-    left = (1 - weight * smoothing.mended) * doubt
+    shift = (radius * above + middle * degree) * factor
+    shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
+    noise = sd * factor * np.hypot(radius, denominator * (smoothing.slope * shift - middle))
+    # the public fit is off, and means of few rows are off a smooth curve
+    left = np.hypot(
+        (1 - weight * smoothing.mended) * doubt,
+        (1 - weight) * sigma / np.sqrt(np.maximum(degree, 1.0)),
+    )
     sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,15 +15,21 @@ from dpstats.accounting.privacy import ApproximatePrivacy
 from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
-from dpstats.models.eptr_nw.public import CurveSetting
+from dpstats.models.eptr_nw.bands import Cover, Scale, seen
+from dpstats.models.eptr_nw.estimate import constant_centre
+from dpstats.models.eptr_nw.notes import curve_notes
+from dpstats.models.eptr_nw.planning import Residuals, Window
+from dpstats.models.eptr_nw.public import CurveSetting, CutAt, default_points
 from dpstats.models.eptr_nw.releases import (
+    CURVE_MOVES,
+    DENOMINATOR,
     Features,
     KernelSession,
     NodeValues,
     degree_levels,
     papers_degree,
 )
-from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve
+from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve, blanked
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.propose_test.bounds import decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
@@ -33,49 +39,131 @@ from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
 
+_LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
+_LOOKS, _CLOSER = 3, 2.0  # without public rows, as long as they bring responses so much closer
+_FINEST = 30  # powers of two by which responses may be less spread than their limits
+_SURE = 5.0  # standard deviations of noise above which a point surely has rows
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """A curve, the releases that it is made of, and what is reported of it."""
+    """A curve, the releases that it is made of, and what is reported of it.
+
+    ``setting``: where it is another than the one of the call.
+    """
 
     values: SumsCurve | NodesCurve
     releases: tuple[Any, ...]
     outcome: Outcome
     answers: tuple[Answers, ...] = ()
+    setting: CurveSetting | None = None
 
 
-def sums(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
-    features = Features.of(setting.nodes)
+def sums(
+    rows: Any,
+    setting: CurveSetting,
+    total: Any,
+    noise: Any,
+    refined: Callable[[float, CutAt], CurveSetting],
+) -> KernelFit:
+    """A histogram of residuals tells where to cut; the curve has what is left.
+
+    ``refined``: the setting for noise of a sum, in R, and a cut.
+    """
     with KernelSession(rows, setting.plan, total, noise) as session:
+        residuals = _look(session, setting.window, rows.n, setting.sigma)
+    alone, centre, width = setting.m is None, setting.centre, setting.sigma
+    for _ in range(_LOOKS if alone else 0):
+        # declared limits may be far too wide: once more, about where responses were seen
+        middle, half = residuals.body()
+        before, width = width, max(half, setting.sigma * 2.0**-_FINEST)
+        centre = constant_centre(float(centre.coef[0]) + middle, len(setting.low))
+        again = replace(setting.plan, centre=centre)
+        with KernelSession(rows, again, total, noise, after=session) as session:
+            residuals = _look(session, Window.about(width), rows.n, width)
+        if width > before / _CLOSER:
+            break
+    sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
+    setting = refined(sd, lambda each: residuals.cut(each, DENOMINATOR))
+    if alone:
+        setting = replace(setting, centre=centre)
+    features = Features.of(setting.nodes)
+    plan = replace(setting.plan, square=residuals.square)
+    with KernelSession(rows, plan, total, noise, after=session) as session:
         curve = session.curve(session.left, features)
-    values = SumsCurve(
-        features, curve.above, curve.below, curve.noise_sd, setting.sigma, setting.doubt
+    values = SumsCurve(features, curve, residuals, setting.doubt, setting.sigma)
+    values, sure = _with_scale(values, setting)
+    if alone and setting.default and len(sure):
+        setting = replace(setting, shown=default_points(sure.min(axis=0), sure.max(axis=0), sure))
+    return KernelFit(values, tuple(session.releases), _outcome(values, setting), (), setting)
+
+
+def _look(session: KernelSession, window: Window, n: int, scale: float) -> Residuals:
+    share = min(_LENGTHS / session.left_of_granted, 1.0) * session.left
+    counts = session.lengths(share, window.lowest, window.octaves, window.fine)
+    return Residuals.of(counts, window, n, scale)
+
+
+def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Floats]:
+    """The curve with local scales and points on which smoothing is judged.
+
+    Beside it, those of a grid that surely have rows.
+    """
+    points, part = setting.cover
+    if not len(points):
+        return values, points
+    _, degree, squares, length = values.local_sums(points, setting.nodes, True)
+    sums = values.sums
+    mass = np.where(seen(degree, sums.below_sd), part * degree, 0.0)
+    smoothing = setting.smoothing
+    scale = Scale.of(
+        squares,
+        degree,
+        sums.squares_sd * length,
+        mass,
+        values.residuals,
+        smoothing.bounds,
+        setting.sigma**2,
     )
+    values = replace(values, scale=scale)
+
+    def cover(points: Floats, mass: Floats) -> Cover:
+        centre = setting.centre(np.ascontiguousarray(points.T))
+        public = centre, np.zeros(len(points))
+        found = values.at(points, setting.nodes, public, smoothing, errors=False)
+        return Cover(points, mass, found.value - centre)
+
+    covers = [cover(points, mass)]
+    if setting.public is not None and setting.m is not None:
+        rows = setting.public[:, :-1] / smoothing.bandwidth
+        covers.append(cover(rows, np.full(len(rows), setting.m / len(rows))))
+    sure = degree > _SURE * sums.below_sd + 1
+    return replace(values, covers=tuple(covers)), points[sure]
+
+
+def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
     inside = np.clip(setting.shown, setting.low, setting.high)
-    nothing = np.zeros(len(inside))
-    at = values.at(inside, setting.nodes, (nothing, nothing), setting.smoothing, errors=True)
-    thin = float((at.weight < 0.5).mean())
+    columns = np.ascontiguousarray(inside.T)
+    public = setting.centre(columns), setting.centre.spread(columns)
+    at = values.at(inside, setting.nodes, public, setting.smoothing, errors=True)
+    at = blanked(at, values.seen(at), inside, setting)
+    there = ~np.isnan(at.value)
+    thin = float((at.weight[there] < 0.5).mean()) if there.any() else 1.0
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "that carry the whole curve"),
         Diagnostic(
             "median degree",
             float(np.median(at.degree)),
-            curve.noise_sd,
+            values.sums.below_sd,
             "rows near a point of the curve",
         ),
         Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
+        Diagnostic("points left blank", float((~there).mean()), None, "share; no row is near"),
         *_smoothing_lines(setting),
     )
-    notes: tuple[str, ...] = ()
-    if thin > 0.5:
-        notes = (
-            "At most points the noise outweighs the private rows, and the public fit is shown: ask for "
-            "a larger budget or a larger bandwidth.",
-        )
-    error = _error(setting, at.degree, at.noise_sd, curve.noise_sd, None)
-    return KernelFit(values, tuple(session.releases), Outcome(True, error, diagnostics, notes))
+    error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
+    return Outcome(True, error, diagnostics, curve_notes(at, public[0], thin, setting.narrow))
 
 
 def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
@@ -121,7 +209,9 @@ def _at_nodes(setting: CurveSetting, nodes: NodeValues) -> NodesCurve:
         ),
     )
     value = np.clip(nodes.value, -smoothing.slope, smoothing.slope)
-    return NodesCurve(setting.axes, scale * value, scale * nodes.noise_sd, sampling, nodes.degree)
+    return NodesCurve(
+        setting.axes, scale * value, scale * nodes.noise_sd, sampling, nodes.degree, nodes.degree_sd
+    )
 
 
 def make_test(

@@ -6,7 +6,7 @@ Nothing here sees a private value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from dpstats.frame import (
 )
 from dpstats.frame.source import public_table
 from dpstats.models.eptr_nw.estimate import (
+    PlannedCut,
     PolynomialCentre,
     Smoothing,
     centre_doubt,
@@ -34,9 +35,11 @@ from dpstats.models.eptr_nw.estimate import (
     choose_smoothing,
     constant_centre,
     grid_axes,
+    least_bandwidth,
     product_of,
     scattered_nodes,
 )
+from dpstats.models.eptr_nw.planning import Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.call import positive
 
@@ -48,7 +51,12 @@ _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
 @dataclass(frozen=True)
 class CurveSetting:
-    """Public: everything that is decided before a private value is read."""
+    """Public, or computed from releases: everything that is decided before the curve is released.
+
+    ``cover``: points (k, d) about a bandwidth apart, and the part of a cell that each stands for.
+    ``default``: whether the points shown are those of no ``at=``. ``narrow``: covariates whose values
+    lie farther apart than their bandwidth reaches.
+    """
 
     smoothing: Smoothing
     chosen: bool
@@ -63,6 +71,10 @@ class CurveSetting:
     public: Floats | None
     m: int | None
     expected: Floats | None
+    cover: tuple[Floats, Floats]
+    window: Window
+    default: bool
+    narrow: tuple[str, ...]
 
     @property
     def plan(self) -> KernelPlan:
@@ -73,6 +85,7 @@ class CurveSetting:
             self.nodes,
             self.centre,
             self.smoothing.radius,
+            middle=self.smoothing.middle,
         )
 
 
@@ -133,23 +146,40 @@ class _Fit:
     smoothing: Smoothing
     sigma: float
     doubt: float
+    window: Window
     x: Floats | None = None
     y: Floats | None = None
 
 
+CutAt = Callable[[float], PlannedCut]
+"""The cut of residuals where a local mean has noise of so many R."""
+
+
 def _declared_fit(
-    design: Design, limits: Mapping[str, Any], sizes: Floats | None, method: str
+    design: Design,
+    limits: Mapping[str, Any],
+    sizes: Floats | None,
+    method: str,
+    n: int,
+    noise: float,
+    cut_at: CutAt | None,
 ) -> _Fit:
     low, high, middle, half = _declared_box(design, limits)
     if sizes is None:
         raise ArgumentError(
-            "eptr_nw without public rows needs bandwidth=, in the covariates' units; it is never "
-            "chosen on private rows."
+            "eptr_nw without public rows needs bandwidth=, in the covariates' units, such as a tenth "
+            "of the range where most rows are expected; it is never chosen on private rows."
         )
     centre = constant_centre(0.0 if method == "paper" else middle, len(low))
     radius = abs(middle) + half if method == "paper" else half
     smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
-    return _Fit(low, high, centre, smoothing, half, half)
+    if cut_at is not None:
+        # limits may be far too wide: between rows that fill the box, and rows at one place
+        filled = np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0))
+        near = n * float(filled) ** (1 / 3)
+        cut = cut_at(noise / max(near, 1.0))
+        smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
+    return _Fit(low, high, centre, smoothing, half, half, Window.within(half))
 
 
 def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
@@ -180,7 +210,13 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
 
 
 def _public_fit(
-    design: Design, public: Any, sizes: Floats | None, method: str, n: int, mu: float
+    design: Design,
+    public: Any,
+    sizes: Floats | None,
+    method: str,
+    n: int,
+    noise: float,
+    cut_at: CutAt | None,
 ) -> _Fit:
     x, y = _usable_rows(design, public)
     low, high = x.min(axis=0), x.max(axis=0)
@@ -192,14 +228,15 @@ def _public_fit(
         return _feasible(x, low, high, h)
 
     spread = centre_doubt(centre, residual, low, high)
-    smoothing = choose_smoothing(x, residual, n, 2 / mu, sizes, feasible, spread)
+    smoothing = choose_smoothing(x, residual, n, noise, sizes, feasible, spread, cut_at)
     if method == "paper":
         radius = 1.1 * max(float(np.abs(y).max()), 1e-12)
         smoothing = replace(smoothing, radius=radius, slope=1.0)
     sigma = math.sqrt(float((residual**2).mean()))
-    terms = sigma**2 * len(centre.powers) / len(y)
-    doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + terms)
-    return _Fit(low, high, centre, smoothing, sigma, doubt, x, y)
+    doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + spread[0])
+    typical = float(np.quantile(np.abs(residual), 0.9)) or max(sigma, 1e-12)
+    window = Window.about(typical)
+    return _Fit(low, high, centre, smoothing, sigma, doubt, window, x, y)
 
 
 def find_setting(
@@ -210,17 +247,19 @@ def find_setting(
     at: Any,
     method: str,
     n: int,
-    mu: float,
+    noise: float,
+    cut_at: CutAt | None = None,
 ) -> CurveSetting:
+    """The setting of a call, or with ``cut_at`` of a release after a look at the residuals."""
     points, axes = _points(at, design)
     if method == "paper" and points is None:
         raise ArgumentError(
             "method='paper' answers one point: name it, at=[0.5]. For a curve use method='gp'."
         )
     if public is None:
-        fit = _declared_fit(design, limits, sizes, method)
+        fit = _declared_fit(design, limits, sizes, method, n, noise, cut_at)
     else:
-        fit = _public_fit(design, public, sizes, method, n, mu)
+        fit = _public_fit(design, public, sizes, method, n, noise, cut_at)
     smoothing, x, y = fit.smoothing, fit.x, fit.y
     h = smoothing.bandwidth
     low, high = fit.low / h, fit.high / h
@@ -233,7 +272,7 @@ def find_setting(
     if points is not None:
         requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
     nodes, node_axes = _nodes(method, x, low, high, h, requested, axes)
-    shown = _default_points(low, high, nodes) if points is None else points / h
+    shown = default_points(low, high, nodes) if points is None else points / h
     expected, rows, m = None, None, None
     if x is not None and y is not None:
         m = len(y)
@@ -256,10 +295,19 @@ def find_setting(
         public=rows,
         m=m,
         expected=expected,
+        cover=_cover(x, low, high, h),
+        window=fit.window,
+        default=points is None,
+        narrow=() if x is None else _narrow(design.terms[1:], x, h),
     )
 
 
-def _default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
+def _narrow(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
+    least = least_bandwidth(x)
+    return tuple(n for n, own, gap in zip(names, h, least, strict=True) if own < gap)
+
+
+def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
     """A grid over the range, in one or two dimensions; else some of the nodes."""
     if len(low) > 2:
         kept = np.linspace(0, len(nodes) - 1, min(len(nodes), _SHOWN_POINTS)).astype(int)
@@ -357,6 +405,23 @@ def _feasible(x: Floats, low: Floats, high: Floats, h: Floats) -> bool:
     scaled = np.ascontiguousarray((x / h).T)
     nodes = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
     return len(nodes) <= _MOST_NODES
+
+
+def _cover(x: Floats | None, low: Floats, high: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """A grid over the range, the cells of whose edges are halves, or in 3-d points where rows lie."""
+    axes = grid_axes(low, high, _STEP, _MOST_NODES)
+    if axes is None:
+        if x is None or len(low) < 3:
+            return np.empty((0, len(low))), np.empty(0)
+        points = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, _MOST_NODES)
+        return points, np.ones(len(points))
+    parts = []
+    for axis in axes:
+        part = np.ones(len(axis))
+        if len(axis) > 1:
+            part[[0, -1]] = 0.5
+        parts.append(part)
+    return product_of(axes), product_of(parts).prod(axis=1)
 
 
 def _nodes(

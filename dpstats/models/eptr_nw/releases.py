@@ -1,7 +1,8 @@
 """Kernel regression released for a whole curve at once.
 
 Notation: s_q = sum_i K_q(x_i) r_i and d_q = sum_i K_q(x_i) over the rows, K_q <= 1, |r| <= 1
-(responses are measured in R, see `kernel_rows`); f_q = s_q / d_q. One row is replaced by another.
+(responses are measured in R, see `rows`); f_q = s_q / d_q; w in [0, 1] is the square of a response. One
+row is replaced by another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy import linalg, special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import CURVE, TESTED, WEIGHTED, WEIGHTS, Claim
+from dpstats.mechanism.claims import COUNTS, CURVE, TESTED, WEIGHTED, WEIGHTS, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     TestedRelease,
@@ -28,12 +29,19 @@ from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
+from dpstats.numerics.histogram import merged
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 _JITTER = 2.0**-10
 _ENTRY = 2.0**-40
 _DEEPEST = 300
+_PARTS = 64
+_BELOW, _SQUARE = 61, 24  # of 64: weights of denominator and squares beside the numerator's 1
+CURVE_MOVES = math.sqrt(4 + (_SQUARE / _PARTS) ** 2)
+"""Largest change of a curve's sums, proved in `KernelSession.curve`."""
+DENOMINATOR = _PARTS / _BELOW
+"""Noise of a curve's denominator over that of its numerator."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,10 @@ class Features:
         rounded M, a public number, it is at most 1 + |D|_F with D = M (K_QQ + j I) M' - I; D is
         computed in floats, with room for their error: 4 m 2^-53 |M|_F^2 |K_QQ|_1.
 
-        Rounding a row's weights to 2^-36 (they are computed to far better than 2^-40) moves numerator
-        and denominator by sqrt(m) (2^-37 + 2^-40) |M| at most, in each of two neighbours: together less
-        than twice the length that is added; |M| is at most the root of 1 + |D|_F over j.
+        Rounding a row's weights to 2^-36 (they are computed to far better than 2^-40) moves each part by
+        e = sqrt(m) (2^-37 + 2^-40) |M| at most, in each of two neighbours, and the parts of
+        `KernelSession.curve` together by 2 * 1.44 e: less than 2 times the length that is added. |M|
+        is at most the root of 1 + |D|_F over j.
         """
         m = len(nodes)
         gram = kernel(nodes, np.ascontiguousarray(nodes.T))
@@ -108,11 +117,22 @@ def _limbs(values: Integers | NDArray[np.int64], count: int) -> list[Floats]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A released curve in the coordinates of `Features`: numerator and denominator, (m,) each."""
+    """A released curve in the coordinates of `Features`: (m,) each.
+
+    Attributes
+    ----------
+    above, below, squares : (m,) arrays
+        Numerator, denominator, and sums of w.
+    noise_sd, below_sd, squares_sd : float
+        The noise of each.
+    """
 
     above: Floats
     below: Floats
+    squares: Floats
     noise_sd: float
+    below_sd: float
+    squares_sd: float
 
 
 @dataclass(frozen=True)
@@ -173,6 +193,8 @@ class KernelSession(Session[KernelRows]):
     plan : KernelPlan
     total : Privacy or ApproximatePrivacy
     noise : Noise
+    after : KernelSession, optional
+        See `Session`.
     """
 
     def __init__(
@@ -181,39 +203,58 @@ class KernelSession(Session[KernelRows]):
         plan: KernelPlan,
         total: Privacy | ApproximatePrivacy,
         noise: Noise,
+        after: KernelSession | None = None,
     ) -> None:
-        super().__init__(KernelRows(source, plan), total, noise)
+        super().__init__(KernelRows(source, plan), total, noise, after)
         self._plan = plan
 
     @property
     def _totals(self) -> tuple[Integers, Integers]:
         """Exact sums at the nodes; private. One pass for a test and for what stands behind it."""
-        return self._once("totals", self._rows.totals)
+        above, below = self._once("totals", self._rows.totals)
+        return above, below
 
-    def curve(self, share: float, features: Features) -> Curve:
-        """Numerator and denominator of the whole curve.
+    def lengths(self, share: float, lowest: int, octaves: int, fine: int) -> Release:
+        """Counts of residuals by sign and size: the first ``fine`` octaves in quarters, others whole.
 
-        Sensitivity 2 length. In the kernel's Hilbert space a row adds (r K_x, K_x), K_x = K(x, .):
-        with k = K(x, x') in [0, 1] the squared change is r^2 + r'^2 - 2 r r' k + 2 - 2 k, convex in
-        r and in r', hence largest at +-1: 4 - 4 k for r = r', 4 for r = -r'. What is released is
-        the image of both parts under a linear map of norm at most length (`Features.of`). The
-        denominator comes free with the numerator.
+        Sensitivity sqrt(2): a row is in one of the counts at most.
         """
         cost = self._spend(share)
-        above, below = self._totals
-        exact = np.concatenate([features.exact(above), features.exact(below)])
+        both = self._rows.lengths(lowest, octaves).reshape(2, -1)
+        counts = np.concatenate([merged(side, fine) for side in both])
+        return self._counts("histogram of residuals", counts, cost)
+
+    def curve(self, share: float, features: Features) -> Curve:
+        """Numerator, denominator and squares of the whole curve.
+
+        Sensitivity sqrt(4 + c^2) length. In the kernel's Hilbert space a row adds v K_x with v =
+        (r, g, c w) and K_x = K(x, .), where |r| <= 1, 0 <= w <= 1, g = 61/64 and c = 24/64. With k =
+        K(x, x') in [0, 1] the squared change is |v|^2 + |v'|^2 - 2 k v.v', linear in k, hence largest
+        at an end: at k = 0 at most 2 (1 + g^2 + c^2) < 4.099, at k = 1 (r - r')^2 + c^2 (w - w')^2 <=
+        4 + c^2 = 4.140625. What is released is the image of all parts under a linear map of norm at
+        most length (`Features.of`). Denominator and squares come nearly free with the numerator.
+        """
+        cost = self._spend(share)
+        parts = self._rows.totals(squares=True)
+        exact = np.concatenate(
+            [
+                features.exact(total) * weight
+                for total, weight in zip(parts, (_PARTS, _BELOW, _SQUARE), strict=True)
+            ]
+        )
         # to the nearest multiple of 2^-30: half a step per number, in each of two neighbours
-        shift = round(-math.log2(_ENTRY) + math.log2(self._rows.grid.fine)) - 30
+        shift = round(math.log2(_PARTS * self._rows.grid.fine / _ENTRY)) - 30
         total = np.array([(int(v) + (1 << (shift - 1))) >> shift for v in exact], dtype=object)
         unit = 2.0**-30
-        sensitivity = 2.0 * features.length / unit + math.sqrt(total.size)
+        sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)
         release = self._record(
             release_vector(
                 "kernel sums for a whole curve", total, sensitivity, unit, cost, self._noise
             )
         )
-        m = len(above)
-        return Curve(release.value[:m], release.value[m:], release.noise_sd)
+        above, below, squares = release.value.reshape(3, -1)
+        sd, g, c = release.noise_sd, _BELOW / _PARTS, _SQUARE / _PARTS
+        return Curve(above, below / g, squares / c, sd, sd / g, sd / c)
 
     def degrees(self, share: float) -> Release:
         """The degrees d_q. Sensitivity sqrt(2) B (one node: 1), B the bound on a row's weights."""
@@ -309,7 +350,8 @@ class KernelSession(Session[KernelRows]):
 
 
 CLAIMS = (
-    Claim("kernel sums for a whole curve", CURVE, "2 length", "KernelSession.curve"),
+    Claim("histogram of residuals", COUNTS, "sqrt(2)", "KernelSession.lengths"),
+    Claim("kernel sums for a whole curve", CURVE, "sqrt(4 + c^2) length", "KernelSession.curve"),
     Claim("degrees of the nodes", WEIGHTS, "sqrt(2) B (one node: 1)", "KernelSession.degrees"),
     Claim(
         "curve at the nodes, times bounds on their degrees",

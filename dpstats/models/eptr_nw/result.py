@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpstats.arguments import naming, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix
+from dpstats.models.eptr_nw.bands import (
+    CUT_DOUBT,
+    Cover,
+    Scale,
+    beyond_cut,
+    critical,
+    seen,
+    smoothing_bias,
+)
 from dpstats.models.eptr_nw.estimate import (
     Prediction,
     Smoothing,
@@ -19,8 +29,9 @@ from dpstats.models.eptr_nw.estimate import (
     interpolated,
 )
 from dpstats.models.eptr_nw.page import curve_table, plot_curve
+from dpstats.models.eptr_nw.planning import Residuals
 from dpstats.models.eptr_nw.public import CurveSetting
-from dpstats.models.eptr_nw.releases import Features
+from dpstats.models.eptr_nw.releases import Curve, Features
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
@@ -39,19 +50,34 @@ KERNEL_METHODS = {
     "paper": "ePTR-NW (Algorithm 5 of the ePTR paper), point by point",
 }
 _POINTS_AT_ONCE = 4096
+_NEAR = 0.5
+"""Public rows with which a point is not empty."""
 _SURFACE = 101
 
 
 @dataclass(frozen=True)
 class SumsCurve:
-    """A curve that was released as sums in the coordinates of `Features`."""
+    """A curve that was released as sums in the coordinates of `Features`.
+
+    ``doubt``: how far the public fit may be off. ``covers`` and ``scale`` are made last.
+    """
 
     features: Features
-    above: Floats
-    below: Floats
-    noise_sd: float
-    sigma: float
+    sums: Curve
+    residuals: Residuals
     doubt: float
+    sigma: float
+    covers: tuple[Cover, ...] = ()
+    scale: Scale | None = None
+
+    @property
+    def denominator(self) -> float:
+        """Noise of the denominator over that of the numerator."""
+        return self.sums.below_sd / self.sums.noise_sd
+
+    def seen(self, prediction: Prediction) -> NDArray[np.bool_]:
+        """Where private rows stand out of the noise."""
+        return seen(prediction.degree, self.sums.below_sd)
 
     def at(
         self,
@@ -61,23 +87,83 @@ class SumsCurve:
         smoothing: Smoothing,
         errors: bool,
     ) -> Prediction:
-        """The curve at points (k, d) in scaled units; without ``errors`` at a fraction of the time.
+        """The curve at points (k, d) in scaled units; without ``errors`` in less time.
 
         ``public``: the public fit there and its standard error.
         """
-        matrix = self.features.matrix
-        both = np.column_stack([self.above, self.below])
-        sums = matrix.T @ both  # phi(x)'v = K_Q(x)'M'v
-        parts = []
-        for a in range(0, len(z), _POINTS_AT_ONCE):
-            weights = kernel(nodes, np.ascontiguousarray(z[a : a + _POINTS_AT_ONCE].T))
-            above, below = (weights.T @ sums).T
-            length = self.features.lengths(weights) if errors else np.zeros(len(above))
-            parts.append((above, below, self.noise_sd * length))
-        above, below, sd = (np.concatenate(column) for column in zip(*parts, strict=True))
+        parts = [
+            self._at(z[a:b], nodes, (public[0][a:b], public[1][a:b]), smoothing, errors)
+            for a in range(0, max(len(z), 1), _POINTS_AT_ONCE)
+            for b in (a + _POINTS_AT_ONCE,)
+        ]
+        return Prediction(
+            *(np.concatenate(column) for column in zip(*map(_columns, parts), strict=True))
+        )
+
+    def _at(
+        self,
+        z: Floats,
+        nodes: Floats,
+        public: tuple[Floats, Floats],
+        smoothing: Smoothing,
+        errors: bool,
+    ) -> Prediction:
+        above, below, squares, length = self.local_sums(z, nodes, errors)
+        sd = self.sums.noise_sd * length
         centre, spread = public
         doubt = np.hypot(self.doubt, spread)
-        return from_sums(above, below, sd, centre, smoothing, self.noise_sd, self.sigma, doubt)
+
+        def curve(sigma: Floats | float) -> Prediction:
+            return from_sums(
+                above,
+                below,
+                sd,
+                centre,
+                smoothing,
+                self.sums.noise_sd,
+                sigma,
+                doubt,
+                self.denominator,
+            )
+
+        first = curve(self.sigma)
+        if self.scale is None:
+            return first
+        degree = np.maximum(below, 1e-300)
+        local, noise = squares / degree, self.sums.squares_sd / degree
+        relative = self.scale.relative(np.clip(local, 0.0, 1.0), noise)
+        shift = first.value - centre
+        sigma = np.sqrt(self.scale.variance(relative, shift, first.noise_sd))
+        found = curve(sigma)
+        lost, doubted = beyond_cut(self.residuals, smoothing.bounds, np.sqrt(relative))
+        share = found.weight / smoothing.slope
+        bias: Floats = np.zeros(len(z))
+        if errors and self.covers:
+            error = np.hypot(found.noise_sd, sigma / np.sqrt(np.maximum(below, 1.0)))
+            bias = found.weight * smoothing_bias(self.covers, z, shift, error)
+        return replace(
+            found,
+            value=found.value + share * lost,
+            sampling_sd=np.hypot(found.sampling_sd, CUT_DOUBT * share * doubted),
+            bias=bias,
+            cut=share * doubted,
+        )
+
+    def local_sums(
+        self, z: Floats, nodes: Floats, errors: bool
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Numerator, denominator and sum of squares at points, and the lengths of their features."""
+        both = np.column_stack([self.sums.above, self.sums.below, self.sums.squares])
+        weights = kernel(nodes, np.ascontiguousarray(z.T))
+        # phi(x)'v = K_Q(x)'M'v
+        above, below, squares = (weights.T @ (self.features.matrix.T @ both)).T
+        length = self.features.lengths(weights) if errors else np.zeros(len(above))
+        return above, below, squares, length
+
+
+def _columns(prediction: Prediction) -> tuple[Floats, ...]:
+    shape = np.shape(prediction.value)
+    return tuple(np.broadcast_to(getattr(prediction, f.name), shape) for f in fields(prediction))
 
 
 @dataclass(frozen=True)
@@ -89,6 +175,7 @@ class NodesCurve:
     noise_sd: Floats
     sampling_sd: Floats
     degree: Floats
+    degree_sd: float = 0.0
 
     def at(
         self,
@@ -113,6 +200,37 @@ class NodesCurve:
         )
         sampling = np.hypot(sampling, (1 - weight * smoothing.mended) * spread)
         return Prediction(centre + shift, noise, sampling, degree, weight)
+
+    def seen(self, prediction: Prediction) -> NDArray[np.bool_]:
+        """Where private rows stand out of the noise."""
+        return seen(prediction.degree, self.degree_sd)
+
+
+def blanked(
+    prediction: Prediction, seen: NDArray[np.bool_], z: Floats, setting: CurveSetting
+) -> Prediction:
+    """NaN where no private row was ``seen``, and no public row is near."""
+    empty = np.flatnonzero(~seen)
+    if setting.public is not None:
+        rows = setting.public[:, :-1] / setting.smoothing.bandwidth
+        for a in range(0, len(empty), _POINTS_AT_ONCE):
+            part = empty[a : a + _POINTS_AT_ONCE]
+            mass = kernel(rows, np.ascontiguousarray(z[part].T)).sum(axis=0)
+            seen = seen.copy()
+            seen[part] = mass >= _NEAR
+    return replace(prediction, value=np.where(seen, prediction.value, np.nan))
+
+
+def _errors(prediction: Prediction, level: float) -> tuple[Floats, Floats]:
+    """Standard errors, and half the length of intervals that allow for what smoothing moved."""
+    sd = np.hypot(prediction.noise_sd, prediction.sampling_sd)
+    half = quantile(level) * sd
+    biased = np.flatnonzero(np.asarray(prediction.bias) > 0)
+    if len(biased):
+        part = np.maximum(sd[biased], 1e-300)
+        half[biased] = part * critical(np.asarray(prediction.bias)[biased] / part, level)
+    nothing = np.isnan(prediction.value)
+    return np.where(nothing, np.nan, sd), np.where(nothing, np.nan, half)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -173,8 +291,7 @@ class KernelModel(TestedResult):
     def _band(self, z: Floats, level: float) -> pd.DataFrame:
         """Points in scaled units as a table in the covariates', with the curve and its errors."""
         prediction = self._at(z)
-        sd = np.hypot(prediction.noise_sd, prediction.sampling_sd)
-        half = quantile(level) * sd
+        sd, half = _errors(prediction, level)
         frame = pd.DataFrame(z * self.setting.smoothing.bandwidth, columns=list(self.covariates))
         return frame.assign(
             fit=prediction.value,
@@ -184,12 +301,14 @@ class KernelModel(TestedResult):
         )
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
+        """The curve, and nothing where no row is: none released, and none public."""
         of = self.setting
         inside = np.clip(z, of.low, of.high)
         columns = np.ascontiguousarray(inside.T)
         spread = of.centre.spread(columns) if errors else np.zeros(len(inside))
         public = of.centre(columns), spread
-        return self.values.at(inside, of.nodes, public, of.smoothing, errors)
+        found = self.values.at(inside, of.nodes, public, of.smoothing, errors)
+        return blanked(found, self.values.seen(found), inside, of)
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
@@ -201,10 +320,11 @@ class KernelModel(TestedResult):
         ----------
         newdata : table
             Rows with the covariates. Beyond the public range the curve is taken at its edge; a row that
-            cannot be encoded gets NaN.
+            cannot be encoded, or where neither private nor public rows are seen, gets NaN.
         interval : {None, "confidence"}
-            None gives a Series; otherwise a frame with R's columns fit, lwr, upr. Intervals cover the
-            privacy noise and the sampling error, not the bias of smoothing.
+            None gives a Series; otherwise a frame with R's columns fit, lwr, upr. By default intervals
+            cover privacy noise, sampling error, and what smoothing would do to a function as curved
+            as the fit; with the methods that release nodes not the last.
         level : float
         """
         if interval is not None and not one_of(interval, ("none", "confidence")):
@@ -219,15 +339,14 @@ class KernelModel(TestedResult):
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         z = x[:, 1:] / self.setting.smoothing.bandwidth
         alive = np.isfinite(z).all(axis=1)
-        fit, sd = np.full(len(z), np.nan), np.full(len(z), np.nan)
+        fit, half = np.full(len(z), np.nan), np.full(len(z), np.nan)
         plain = interval in (None, "none")
         if alive.any():
             prediction = self._at(z[alive], errors=not plain)
             fit[alive] = prediction.value
-            sd[alive] = np.hypot(prediction.noise_sd, prediction.sampling_sd)
+            half[alive] = _errors(prediction, level)[1]
         if plain:
             return pd.Series(fit, index=index, name="fit")
-        half = quantile(level) * sd
         return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)
 
     def tidy(self) -> pd.DataFrame:

@@ -3,10 +3,11 @@
 A row (x, y) passes through maps that depend on that row and on public numbers only:
 
 1. scaling: z = x / h, column by column; a row farther than one unit from a public box counts nowhere;
-2. the response less a public fit, r = y - centre(z), cut to [-R, R] and measured in R;
+2. the response less a public fit, e = y - centre(z); r = e - M cut to [-R, R] and measured in R; and
+   w = min((e / C)^2, 1), where squares are asked for;
 3. weights at the nodes q: K(q, z) = exp(-|z - q|^2 / 2), at most 1, all of them multiplied by min(1,
    B / |K(., z)|) where a bound B on their length is given;
-4. rounding: K r and K to the nearest multiples of 2^-36.
+4. rounding: K r, K w and K to the nearest multiples of 2^-36.
 
 The first column of a row is 1; a row that is missing has 0 there and contributes nothing.
 
@@ -17,6 +18,7 @@ The rounded K is what counts as the row's weight in the proofs: |rint(K r)| <= r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,9 +39,10 @@ class Centre(Protocol):
 
 @dataclass(frozen=True)
 class _Slab:
-    """Scaled rows (d, b), cut residuals in [-1, 1] and which rows count."""
+    """Scaled rows (d, b), residuals, the same cut to [-1, 1], and which rows count."""
 
     z: Floats
+    e: Floats
     r: Floats
     alive: NDArray[np.bool_]
 
@@ -63,6 +66,10 @@ class KernelPlan:
         R.
     longest : float or None
         B, a bound on the length of a row's weights.
+    middle : float
+        M.
+    square : float
+        C.
     """
 
     bandwidth: Floats
@@ -72,6 +79,8 @@ class KernelPlan:
     centre: Centre
     radius: float
     longest: float | None = None
+    middle: float = 0.0
+    square: float = 1.0
 
 
 class KernelRows(WhitenedRows[_Slab]):
@@ -98,27 +107,37 @@ class KernelRows(WhitenedRows[_Slab]):
         near = (scaled >= plan.low[:, None] - 1) & (scaled <= plan.high[:, None] + 1)
         alive &= near.all(axis=0)
         scaled = np.where(alive, scaled, plan.low[:, None])
-        r = np.clip((columns[0] - plan.centre(scaled)) / plan.radius, -1.0, 1.0)
+        e = columns[0] - plan.centre(scaled)
+        r = np.clip((e - plan.middle) / plan.radius, -1.0, 1.0)
         alive &= np.isfinite(r)
-        return _Slab(scaled, np.where(alive, r, 0.0), alive)
+        return _Slab(scaled, np.where(alive, e, 0.0), np.where(alive, r, 0.0), alive)
 
     @one_pass
-    def totals(self) -> tuple[Integers, Integers]:
-        """Sums over the rows of K r and of K at every node (m,), in units of 2^-36."""
-        m = len(self._plan.nodes)
-        above, below = self._sums(self._work, (m,), (m,))
-        return above, below
+    def lengths(self, lowest: int, octaves: int) -> Integers:
+        """Counts of e > 0 and then of e < 0, in the bins of `octave_bins` for their sizes.
 
-    def _work(self, slab: _Slab) -> tuple[Floats, Floats]:
-        """Both sums of a slab.
+        A row is in one of the counts at most; one that is missing, or without a residual, in none.
+        """
+        window = lowest, octaves
+        above, below = self._histograms(_both_sides, window, window)
+        return np.concatenate([above, below])
+
+    @one_pass
+    def totals(self, squares: bool = False) -> tuple[Integers, ...]:
+        """Sums over the rows of K r and of K (and of K w) at every node (m,), in units of 2^-36."""
+        m = len(self._plan.nodes)
+        return tuple(self._sums(partial(self._work, squares=squares), *((m,),) * (2 + squares)))
+
+    def _work(self, slab: _Slab, squares: bool) -> tuple[Floats, ...]:
+        """All sums of a slab.
 
         Every partial sum is an integer of at most 2^36 per row, 2^52 per slab: exact in any order.
         """
         nodes, fine = self._plan.nodes, float(self.grid.fine)
         kept = np.flatnonzero(slab.alive)
-        above, below = np.zeros(len(nodes)), np.zeros(len(nodes))
+        above, below, square = np.zeros((3, len(nodes)))
         width = max(_CHUNK_NUMBERS // len(nodes), _SHORTEST) // _SHORTEST * _SHORTEST
-        weights, squares = np.empty((len(nodes), width)), np.empty((len(nodes), width))
+        weights, scratch = np.empty((len(nodes), width)), np.empty((len(nodes), width))
         for a in range(0, len(kept), width):
             rows = kept[a : a + width]
             r = slab.r[rows]
@@ -126,13 +145,21 @@ class KernelRows(WhitenedRows[_Slab]):
             size = -(-len(rows) // _SHORTEST) * _SHORTEST
             z = np.zeros((len(slab.z), size))
             z[:, : len(rows)] = slab.z[:, rows]
-            k = kernel(nodes, z, weights[:, :size], squares[:, :size])[:, : len(rows)]
+            k = kernel(nodes, z, weights[:, :size], scratch[:, :size])[:, : len(rows)]
             if self._plan.longest is not None:
                 _shorten(k, self._plan.longest)
             k *= fine
-            above += np.rint(np.multiply(k, r, out=squares[:, : len(rows)])).sum(axis=1)
+            above += np.rint(np.multiply(k, r, out=scratch[:, : len(rows)])).sum(axis=1)
+            if squares:
+                w = np.minimum(np.abs(slab.e[rows]) / self._plan.square, 1.0) ** 2
+                square += np.rint(np.multiply(k, w, out=scratch[:, : len(rows)])).sum(axis=1)
             below += np.rint(k, out=k).sum(axis=1)
-        return above, below
+        return (above, below, square) if squares else (above, below)
+
+
+def _both_sides(slab: _Slab) -> tuple[Floats, Floats]:
+    """Sizes of the residuals above and of those below 0; the others are 0 and count nowhere."""
+    return np.maximum(slab.e, 0.0), np.maximum(-slab.e, 0.0)
 
 
 def kernel(

@@ -16,7 +16,13 @@ from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release
-from dpstats.models.eptr_nw.releases import Features, KernelSession, degree_levels, weighted_move
+from dpstats.models.eptr_nw.releases import (
+    CURVE_MOVES,
+    Features,
+    KernelSession,
+    degree_levels,
+    weighted_move,
+)
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
@@ -148,8 +154,10 @@ def _check_pair(one: np.ndarray, two: np.ndarray, nodes: str) -> dict[str, float
     for rows in (one, two):
         with _session(rows, plan, Privacy(1.0)) as session:
             session.curve(1.0, features)
-            above, below = session._rows.totals()
+            above, below, squares = session._rows.totals(squares=True)
             assert (abs(above) <= below).all()
+            assert (squares >= 0).all()
+            assert (squares <= below).all()
             curves += session.releases
         with _session(rows, cut, Privacy(1.0)) as session:
             session.degrees(1.0)
@@ -229,20 +237,56 @@ def test_directed_pairs_move_nothing_by_more_than_is_claimed(nodes: str) -> None
 
 def test_the_curve_comes_as_the_image_of_the_sums_and_a_row_attains_its_sensitivity() -> None:
     nodes = _NODES["a bandwidth apart"]
-    plan, features = _plan(nodes, slope=0.0), _features("a bandwidth apart")
+    features = _features("a bandwidth apart")
+    # cut to [0, 3], and squares at 3: the lowest response has square 0, the highest 1
+    plan = replace(_plan(nodes, slope=0.0), middle=1.5, square=3.0)
     sums = []
-    for y in (1e9, -1e9):
+    for y in (1e9, 0.0):
         rows = np.array([[1.0, 2.3, 0.4], [1.0, 3.0, y]])
         with _session(rows, plan, Privacy(1.0)) as session:
             curve = session.curve(1.0, features)
             sensitivity = session.releases[0].sensitivity
         k = kernel(nodes, rows[:, 1][None, :])
-        above = features.matrix @ (k @ np.clip(rows[:, 2] / 1.5, -1, 1))
+        above = features.matrix @ (k @ np.clip((rows[:, 2] - 1.5) / 1.5, -1, 1))
+        squares = features.matrix @ (k @ np.minimum(rows[:, 2] / 3, 1) ** 2)
         assert curve.above == pytest.approx(above, abs=1e-8)
         assert curve.below == pytest.approx(features.matrix @ k.sum(axis=1), abs=1e-8)
-        sums.append(np.append(curve.above, curve.below))
+        assert curve.squares == pytest.approx(squares, abs=1e-8)
+        sums.append(np.concatenate([curve.above, 61 / 64 * curve.below, 3 / 8 * curve.squares]))
     moved = float(np.linalg.norm(sums[0] - sums[1]))
     assert 0.999 * sensitivity < moved <= sensitivity
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.sampled_from(["nobody", "ordinary", "hostile"]), _row, _row, st.integers(-1060, 990))
+@example("nobody", (1.0, [1.0, 0, 0, 3.0]), (1.0, [1.0, 0, 0, -3.0]), 0)
+@example("ordinary", (1.0, [1.0, 0, 0, math.inf]), (1.0, [1.0, 0, 0, math.nan]), 0)
+def test_a_row_is_in_one_bin_of_residuals_at_most(
+    others: str, first: _Row, second: _Row, lowest: int
+) -> None:
+    nodes = _NODES["a bandwidth apart"]
+    found = []
+    for row in (first, second):
+        rows = _table(others, nodes, row)
+        with _session(rows, _plan(nodes), Privacy(1.0)) as session:
+            release = session.lengths(1.0, lowest, 20, 4)
+            counts = np.rint(release.value)
+        assert release.value == pytest.approx(counts, abs=1e-6)
+        assert counts.sum() <= len(rows)
+        found.append(counts)
+    away = found[0] - found[1]
+    assert np.abs(away).sum() <= 2
+    assert np.linalg.norm(away) <= release.sensitivity * (1 + 1e-9)
+
+
+def test_residuals_are_counted_by_sign_and_size() -> None:
+    nodes = _NODES["one"]
+    values = [0.0, 1.1, -1.1, -1.3, 5.0, 1e300, -1e-300]
+    rows = np.array([[1.0, 1.5, y] for y in values])
+    with _session(rows, replace(_plan(nodes, slope=0.0), middle=7.0), Privacy(1.0)) as session:
+        above, below = np.rint(session.lengths(1.0, 0, 4, 2).value).reshape(2, -1)
+    assert above.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+    assert below.tolist() == [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
 # --- features ---------------------------------------------------------------------------------
@@ -281,8 +325,10 @@ def test_pairs_of_rows_are_within_the_sensitivity_of_the_curve(nodes: str) -> No
     y[: k // 4] = x[: k // 4] + rng.normal(size=(k // 4, points.shape[1])) * 0.1
     r, s = rng.choice([-1.0, 1.0, 0.0, 0.5], (2, k))
     one, two = _phi(nodes, x), _phi(nodes, y)
-    moved = np.sqrt(((r * one - s * two) ** 2).sum(axis=0) + ((one - two) ** 2).sum(axis=0))
-    assert moved.max() <= 2 * features.length
+    v, w = rng.choice([0.0, 1.0, 0.6], (2, k))
+    parts = ((r, s), (61 / 64, 61 / 64), (3 / 8 * v, 3 / 8 * w))
+    moved = np.sqrt(sum(((a * one - b * two) ** 2).sum(axis=0) for a, b in parts))
+    assert moved.max() <= CURVE_MOVES * features.length
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -534,7 +580,9 @@ def test_a_curve_spends_its_share() -> None:
         (release,) = session.releases
         assert release.cost.mu == pytest.approx(0.48)
         assert curve.noise_sd == release.noise_sd
-        assert release.noise_sd == pytest.approx(2 * features.length / 0.48, rel=1e-6)
+        assert release.noise_sd == pytest.approx(CURVE_MOVES * features.length / 0.48, rel=1e-6)
+        assert curve.below_sd == pytest.approx(curve.noise_sd * 64 / 61)
+        assert curve.squares_sd == pytest.approx(curve.noise_sd * 8 / 3)
         for share in (0.7, 0.0, math.nan):
             with pytest.raises(ValueError, match="exceed"):
                 session.curve(share, features)

@@ -1,0 +1,165 @@
+"""Intervals of a released curve: local scales, what was cut, what smoothing may have moved.
+
+All of it is computed from public and released numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpstats.arrays import Floats
+from dpstats.models.eptr_nw.planning import Residuals, unsure
+from dpstats.models.eptr_nw.rows import kernel
+
+_SEEN, _LEAST_MASS = 2.0, 0.5
+_SMALLEST_VARIANCE = 0.1
+"""Local variances are no smaller part of the mean one."""
+_OWN_SHARE = 0.3
+"""Of a local mean square, what is not taken for the square of a local mean."""
+_BETWEEN = 0.1
+"""Least standard deviation of relative local variances."""
+CUT_DOUBT = 0.5
+"""Share of what may have been cut that counts as an error."""
+_ENOUGH = 30.0
+"""Public rows near a point by which averages over the kernel are told."""
+_ROUNDS = 60
+
+
+def seen(degree: Floats, sd: Floats | float) -> NDArray[np.bool_]:
+    """Whether released masses stand out of their noise, and are worth half a row at least."""
+    return np.asarray(degree > _SEEN * np.asarray(sd) + _LEAST_MASS)
+
+
+def critical(bias: Floats, level: float) -> Floats:
+    """Quantile of |N(b, 1)| at ``level`` for biases b (k,) in standard errors.
+
+    Examples
+    --------
+    >>> critical(np.array([0.0, 1.0, 9.0]), 0.95).round(2).tolist()
+    [1.96, 2.65, 10.64]
+    """
+    low, high = np.zeros(len(bias)), bias + stats.norm.isf((1 - level) / 2) + 1e-12
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        short = stats.norm.cdf(middle - bias) - stats.norm.cdf(-middle - bias) < level
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.asarray(high)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mean squares of residuals, local ones in relation to the whole.
+
+    Attributes
+    ----------
+    square : float
+        Mean square of cut residuals.
+    mean : float
+        Mean of w of `rows`.
+    between : float
+        Variance of local means of w, in units of the square of the mean.
+    """
+
+    square: float
+    mean: float
+    between: float
+
+    @classmethod
+    def of(
+        cls,
+        squares: Floats,
+        degree: Floats,
+        noise: Floats,
+        mass: Floats,
+        residuals: Residuals,
+        bounds: tuple[float, float],
+        public: float,
+    ) -> Scale:
+        """From sums of w and degrees at points that stand for ``mass`` rows each.
+
+        ``noise``: of the sums of w. ``bounds``: how far residuals are kept below and above 0.
+        ``public``: a mean square for where no row is seen.
+        """
+        there = mass > 0
+        if not there.any():
+            return cls(public, 1.0, 0.0)
+        squares, degree, noise, mass = (v[there] for v in (squares, degree, noise, mass))
+        total = float(mass.sum())
+        local = squares / degree
+        c = residuals.square
+        mean = float(np.clip(mass @ local / total, 1e-4, 1.0))
+        beyond = 0.0
+        for side, bound in zip((residuals.below, residuals.above), bounds, strict=True):
+            beyond += float(side.excess(np.array(c), 2) - side.excess(np.array(max(bound, c)), 2))
+        relative, error = local / mean, noise / degree / mean
+        between = float(mass @ ((relative - 1) ** 2 - error**2)) / total
+        return cls(c**2 * mean + beyond, mean, max(between, _BETWEEN**2))
+
+    def relative(self, local: Floats, noise: Floats) -> Floats:
+        """Local mean squares over the whole one, shrunk to 1 by their noise."""
+        away, error2 = local / self.mean - 1, np.minimum(noise / self.mean, 1e100) ** 2
+        shrunk = 1 + away * self.between / (self.between + error2)
+        return np.asarray(np.maximum(shrunk, _SMALLEST_VARIANCE))
+
+    def variance(self, relative: Floats, shift: Floats, noise: Floats) -> Floats:
+        """Of responses about the curve: mean squares about the public fit, less what was shifted."""
+        square = self.square * relative
+        moved = np.maximum(shift**2 - noise**2, 0.0)
+        return np.asarray(np.maximum(square - moved, _OWN_SHARE * square))
+
+
+def beyond_cut(
+    residuals: Residuals, bounds: tuple[float, float], scale: Floats
+) -> tuple[Floats, Floats]:
+    """What the cut took off local means, and what it may have taken in either direction.
+
+    Residuals are taken to have one law everywhere, ``scale`` (k,) times as wide.
+    """
+    low, high = bounds
+    above = scale * residuals.above.excess(high / scale)
+    below = scale * residuals.below.excess(low / scale)
+    return above - below, unsure(above, below)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Points of the curve's range, with the rows that each of them stands for.
+
+    Attributes
+    ----------
+    points : (m, d) array
+    mass : (m,) array
+    shift : (m,) array
+        What private rows add to the public fit there.
+    """
+
+    points: Floats
+    mass: Floats
+    shift: Floats
+
+    def average(self, z: Floats) -> tuple[Floats, Floats]:
+        """The kernel mean of the shift at points z (k, d), and the rows that it is of."""
+        k = kernel(self.points, np.ascontiguousarray(z.T)) * self.mass[:, None]
+        total = k.sum(axis=0)
+        return self.shift @ k / np.maximum(total, 1e-300), total
+
+
+def smoothing_bias(covers: Sequence[Cover], z: Floats, shift: Floats, error: Floats) -> Floats:
+    """How far smoothing moves a correction like the released one, at points z (k, d).
+
+    What another average over the kernel does to it, less what the noise of it makes of that. Averages
+    are over the last of ``covers`` that has rows enough near a point.
+    """
+    moved = np.zeros(len(z))
+    for k, cover in enumerate(covers):
+        mean, total = cover.average(z)
+        moved = np.where(total > (_ENOUGH if k else 1e-12), mean - shift, moved)
+    d = z.shape[1]
+    # a curve whose noise has the kernel for its covariance, less its average over the kernel
+    left = 1 - 2 * 2.0 ** (-d / 2) + 3.0 ** (-d / 2)
+    return np.asarray(np.sqrt(np.maximum(moved**2 - left * error**2, 0.0)))

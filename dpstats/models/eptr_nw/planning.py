@@ -1,0 +1,176 @@
+"""Where residuals of a curve are cut, from a released histogram of them.
+
+A cut to [-b, a] costs noise of R = (a + b) / 2 and more where its middle is off the curve; what lies
+beyond it may all be missing on one side. Both are weighed at a typical point of the curve, so that
+intervals are short and hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.numerics.histogram import LogHistogram, NoisyCounts
+from dpstats.score_rounds.tails import Tail, tail_of
+
+_CARE = 0.5
+"""Share of `unsure` that is weighed like noise."""
+_LEAST_SLOPE = 0.5
+_TENTH = 0.05, 0.3  # shares of the rows seen that may be beyond their 90 % quantile
+_NEAREST = 0.01  # share of a side's residuals that are nearer than its nearest ones
+_FEWEST = 20  # rows of a side of which a tail is told
+_THINNED = 8  # of the lengths of a tail, those at which a cut may lie
+_SQUARES = 1.5  # cut of squares, in 90 % quantiles
+_BELOW, _ABOVE, _WHOLE = 3, 1, 8
+"""Octaves below and above a typical size with bins of quarters, and whole octaves above these."""
+_DEEP = 20
+
+
+@dataclass(frozen=True)
+class Window:
+    """Bins of a histogram of sizes: ``fine`` of its octaves in quarters, the others whole; public."""
+
+    lowest: int
+    octaves: int
+    fine: int
+
+    @classmethod
+    def about(cls, scale: float) -> Window:
+        """For residuals of about this size; smaller and larger ones count in the bins at the ends."""
+        fine = _BELOW + _ABOVE
+        return cls(math.frexp(scale)[1] - _BELOW, fine + _WHOLE, fine)
+
+    @classmethod
+    def within(cls, limit: float) -> Window:
+        """For residuals of any size up to a limit."""
+        return cls(math.frexp(limit)[1] - _DEEP, _DEEP, _DEEP)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Residuals on one side of the public fit.
+
+    Attributes
+    ----------
+    part : float
+        Share of all rows, in such a way that a tenth of it is beyond ``quantile90``.
+    nearest : float
+        Hardly any residual is smaller.
+    quantile90 : float
+    tail : Tail or None
+        None where no row is seen.
+    """
+
+    part: float
+    nearest: float
+    quantile90: float
+    tail: Tail | None
+
+    def excess(self, cut: Floats, power: int = 1) -> Floats:
+        """Mean over all rows of size^power - cut^power, where positive."""
+        if self.tail is None:
+            return np.zeros(np.shape(cut))
+        return self.part * np.interp(cut, self.tail.lengths, self.tail.excess(power))
+
+    def beyond(self, cut: Floats) -> Floats:
+        """Share of all rows whose residuals are on this side and longer than a cut."""
+        if self.tail is None:
+            return np.zeros(np.shape(cut))
+        return self.part * np.interp(cut, self.tail.lengths, self.tail.share)
+
+    def cuts(self, other: Side) -> Floats:
+        """Where this side may be cut; below 0 where all rows are on the other side."""
+        if self.tail is None:
+            return np.array([-other.nearest])
+        return self.tail.lengths[::_THINNED]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Residuals are cut to [middle - radius, middle + radius].
+
+    ``bias``: what is weighed like noise of a local mean. ``slope``: share of the rows that are not cut,
+    by which a cut mean follows the mean.
+    """
+
+    middle: float
+    radius: float
+    bias: float
+    slope: float
+
+
+def unsure(above: Floats, below: Floats) -> Floats:
+    """How wrong the excess of one side less that of the other may be, for what cutting does to a mean.
+
+    The law of residuals differs from place to place, so that even what balances on the whole may not
+    balance there.
+    """
+    return np.asarray(np.abs(above - below) + (above + below) / 2)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What a released histogram tells of residuals from the public fit."""
+
+    above: Side
+    below: Side
+    quantile90: float
+
+    @classmethod
+    def of(cls, counts: NoisyCounts, window: Window, n: int, scale: float) -> Residuals:
+        """Sides and tails; ``scale`` stands in where no row stands out of the noise."""
+        above, below = counts.value.reshape(2, -1)
+
+        def histogram(counts: Floats, noise_sd: float) -> LogHistogram:
+            return LogHistogram(counts, noise_sd, window.lowest, window.octaves, window.fine)
+
+        sides = [_side(histogram(part, counts.noise_sd), n) for part in (above, below)]
+        total = histogram(above + below, math.sqrt(2) * counts.noise_sd)
+        quantile = total.quantile(0.9)
+        if quantile is None or all(side.tail is None for side in sides):
+            tail = tail_of(histogram(0 * above, counts.noise_sd), scale, max(n, _FEWEST))
+            side = Side(0.5, 0.0, scale, tail)
+            return cls(side, side, scale)
+        return cls(sides[0], sides[1], quantile)
+
+    @property
+    def square(self) -> float:
+        """C, at which residuals are cut in their squares."""
+        return _SQUARES * self.quantile90
+
+    def body(self) -> tuple[float, float]:
+        """Middle and half width of where most residuals lie."""
+        high = -self.below.nearest if self.above.tail is None else self.above.quantile90
+        low = -self.above.nearest if self.below.tail is None else self.below.quantile90
+        return (high - low) / 2, (high + low) / 2
+
+    def cut(self, noise: float, denominator: float) -> Cut:
+        """The cut where a local mean has noise of ``noise`` times R.
+
+        ``denominator``: noise of the denominator over that of the numerator.
+        """
+        high, low = self.above.cuts(self.below)[:, None], self.below.cuts(self.above)[None, :]
+        radius, middle = np.maximum((high + low) / 2, 1e-300), (high - low) / 2
+        away = np.clip(0.0, middle - radius, middle + radius) - middle
+        lost = _CARE * unsure(self.above.excess(high), self.below.excess(low))
+        slope = np.maximum(1 - self.above.beyond(high) - self.below.beyond(low), _LEAST_SLOPE)
+        spread = noise**2 * (radius**2 + (denominator * away) ** 2)
+        best = int(np.argmin((spread + lost**2) / slope**2))
+        return Cut(*(float(v.ravel()[best]) for v in (middle, radius, lost / slope, slope)))
+
+
+def _side(histogram: LogHistogram, n: int) -> Side:
+    quantile, first = histogram.quantile(0.9), histogram.quantile(_NEAREST)
+    seen = float(histogram.seen_above(np.zeros(1))[0])
+    if quantile is None or first is None or seen < _FEWEST:
+        return Side(0.0, 0.0, 0.0, None)
+    # bins of few rows are not seen, so that more than a tenth is beyond
+    edges = histogram.edges()
+    inside = np.clip((edges[1:] - quantile) / np.diff(edges), 0.0, 1.0)
+    least, most = _TENTH
+    beyond = min(max(float(inside @ histogram.counts), least * seen), most * seen)
+    rows = min(max(int(10 * beyond), _FEWEST), n)
+    return Side(rows / n, first, quantile, tail_of(histogram, quantile, rows))

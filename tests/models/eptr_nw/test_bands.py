@@ -1,0 +1,84 @@
+"""Intervals of curves: biases, local scales, what was cut."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpstats.models.eptr_nw.bands import (
+    Cover,
+    Scale,
+    beyond_cut,
+    critical,
+    seen,
+    smoothing_bias,
+)
+from dpstats.models.eptr_nw.planning import Residuals, Side
+from dpstats.score_rounds.tails import Tail
+
+_LENGTHS = np.linspace(0.01, 12, 600)
+_SIDE = Side(0.5, 0.0, 1.645, Tail(_LENGTHS, 2 * stats.norm.sf(_LENGTHS)))
+_NORMAL = Residuals(_SIDE, _SIDE, 1.645)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_critical_values_are_quantiles_of_a_folded_normal(level: float) -> None:
+    bias = np.array([0.0, 0.1, 1.0, 4.0, 40.0])
+    found = critical(bias, level)
+    assert stats.foldnorm.cdf(found, bias) == pytest.approx(level, abs=1e-9)
+    assert found[0] == pytest.approx(stats.norm.isf((1 - level) / 2))
+
+
+def test_mass_is_seen_where_it_stands_out() -> None:
+    assert seen(np.array([0.4, 3.0, 20.0, -5.0]), 1.0).tolist() == [False, True, True, False]
+    assert seen(np.array([0.4, 0.6]), 0.0).tolist() == [False, True]
+
+
+def test_smoothing_a_parabola_moves_it_by_its_curvature() -> None:
+    points = np.arange(-30.0, 30.5, 0.5)[:, None]
+    cover = Cover(points, np.full(len(points), 40.0), 0.3 * points[:, 0] ** 2)
+    z = np.array([[-2.0], [0.0], [5.3]])
+    moved = smoothing_bias([cover], z, 0.3 * z[:, 0] ** 2, np.zeros(3))
+    assert moved == pytest.approx(0.3, rel=1e-6)  # h^2 f'' / 2 at bandwidth 1
+    assert (smoothing_bias([cover], z, 0.3 * z[:, 0] ** 2, np.full(3, 10.0)) == 0).all()
+    # another cover counts where it has rows enough
+    few = Cover(points, np.full(len(points), 0.01), 0 * points[:, 0])
+    many = Cover(points, np.full(len(points), 90.0), 0 * points[:, 0])
+    shift = np.ones(3)
+    assert smoothing_bias([cover, few], z, shift, np.zeros(3)) == pytest.approx(
+        smoothing_bias([cover], z, shift, np.zeros(3))
+    )
+    assert smoothing_bias([cover, many], z, shift, np.zeros(3)) == pytest.approx(1.0)
+
+
+def test_local_mean_squares_are_shrunk_by_their_noise() -> None:
+    degree, w = np.full(6, 1000.0), np.array([0.1, 0.1, 0.1, 0.3, 0.3, 0.3])
+    mass = np.full(6, 1000.0)
+    bounds = (9.0, 9.0)
+    exact = Scale.of(w * degree, degree, np.full(6, 1e-6), mass, _NORMAL, bounds, 4.0)
+    assert exact.mean == pytest.approx(0.2)
+    assert exact.relative(w, np.full(6, 1e-6)) == pytest.approx(w / 0.2, rel=1e-6)
+    beyond = 2 * (_SIDE.excess(np.array(_NORMAL.square), 2) - _SIDE.excess(np.array(9.0), 2))
+    assert exact.square == pytest.approx(_NORMAL.square**2 * 0.2 + beyond)
+    noisy = Scale.of(w * degree, degree, np.full(6, 1e4), mass, _NORMAL, bounds, 4.0)
+    assert noisy.relative(w, np.full(6, 10.0)) == pytest.approx(1.0, abs=0.01)
+    assert Scale.of(w, degree, w, 0 * mass, _NORMAL, bounds, 4.0).square == 4.0
+    # what was shifted is no spread, but never all of it
+    one = np.ones(2)
+    assert exact.variance(one, np.array([0.0, 99.0]), 0 * one) == pytest.approx(
+        exact.square * np.array([1.0, 0.3])
+    )
+
+
+def test_what_was_cut_is_the_mean_beyond() -> None:
+    scale = np.array([0.5, 1.0, 2.0])
+    lost, unsure = beyond_cut(_NORMAL, (3.0, 1.0), scale)
+
+    def excess(cut: float) -> np.ndarray:
+        at = cut / scale
+        found: np.ndarray = scale * (stats.norm.pdf(at) - at * stats.norm.sf(at))
+        return found
+
+    assert lost == pytest.approx(excess(1.0) - excess(3.0), rel=0.02)
+    assert unsure == pytest.approx(
+        np.abs(excess(1.0) - excess(3.0)) + (excess(1.0) + excess(3.0)) / 2, rel=0.02
+    )
