@@ -315,10 +315,11 @@ print(audit(careful, honest, mu=1, trials=given.trials))
 # times, fits without public rows 1000 times, the others 20 000 times or more.
 #
 # An audit that finds nothing proves nothing, so the audits are tested as well: with 70 % of the
-# noise 31 of the 49 methods are refuted, and without the cut every kind of row is. Of the others
-# seven are fits without public rows, refuted with three tenths of the noise, or less;
+# noise 31 of the 55 methods are refuted, and without the cut every kind of row is. Of the others
+# eight are fits without public rows, refuted with three tenths of the noise, or less; three are the
+# rounds of `eptr_lm` and the mixtures by likelihood, refuted with three tenths of it or less;
 # five make the releases of `dp_lm` and `dp_glm` for persons, with effects or instruments, and are
-# refuted with a third of the noise; six are the four tests of the ePTR paper, whose noise
+# refuted with a third of the noise; eight are the four tests of the ePTR paper, whose noise
 # is far more than any of our pairs needs, and the two covariances under pure epsilon, where more
 # runs would be needed; they are refuted with less noise still. Where the table shows next to
 # nothing of a method (a ratio near 0), the audit shows next to nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
     texts = [asked] if isinstance(asked, str) else asked
     if isinstance(texts, list | tuple) and texts and all(isinstance(t, str) for t in texts):
         try:
-            matrix, values = linear_constraints(_quoted(", ".join(texts), names), names)
+            equations = [one for text in texts for part in text.split(",") for one in _pairs(part)]
+            matrix, values = linear_constraints(_quoted(", ".join(equations), names), names)
         except Exception as error:
             raise ArgumentError(
                 f"the hypothesis {', '.join(texts)!r} cannot be read ({_line(error)}): write 'x1 = x2' "
@@ -50,6 +52,14 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
     if np.linalg.matrix_rank(matrix) < len(matrix):
         raise ArgumentError("the hypotheses are not independent: one follows from the others.")
     return matrix, values, shown
+
+
+def _pairs(equation: str) -> list[str]:
+    """``a = b = 0`` as a = b and b = 0; a sign at the beginning of a side as a difference from 0."""
+    sides = [re.sub(r"^\s*-", "0 - ", side) for side in equation.split("=")]
+    if len(sides) == 1:
+        return sides
+    return [f"{one} = {two}" for one, two in pairwise(sides)]
 
 
 def _quoted(text: str, names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ cost of privacy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +138,11 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
     known = list(dict.fromkeys(name for f in factors for name in f.parse().columns))
     if asked is None:
         return known
+    if isinstance(asked, Mapping):
+        raise ArgumentError(
+            "variables takes names: ['x', 'g']. A number is raised by one, and each level is compared "
+            "with the first; other contrasts are differences of predictions(newdata)."
+        )
     names = [asked] if isinstance(asked, str) else list(asked)
     for name in names:
         if name not in known:

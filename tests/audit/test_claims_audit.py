@@ -55,6 +55,7 @@ _RUNS: dict[tuple[str, str], int] = {
     ("dp_mvnorm", "refined, private rows"): 40,
     ("dp_mvnorm", ""): 150,
     ("dp_mixture", "private"): 40,
+    ("dp_mixture", "likelihood, counted"): 12,
     ("dp_mixture", ""): 60,
     ("eptr_nw", "gp"): 250,
     ("eptr_lm", "rounds, alone"): 40,
@@ -107,6 +108,8 @@ _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
     ("eptr_lm", "ptr, dp"): ("worst", 25000, 0.6),
     ("eptr_lm", "paper"): ("worst", 3000, 0.02),
     ("eptr_bayes", "sums"): ("edge", 3000, 0.7),
+    ("eptr_bayes", "sums, diagonal"): ("edge", 3000, 0.7),
+    ("eptr_bayes", "sums, private rows"): ("edge", 500, 0.3),
     ("eptr_bayes", "ptr, gdp"): ("worst", 6000, 0.7),
     ("eptr_bayes", "ptr, dp"): ("worst", 25000, 0.7),
     ("eptr_bayes", "paper"): ("worst", 3000, 0.1),
@@ -131,6 +134,8 @@ _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
     ("dp_mvnorm", "paper, pure"): ("worst", 2500, 0.35),
     ("dp_mixture", "public"): ("worst", 1500, 0.7),
     ("dp_mixture", "private"): ("worst", 1500, 0.7),
+    ("dp_mixture", "likelihood"): ("worst", 450, 0.4),
+    ("dp_mixture", "likelihood, counted"): ("edge", 60, 0.12),
 }
 
 

@@ -62,6 +62,13 @@ def test_terms_beside_all_others_are_tests_of_their_coefficients() -> None:
         assert LM.wald_test(hypothesis).chi2 == pytest.approx(found.chi2[term], rel=1e-6)
 
 
+def test_signs_and_chains_of_equations() -> None:
+    assert LM.wald_test("x = z = 0").df == 2
+    assert LM.wald_test("x = z = 0").chi2 == pytest.approx(LM.wald_test("x = 0, z = 0").chi2)
+    assert LM.wald_test("z = -0.3").chi2 == pytest.approx(LM.wald_test("z + 0.3 = 0").chi2)
+    assert LM.wald_test("-x = z").chi2 == pytest.approx(LM.wald_test("x + z = 0").chi2)
+
+
 def test_linear_hypotheses() -> None:
     for text in ("x = z", "g[T.b] = 1", "x = 1, g[T.b] = g[T.c]", "2 * x - x:z = 1.7"):
         expected = OLS.wald_test(text, use_f=False, scalar=True)
@@ -150,6 +157,7 @@ def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
     ("ask", "said"),
     [
         (lambda: LM.slopes(TABLE, "w"), "reads no column `w`; it reads 'x', 'z', 'g'"),
+        (lambda: LM.comparisons(TABLE, {"x": 10}), r"variables takes names: \['x', 'g'\]"),
         (lambda: LM.slopes(None), "rows that you may show"),
         (lambda: LM.predictions(TABLE, by="q"), "no column `q`"),
         (lambda: LM.predictions(5), "cannot be read as a table"),

@@ -92,7 +92,7 @@ def dp_mean(
         Rows that are missing or not finite count nowhere.
     public : table, optional
         Public rows of the same columns, one or more. Without them, levels of categories are declared,
-        ``limits={{'g': ['a', 'b']}}``; ranges of numbers may be, ``limits={{'x': (0, 10)}}``, and values
+        ``limits={'g': ['a', 'b']}``; ranges of numbers may be, ``limits={'x': (0, 10)}``, and values
         beyond are cut to them.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone
@@ -205,8 +205,8 @@ def dp_mvnorm(
     public : table, optional
         Public rows of the same columns: twice as many as columns are best, one more than columns is
         enough; with fewer (two at least) only their scales are used. Without them, levels of
-        categories are declared, ``limits={{'g': ['a', 'b']}}``; ranges of numbers may be,
-        ``limits={{'x': (0, 10)}}``, and values beyond are cut to them.
+        categories are declared, ``limits={'g': ['a', 'b']}``; ranges of numbers may be,
+        ``limits={'x': (0, 10)}``, and values beyond are cut to them.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone
         for pure differential privacy (noise of the order d^3 / (n epsilon); for ten columns or fewer,

@@ -48,7 +48,7 @@ _MEAN_APART = 0.25
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
     "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
-    "(log, sqrt), or ask for a larger budget; for means alone dp_mean cuts less."
+    "(log, sqrt), or ask for a larger budget."
 )
 
 

@@ -350,8 +350,9 @@ def mean_notes(
     variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
     if lost > MUCH_OF_MEAN * math.sqrt(1 / n + released.sd**2 / variance):
         return (
-            "Some rows lie far from the others, and are cut: standard errors allow for what that may "
-            "take off the mean. Transform such columns (log, sqrt), or ask for a larger budget.",
+            "Some rows lie far from the others, and are cut: means of skewed columns may be off by "
+            "several of their standard errors. Transform such columns (log, sqrt), or ask for a larger "
+            "budget.",
         )
     hidden = _NEAR * lengths.noise_sd / n
     if hidden * radius / math.sqrt(variance) / 2 < _FAR / math.sqrt(n):
