@@ -135,7 +135,7 @@ _TEETH: dict[tuple[str, str], tuple[str, int, float]] = {
     ("dp_mixture", "public"): ("worst", 1500, 0.7),
     ("dp_mixture", "private"): ("worst", 1500, 0.7),
     ("dp_mixture", "likelihood"): ("worst", 450, 0.4),
-    ("dp_mixture", "likelihood, counted"): ("edge", 60, 0.12),
+    ("dp_mixture", "likelihood, counted"): ("edge", 400, 0.35),
 }
 
 
