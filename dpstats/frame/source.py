@@ -33,15 +33,7 @@ import pandas as pd
 
 from dpstats.arguments import called, is_path
 from dpstats.errors import PassError, SchemaError, suppress_private_errors
-from dpstats.frame.table import (
-    FolderTable,
-    Opaque,
-    Table,
-    as_table,
-    is_arrow,
-    is_table,
-    slices,
-)
+from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table, slices
 
 T = TypeVar("T")
 Check = Callable[[Table], None]

@@ -99,6 +99,19 @@ class Printed:
         return str(self._printed().to_html())
 
 
+class OnPage(Printed):
+    """What prints as its ``page``, a `Page`; that has the other forms."""
+
+    page: Any
+
+    def _printed(self) -> Any:
+        return self.page
+
+    def to_markdown(self) -> str:
+        """The page as Markdown."""
+        return str(self.page.to_markdown())
+
+
 @dataclass(frozen=True)
 class Paragraph:
     """A paragraph of running text; printed text folds it at `WIDTH`."""

@@ -21,7 +21,7 @@ from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
 from dpstats.report.format import format_pval
 from dpstats.report.result import Coefficients, quantile
-from dpstats.report.table import Column, Page, Table
+from dpstats.report.table import Column, OnPage, Page, Table
 
 Mean = Callable[[Floats], Floats]
 _RELATIVE = 1e-4
@@ -29,7 +29,7 @@ _RELATIVE = 1e-4
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Margins:
+class Margins(OnPage):
     """Predictions, slopes or comparisons.
 
     Attributes
@@ -55,16 +55,6 @@ class Margins:
                 columns.append(Column(str(name), [str(v) for v in values], align="l"))
         return Page((Table.from_columns(columns, title=self.title, main=True),))
 
-    def __repr__(self) -> str:
-        return self.page.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.page.to_html()
-
-    def to_markdown(self) -> str:
-        """The table as Markdown; `page` has the other forms."""
-        return self.page.to_markdown()
-
 
 @dataclass(frozen=True)
 class Estimated:
@@ -81,14 +71,18 @@ class Estimated:
         return Estimated(self.value[used].mean(keepdims=True), self.gradient[used].mean(0)[None])
 
 
+def slope_of(mean: Mean, eta: Floats) -> Floats:
+    """The derivative of the mean by the linear predictor."""
+    step = 1e-6 * (1 + np.abs(eta))
+    return (mean(eta + step) - mean(eta - step)) / (2 * step)
+
+
 def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -> Estimated:
     """The mean of the response at each row."""
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
     eta = x @ coef + offset
-    step = 1e-6 * (1 + np.abs(eta))
-    slope = (mean(eta + step) - mean(eta - step)) / (2 * step)
-    return Estimated(np.asarray(mean(eta)), slope[:, None] * x)
+    return Estimated(np.asarray(mean(eta)), slope_of(mean, eta)[:, None] * x)
 
 
 def changes(

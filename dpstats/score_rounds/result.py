@@ -27,7 +27,7 @@ from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page,
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Page
+from dpstats.report.table import OnPage, Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_beside, wald_of
@@ -493,7 +493,7 @@ class Path:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Anova:
+class Anova(OnPage):
     """A Wald test of two nested models.
 
     Attributes
@@ -510,19 +510,9 @@ class Anova:
     p_value: float
     page: Page
 
-    def __repr__(self) -> str:
-        return self.page.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.page.to_html()
-
-    def to_markdown(self) -> str:
-        """The test as Markdown; `page` has the other forms."""
-        return self.page.to_markdown()
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TermTests:
+class TermTests(OnPage):
     """Wald tests of the terms of one model.
 
     Attributes
@@ -535,16 +525,6 @@ class TermTests:
 
     frame: pd.DataFrame
     page: Page
-
-    def __repr__(self) -> str:
-        return self.page.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.page.to_html()
-
-    def to_markdown(self) -> str:
-        """The tests as Markdown; `page` has the other forms."""
-        return self.page.to_markdown()
 
 
 def _terms_tested(fit: Model, type: int) -> TermTests:

@@ -27,7 +27,8 @@ SEVERAL = {"ifelse": (3, 3), "pmin": (2, 100), "pmax": (2, 100)}
 CATEGORIES = ("C", "factor", "ordered", "relevel")
 """R's ways of saying that a column is a category; all are C() once they are read."""
 SCALINGS = ("center", "scale")
-BASES = ("poly", "bs", "cr", "cc", "cut")
+_LEARNT = ("poly", "bs", "cr", "cc")
+BASES = (*_LEARNT, "cut")
 
 TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "and", "or", "not")
 """Whose values are 0 and 1."""
@@ -141,7 +142,7 @@ class Expr:
             e
             for e in self.walk()
             if e.op in SCALINGS
-            or (e.op in ("poly", "bs", "cr", "cc") and not (e.op == "poly" and e.value.get("raw")))
+            or (e.op in _LEARNT and not (e.op == "poly" and e.value.get("raw", False)))
         )
 
 
@@ -455,7 +456,7 @@ class _Parser:
 
 
 class _Constants(ast.NodeTransformer):
-    """R's c(1, 2) and Inf as Python's [1, 2] and 1e999."""
+    """R's c(1, 2) and Inf as Python's [1, 2] and infinity."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         plain = _called(node) == "c" and not node.keywords
@@ -463,16 +464,6 @@ class _Constants(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Constant(math.inf) if node.id == "Inf" else node
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        inner = self.visit(node.operand)
-        if (
-            isinstance(node.op, ast.USub)
-            and isinstance(inner, ast.Constant)
-            and inner.value == math.inf
-        ):
-            return ast.Constant(-math.inf)
-        return ast.UnaryOp(node.op, inner)
 
 
 def _called(node: ast.AST) -> str:

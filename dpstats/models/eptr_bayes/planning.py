@@ -56,13 +56,6 @@ def moment_noise(radius: float, mu: float) -> tuple[float, float, float]:
     return lifted / LIFT * radius, lifted * radius**2, math.sqrt(2) * lifted / LIFT**2
 
 
-def effective_rows(noise_sd: float, rows: Floats | float, doubt: Floats | float = 0.0) -> Floats:
-    """Rows whose mean is as good as a noisy sum, divided: of sampling, noise and doubt."""
-    kept = np.maximum(np.asarray(rows, dtype=np.float64), 1.0)
-    worth: Floats = 1 / ((noise_sd / kept) ** 2 + 1 / kept + doubt)
-    return worth
-
-
 def plan_moments(z: Floats, code: np.ndarray, classes: int, n: int, mu: float) -> MomentCut:
     """The radius with the least expected error of class means and covariances together.
 
@@ -122,7 +115,8 @@ def _effect(z: Floats, length: Floats, code: np.ndarray, classes: int, radius: f
 
 def _by_class(noise_sd: float, rows: Floats, p: int) -> bool:
     """Whether a covariance of a typical class would be worth more rows than it has columns."""
-    return bool(np.median(effective_rows(noise_sd, rows)) > p)
+    kept = np.maximum(rows, 1.0)
+    return bool(np.median(1 / ((noise_sd / kept) ** 2 + 1 / kept)) > p)
 
 
 def blind_cut(p: int, classes: int, n: int, mu: float) -> MomentCut:

@@ -20,6 +20,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
+from dpstats.score_rounds.margins import slope_of
 from dpstats.score_rounds.result import Model
 
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
@@ -172,9 +173,9 @@ class GlmModel(Model):
             )
         fit, variance, index = self._predictor(newdata)
         scale = self.family.mean if type == "response" else np.asarray
-        step = 1e-6 * (1 + np.abs(fit))
-        slope = (scale(fit + step) - scale(fit - step)) / (2 * step)
-        errors = {"se_fit": np.sqrt(variance) * np.abs(slope)} if se_fit else {}
+        errors = {}
+        if se_fit:
+            errors["se_fit"] = np.sqrt(variance) * np.abs(slope_of(scale, fit))
         if interval in (None, "none"):
             if se_fit:
                 return pd.DataFrame({"fit": scale(fit), **errors}, index=index)

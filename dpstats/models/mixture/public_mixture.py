@@ -21,6 +21,7 @@ from dpstats.models.mixture.clustering import (
     size_about,
 )
 from dpstats.models.mixture.public_tree import MOST_LEAVES, public_tree
+from dpstats.models.mixture.soft import steadied
 from dpstats.numerics.k_means import first_centroids, principal_axes, sample
 
 _SEED = 20223
@@ -106,29 +107,11 @@ def _log_densities(mixture: _Mixture, y: Floats) -> Floats:
 
 
 def _maximised(y: Floats, share: Floats) -> _Mixture:
-    """The M step, with covariances shrunk towards the shape that all share, at each one's own size.
-
-    The shared shape weighs as 3 (r + 2) points. Free covariances of some dozen points each make the
-    likelihood prefer spurious components; the own size lets narrow components lie beside wide ones.
-    """
-    m, r = y.shape
-    number = share.sum(axis=0) + 1e-9
-    means = share.T @ y / number[:, None]
-    scatter = np.empty((len(number), r, r))
-    for j, mean in enumerate(means):
-        rest = y - mean
-        scatter[j] = (share[:, j, None] * rest).T @ rest
-    shape = scatter.sum(axis=0) / m
-    floor = 1e-6 * float(np.trace(shape)) / r + 1e-15 * float(y.var()) + 1e-200
-    shape += floor * np.eye(r)
-    lengths = np.trace(np.linalg.solve(shape, scatter), axis1=1, axis2=2) / r
-    size = (lengths + 5) / (number + 5)
-    weight = 3 * (r + 2)
-    covariance = scatter + weight * size[:, None, None] * shape
-    covariance /= (number + weight)[:, None, None]
+    """The M step."""
+    number, means, covariance = steadied(y, share, 1e-15 * float(y.var()) + 1e-200)
     values, vectors = np.linalg.eigh(covariance)
     roots = vectors / np.sqrt(values)[:, None, :]
-    return _Mixture(np.log(number / m) - np.log(values).sum(axis=1) / 2, means, roots)
+    return _Mixture(np.log(number / len(y)) - np.log(values).sum(axis=1) / 2, means, roots)
 
 
 def _em(y: Floats, start: _Mixture, steps: int) -> tuple[_Mixture, float]:

@@ -48,6 +48,30 @@ def prior_rows(d: int) -> int:
     return 3 * (d + 2)
 
 
+def steadied(x: Floats, share: Floats, least: float) -> tuple[Floats, Floats, Floats]:
+    """The M step: numbers, means, and covariances shrunk to the shape that all share, at their own size.
+
+    The shared shape weighs as `prior_rows`: free covariances of a dozen points each make the likelihood
+    prefer spurious components. The own size lets narrow components lie beside wide ones. ``least`` is
+    added to the shape's variances, so that it has an inverse.
+    """
+    m, d = x.shape
+    number = share.sum(axis=0) + 1e-9
+    means = share.T @ x / number[:, None]
+    scatter = np.empty((len(number), d, d))
+    for j, mean in enumerate(means):
+        rest = x - mean
+        scatter[j] = (share[:, j, None] * rest).T @ rest
+    shape = scatter.sum(axis=0) / m
+    shape += (1e-6 * float(np.trace(shape)) / d + least) * np.eye(d)
+    size = np.trace(np.linalg.solve(shape, scatter), axis1=1, axis2=2) / d
+    size = (size + 5) / (number + 5)
+    weight = prior_rows(d)
+    covariances = scatter + weight * size[:, None, None] * shape
+    covariances /= (number + weight)[:, None, None]
+    return number, means, covariances
+
+
 def number_of_parameters(k: int, d: int, kind: Covariance) -> int:
     """Free numbers of a mixture.
 
@@ -86,25 +110,8 @@ def log_likelihoods(mixture: Mixture, x: Floats) -> tuple[Floats, Floats]:
 
 
 def maximised(x: Floats, share: Floats, kind: Covariance) -> Mixture:
-    """The M step, with covariances shrunk towards the shape that all share, at each one's own size.
-
-    The shared shape weighs as `prior_rows`: free covariances of a dozen points each make the likelihood
-    prefer spurious components. The own size lets narrow components lie beside wide ones.
-    """
-    m, d = x.shape
-    number = share.sum(axis=0) + 1e-9
-    means = share.T @ x / number[:, None]
-    scatter = np.empty((len(number), d, d))
-    for j, mean in enumerate(means):
-        rest = x - mean
-        scatter[j] = (share[:, j, None] * rest).T @ rest
-    shape = scatter.sum(axis=0) / m
-    shape += (1e-6 * float(np.trace(shape)) / d + 1e-12) * np.eye(d)
-    size = np.trace(np.linalg.solve(shape, scatter), axis1=1, axis2=2) / d
-    size = (size + 5) / (number + 5)
-    weight = prior_rows(d)
-    covariances = scatter + weight * size[:, None, None] * shape
-    covariances /= (number + weight)[:, None, None]
+    """The M step, with covariances of a kind."""
+    number, means, covariances = steadied(x, share, 1e-12)
     return Mixture(number / number.sum(), means, of_kind(kind, covariances, number))
 
 
