@@ -241,7 +241,7 @@ def _moved(
     covariances = of_kind(kind, np.array([one.covariance for one in moments]), weights)
     components = []
     for j, (one, matrix, part) in enumerate(zip(moments, covariances, parts, strict=True)):
-        root = whitenings[j].root
+        half = whitenings[j].root.T @ part.mean_half
         components.append(
             Component(
                 float(weights[j]),
@@ -250,7 +250,7 @@ def _moved(
                 one.count_sd,
                 round(float(weights[j] * m)),
                 _of_covariance(one, matrix, kind),
-                root.T @ part.mean_error @ root,
+                half @ half.T,
             )
         )
     means = np.array([one.centre for one in moments])
@@ -259,9 +259,9 @@ def _moved(
 
 @dataclass(frozen=True)
 class _Part:
-    """Errors of one component's mean, covariance and log weight."""
+    """Errors of one component's mean (a root of their covariance), covariance and log weight."""
 
-    mean_error: Floats
+    mean_half: Floats
     mean_sd: float
     mean_rows: float
     spread_sd: float
@@ -279,8 +279,10 @@ def _part(step: Step, one: slice, d: int) -> _Part:
         return max(float(np.diag(block(whole, within)).mean()), 1e-300)
 
     mean, shape, last = slice(0, d), slice(d, size_of(d) - 1), slice(size_of(d) - 1, size_of(d))
+    # an inverse of what noise made may be negative in some direction: by its root no variance is
+    values, vectors = np.linalg.eigh(block(step.unsure, mean) + block(step.sampling, mean))
     return _Part(
-        block(step.unsure, mean) + block(step.sampling, mean),
+        vectors * np.sqrt(np.maximum(values, 0.0)),
         math.sqrt(level(step.unsure, mean)),
         1 / level(step.sampling, mean),
         math.sqrt(level(step.unsure, shape)),

@@ -842,7 +842,12 @@ def test_a_wrong_split_is_said_and_never_blown_up() -> None:
     for seed in range(12):
         rng = np.random.default_rng([seed, 31])
         private, public = rows(rng, 2000), rows(rng, 40)
-        found = dp_mixture("~ x1 + x2", private, public=public, k=2, mu=1, seed=seed)
+        soft = dp_mixture("~ x1 + x2", private, public=public, k=2, mu=1, seed=seed)
+        assert soft.regime == "likelihood"
+        assert abs(soft.means.to_numpy()[:, 0].max() - 10) < 1, "nothing is split there"
+        found = dp_mixture(
+            "~ x1 + x2", private, public=public, k=2, mu=1, seed=seed, regime="public"
+        )
         means = found.means.to_numpy()
         assert np.abs(means).max() < 12
         right = abs(means[:, 0].max() - 10) < 1
