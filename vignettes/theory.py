@@ -468,7 +468,11 @@ def groups(n: int) -> pd.DataFrame:
     )
 
 
-told(dp_mixture(["x1", "x2"], groups(10_000), public=groups(60), k=2, rho=0.2, seed=1))
+told(
+    dp_mixture(
+        ["x1", "x2"], groups(10_000), public=groups(60), k=2, rho=0.2, regime="public", seed=1
+    )
+)
 
 # %% [markdown]
 # ## Efficient Propose-Test-Release

@@ -656,7 +656,8 @@ def _kernel_curve(epsilon: float) -> _Tested:
     def run(side: int, noise: Noise) -> tuple[Floats, Floats]:
         with KernelSession(sources[side], plan, total, noise) as session:
             found = session.curve(1.0, features)
-        return np.append(found.above, found.below), np.full(2 * len(_GRID), found.noise_sd)
+        value = np.concatenate([found.above, found.below, found.squares])
+        return value, np.repeat([found.noise_sd, found.below_sd, found.squares_sd], len(_GRID))
 
     return _Tested.of(run)
 

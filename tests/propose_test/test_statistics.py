@@ -34,6 +34,8 @@ def _least_squares(seed: int, n: int, **arguments: Any) -> tuple[Any, Any, float
         (1.0, 1e-2, "adaptive", 150, 1.6),
         (4.0, 1e-2, "adaptive", 400, 1.15),
         (1.0, 1e-5, "adaptive", 200, 2.2),
+        (1.0, 1e-2, "rounds", 100, 1.6),
+        (1.0, 1e-5, "rounds", 100, 2.5),
         # 1.13 +- 0.05, 1.03 +- 0.02, 1.37 +- 0.08
         (1.0, 1e-2, "adassp", 100, 1.4),
         (4.0, 1e-2, "adassp", 200, 1.12),
@@ -74,7 +76,7 @@ def test_the_parts_of_the_error_add_up_to_the_error() -> None:
     # measured 0.96 +- 0.05 of (I) + (II), and less of the bound with the bias that public rows show
     ours, parts, bound = [], [], []
     for seed in range(3000, 3150):
-        fit, s, _ = _least_squares(seed, 4000, epsilon=1, delta=1e-3)
+        fit, s, _ = _least_squares(seed, 4000, epsilon=1, delta=1e-3, method="adaptive")
         rest = fit.coef().to_numpy() - s.beta
         ours.append(float(rest @ (s.public_x.T @ s.public_x / len(s.public_x)) @ rest))
         first, second, third, bias = fit.bounds().value[1:]
