@@ -26,11 +26,12 @@ class ColumnSpec:
     """A column as the design reads it.
 
     ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
-    the numbers that C() takes as levels.
+    the numbers that C() takes as levels; ``ordered`` is True of a category whose type says so.
     """
 
     kind: str
     levels: Levels | None = None
+    ordered: bool = False
 
     @property
     def code_levels(self) -> Levels | None:

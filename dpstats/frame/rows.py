@@ -6,10 +6,11 @@ row is encoded by itself: replacing one changes no other row, raises nothing and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -338,12 +339,19 @@ def _fill(
     """Compute the columns of ``x`` that are not there yet."""
     values: dict[tuple[str, str], Array] = {}
 
+    def combined(names: Sequence[str]) -> Codes:
+        """Positions among all combinations of levels, the first column's fastest."""
+        position, times = codes[names[0]], 1
+        for before, name in pairwise(names):
+            times *= len(design.columns[before].levels or ())
+            position = position + times * codes[name]
+        return position
+
     def part(text: str, name: str) -> Array:
         if (text, name) not in values:
             factor = design.factors[text]
             if factor.fields.coding is not None:
-                table = factor.fields.coding[name]
-                values[text, name] = table[codes[factor.expr.columns[0]]]
+                values[text, name] = factor.fields.coding[name][combined(factor.expr.columns)]
             elif factor.expr.op in BASES:
                 columns = basis(factor.expr, numbers, design.states)
                 values.update(

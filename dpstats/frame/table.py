@@ -61,6 +61,8 @@ class ColumnType:
     label: str  # the type as the table's library writes it
     values: Kind | None = field(default=None, repr=False)
     """Of categories: the kind of the values that they stand for."""
+    ordered: bool = field(default=False, repr=False)
+    """Whether the type says that its levels have an order, as R's ordered() does."""
 
 
 class Table(Protocol):
@@ -184,7 +186,9 @@ class PandasTable:
             values = _pandas_kind(dtype.categories.dtype) if len(dtype.categories) else "missing"
         elif isinstance(dtype, pd.ArrowDtype):
             values = _coded(dtype.pyarrow_dtype)
-        return ColumnType(_pandas_kind(dtype), str(dtype), values)
+        return ColumnType(
+            _pandas_kind(dtype), str(dtype), values, bool(getattr(dtype, "ordered", False))
+        )
 
     def declared_levels(self, name: str) -> Levels | None:
         dtype = self._column(name).dtype
@@ -392,8 +396,12 @@ class ArrowTable:
     def type_of(self, name: str) -> ColumnType:
         if self.names.count(name) > 1:
             raise SchemaError(f"the table has several columns called `{name}`; rename them.")
-        type_ = self._table.schema.field(name).type
-        return ColumnType(_arrow_kind(type_), str(type_), _coded(type_))
+        field = self._table.schema.field(name)
+        type_ = field.type
+        # what polars calls ordered is a matter of sorting
+        foreign = any(key.startswith(b"_PL_") for key in field.metadata or {})
+        ordered = self._pa.types.is_dictionary(type_) and type_.ordered and not foreign
+        return ColumnType(_arrow_kind(type_), str(type_), _coded(type_), ordered)
 
     def declared_levels(self, name: str) -> Levels | None:
         field = self._table.schema.field(name)

@@ -20,6 +20,8 @@ _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
 _DROWNING = 0.3
 """Largest eigenvalue of the noise of second moments, beside which they are 1."""
+_UNSEEN = 0.03
+"""Noise of a mean square, over what normal errors alone leave of it, that nobody would see."""
 _NOTHING = 1e-4
 """Share of a standard error that is as good as nothing."""
 _BODY = 2.0  # multiples below which counts say nothing of tails
@@ -129,13 +131,17 @@ def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     """Bound for residuals whose squares are summed, from the tail of scores, sqrt(d) times as long.
 
     Noise and what is lost of the mean square balance; the noise is kept below `_BLURRED` of the square
-    of the scale, as far as the cut is not below three times the scale.
+    of the scale, as far as the cut is not below three times the scale. Scores of rows near the centre
+    are short beside their residuals, so that their tail may end before that of the residuals does: the
+    cut is never shorter than noise that nobody would see allows, and grows without end with the budget
+    while that noise falls.
     """
     noise = tail.lengths**2 / (n * mu)
     scale = float(tail.lengths[0]) / (SHORTEST * PRODUCT_QUANTILE)
     allowed = (noise <= _BLURRED * scale**2) | (tail.lengths <= 3 * scale)
     error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
-    return float(tail.lengths[int(np.argmin(error))]) / math.sqrt(d)
+    unseen = scale * math.sqrt(min(_UNSEEN * math.sqrt(2 * n) * mu, (n * mu) ** (1 / 3)))
+    return max(float(tail.lengths[int(np.argmin(error))]), unseen) / math.sqrt(d)
 
 
 def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:

@@ -68,9 +68,12 @@ def _fields(
 ) -> Fields:
     text = factor.text
     if expr.op == "C" or (expr.op == "column" and columns[expr.value].kind != "number"):
-        levels = columns[expr.columns[0]].levels
-        assert levels is not None
-        return engine.category_fields(text, levels, expr.value if expr.op == "C" else {})
+        specs = [columns[name] for name in expr.columns]
+        levels = engine.combined_levels([spec.levels or () for spec in specs])
+        options = (expr.value if expr.op == "C" else None) or {}
+        if specs[0].ordered and len(specs) == 1 and "contrasts" not in options:
+            options = {**options, "contrasts": {"contrast": "poly", "options": {}}}
+        return engine.category_fields(text, levels, options)
     if expr.op in BASES:
         # one row inside the learnt range gives the number of columns of the basis
         state = states.get(expr.text, {})

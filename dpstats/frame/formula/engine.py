@@ -39,6 +39,7 @@ from formulaic.utils.constraints import LinearConstraints
 
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.formula.natural import apply_natural, combinations_of, learn_natural
 from dpstats.frame.table import Array
 
 Term = tuple[Factor, ...]
@@ -169,9 +170,10 @@ def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
 def _unparsed(formula: str, error: Exception) -> FormulaError:
     """With formulaic's message on one line, without terminal colours."""
     reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
-    comparison = any(sign in formula for sign in ("==", "!=", "<", ">"))
-    hint = " Wrap comparisons in I(), as in I(y == 'yes')." if comparison else ""
-    return FormulaError(f"'{formula}' cannot be parsed: {reason}{hint}")
+    reason = reason.removesuffix(f" {_start(formula)}")
+    if re.search("%%|%/%", formula):
+        reason = "%% and %/% stand inside I(), as in I(x %% 2)."
+    return FormulaError(f"'{formula}' cannot be parsed: {reason}")
 
 
 def linear_constraints(text: str, names: Sequence[str]) -> tuple[Array, Array]:
@@ -196,13 +198,14 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
             "the formula, or declare its levels with limits={column: [levels]}."
         )
     names, coding = [], {}
+    shown = [*map(_short, kept)]
     try:
         for reduced in (False, True):
             with np.errstate(all="ignore"):
                 values = encode_contrasts(
-                    pd.Series(pd.Categorical(kept, categories=kept)),
-                    contrasts=_contrasts(options.get("contrasts")),
-                    levels=kept,
+                    pd.Series(pd.Categorical(shown, categories=shown)),
+                    contrasts=_contrasts(options.get("contrasts"), shown),
+                    levels=shown,
                     reduced_rank=reduced,
                     output="pandas",
                 )
@@ -217,8 +220,24 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
             coding.update({name: table[:, j].copy() for j, name in enumerate(fields)})
             names.append(tuple(fields))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}") from None
+        raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}.") from None
     return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
+
+
+def combined_levels(levels: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Levels of a category; of several categories all combinations, the first one's fastest.
+
+    Examples
+    --------
+    >>> combined_levels([["a", "b"], [0, 1]])
+    ['a.0', 'b.0', 'a.1', 'b.1']
+    """
+    if len(levels) == 1:
+        return levels[0]
+    if math.prod(map(len, levels)) > _MOST_TERMS:
+        raise FormulaError(f"interaction() makes {_MOST_TERMS} levels at most.")
+    short = [[*map(_short, one)] for one in levels]
+    return [".".join(reversed(made)) for made in product(*reversed(short))]
 
 
 def _plain_levels(levels: Any) -> list[Any]:
@@ -228,10 +247,21 @@ def _plain_levels(levels: Any) -> list[Any]:
     return list(levels) if all(isinstance(v, str | bool | int | float) for v in levels) else []
 
 
-def _contrasts(spec: Any) -> Any:
+def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
     if not isinstance(spec, dict):
         return spec
-    return getattr(TRANSFORMS["contr"], spec["contrast"])(**spec["options"])
+    given = dict(spec["options"])
+    if "base" in given:
+        given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
+        if given["base"] not in levels:
+            raise ValueError(f"'{given['base']}' is none of {', '.join(levels[:12])}")
+    return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)
+
+
+def _short(level: Any) -> str:
+    """A level as names of columns show it: 2.0 as 2."""
+    whole = isinstance(level, float) and level.is_integer() and abs(level) < 2**53
+    return str(int(level) if whole else level)
 
 
 def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> Fields:
@@ -239,9 +269,8 @@ def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> 
     if op == "cut":
         names = tuple(f"{text}[{label}]" for label in cut_labels(options))
         return Fields(names, names[1:], True)
-    spans = op == "bs" and bool(options.get("include_intercept", False))
-    first = 0 if spans else 1
-    full = tuple(f"{text}[{i}]" for i in range(first, first + width))
+    spans = op in ("bs", "ns") and bool(options.get("include_intercept", False))
+    full = tuple(f"{text}[{i}]" for i in range(1, width + 1))
     return Fields(full, full[1:] if spans else full, spans)
 
 
@@ -338,6 +367,8 @@ def learn_state(op: str, x: Array, options: Mapping[str, Any]) -> dict[str, Any]
     if op == "bs":
         basis_spline(x, **_clipped(op, options), _state=state)
         return {key: _floats(state[key]) for key in ("lower_bound", "upper_bound", "knots")}
+    if op == "ns":
+        return learn_natural(x, options)
     spline = cyclic_cubic_spline if op == "cc" else natural_cubic_spline
     given = _clipped(op, options)
     if isinstance(given.get("constraints"), list):
@@ -374,21 +405,14 @@ def apply_basis(
     given.pop("knots", None)
     if op == "bs":
         return [np.asarray(v) for v in basis_spline(x, **given, _state=dict(state)).values()]
+    if op == "ns":
+        return apply_natural(x, state)
     given.pop("constraints", None)
     spline = cyclic_cubic_spline if op == "cc" else natural_cubic_spline
     known = {key: state[key] for key in ("lower_bound", "upper_bound", "knots")}
     known |= {"constraints": None, "cyclic": op == "cc"}
     free = [np.asarray(v) for v in spline(x, **given, _state=known).values()]
-    if "complement" not in state:
-        return free
-    # column by column: a matrix product may give a row other last bits in a block of another shape
-    out = []
-    for weights in np.transpose(state["complement"]):
-        total = free[0] * weights[0]
-        for values, weight in zip(free[1:], weights[1:], strict=True):
-            total = total + values * weight
-        out.append(total)
-    return out
+    return combinations_of(free, state["complement"]) if "complement" in state else free
 
 
 def _cut(x: Array, options: Mapping[str, Any]) -> list[Array]:

@@ -48,7 +48,6 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
     "floor": np.floor,
     "ceiling": np.ceil,
     "trunc": np.trunc,
-    "round": np.rint,  # halves to even, as R's
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -163,6 +162,24 @@ def _logical(op: str, args: Sequence[Any], value: Any) -> Any:
     return np.where(decided, found, np.where(missing, np.nan, 1.0 - found))
 
 
+def _rounded(x: Array, digits: int) -> Array:
+    """R's round(): of the two candidates the nearer one, of equally near ones the even one."""
+    if digits == 0:
+        return np.asarray(np.rint(x))
+    by = 10.0 ** abs(digits)
+
+    def back(whole: Array) -> Array:
+        return whole / by if digits > 0 else whole * by
+
+    scaled = x * by if digits > 0 else x / by
+    low, high = np.floor(scaled), np.ceil(scaled)
+    below, above = x - back(low), back(high) - x
+    even = np.where(np.remainder(low, 2.0) == 0, low, high)
+    nearest = np.where(below < above, low, np.where(above < below, high, even))
+    # what has no digit to lose is left as it is
+    return np.where(np.isfinite(scaled) & (np.abs(scaled) < 2.0**52), back(nearest), x)
+
+
 def _listing(levels: tuple[Any, ...]) -> str:
     shown = ", ".join(repr(level) for level in levels[:8])
     return shown + (", ..." if len(levels) > 8 else "")
@@ -185,6 +202,8 @@ def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]
         return reduce(np.minimum if op == "pmin" else np.maximum, args)
     if op in ("and", "or", "not", "in", "ifelse"):
         return _logical(op, args, expr.value)
+    if op == "round":
+        return _rounded(args[0], expr.value or 0)
     if op in _UNARY:
         return _UNARY[op](args[0])
     if op in SCALINGS:

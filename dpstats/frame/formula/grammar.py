@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpstats.errors import FormulaError
+from dpstats.frame.formula.advice import ALLOWED, ROW_BY_ROW, no_function
 
 ELEMENTWISE = (
     *("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "abs", "sign"),
@@ -24,10 +25,10 @@ ELEMENTWISE = (
 )
 SEVERAL = {"ifelse": (3, 3), "pmin": (2, 100), "pmax": (2, 100)}
 """Functions of several numbers of a row, and how many these are."""
-CATEGORIES = ("C", "factor", "ordered", "relevel")
+CATEGORIES = ("C", "factor", "ordered", "relevel", "interaction")
 """R's ways of saying that a column is a category; all are C() once they are read."""
 SCALINGS = ("center", "scale")
-_LEARNT = ("poly", "bs", "cr", "cc")
+_LEARNT = ("poly", "bs", "ns", "cr", "cc")
 BASES = (*_LEARNT, "cut")
 
 TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "and", "or", "not")
@@ -35,11 +36,13 @@ TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "and", "or", "
 
 _CUBIC = ("df", "knots", "lower_bound", "upper_bound", "constraints", "extrapolation")
 _BSPLINE = ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound")
+_ENDS = ("intercept", "Boundary_knots")  # as R spells them
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "center": (),
     "scale": ("center", "scale", "ddof"),
     "poly": ("degree", "raw"),
-    "bs": (*_BSPLINE, "extrapolation"),
+    "bs": (*_BSPLINE, "extrapolation", *_ENDS),
+    "ns": ("df", "knots", *_ENDS),
     "cr": _CUBIC,
     "cc": _CUBIC,
     "cut": ("breaks", "labels", "include_lowest", "right"),
@@ -47,6 +50,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "factor": ("levels",),
     "ordered": ("levels",),
     "relevel": ("ref",),
+    "interaction": (),
 }
 CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "treatment": ("base",),
@@ -76,35 +80,12 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.USub: "neg",
     ast.UAdd: "pos",
 }
-_INSTEAD = {
-    **{
-        f"np.{name}": f" (write {name}() without np.)"
-        for name in ("log", "log2", "log10", "exp", "sqrt")
-    },
-    "ns": " (write cr(x, df=4, constraints='center'))",
-    "i": " (dp_feols has i(); here write C(), or C():x)",
-    "Q": " (put the name between backticks)",
-    "cbind": " (write the share I(k / (k + f)), with weights= a column of trials k + f)",
-    "s": " (write bs(x, df=4) or cr(x, df=4, constraints='center'))",
-    "Surv": " (there are no survival models; dp_glm has family='poisson' with offset=log(time))",
-    "interaction": " (write a:b)",
-    **dict.fromkeys(
-        ("mean", "median", "sd", "var", "min", "max", "sum", "length", "quantile", "ave", "rank"),
-        " (it looks at all rows; center() and scale() use what public rows tell)",
-    ),
-    **dict.fromkeys(
-        ("lag", "lead", "diff", "cumsum", "shift", "rev", "sort"),
-        " (it looks at other rows; make the column in both tables beforehand)",
-    ),
-}
-ALLOWED = (
-    "A factor is computed row by row: + - * / ^ %% %/%, comparisons, & | ! %in%, log() exp() sqrt() "
-    "abs() round() and their like, ifelse() pmin() pmax(), I() factor() ordered() relevel() cut() "
-    "center() scale() poly() bs() cr() cc() offset(), with constants as options. Anything else could "
-    "let one private row change another row."
-)
-_ROW_BY_ROW = "A factor is computed row by row."
+_NAMED = {"Inf": math.inf, "T": True, "F": False}
+_CALLABLE = (*ELEMENTWISE, *SEVERAL, *SCALINGS, *BASES, *CATEGORIES, "I", "offset")
+_DOT = "_dot_"
+"""The dot of R's is.na(), which Python reads as an attribute."""
 _MOST_COLUMNS = 1000  # of one basis
+_MOST_DIGITS = 15
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
 
@@ -116,7 +97,7 @@ class Expr:
     ``op`` is ``column`` (``value``: its name), ``number``, an operator of Python's, ``is`` or
     ``is not`` (a column and a level), ``in`` (``value``: numbers), a function of one or several
     numbers, a scaling or a basis (``value``: its options; ``text``: the call, which is also the key
-    of its state), ``C`` or ``offset``.
+    of its state), ``C`` of one column or of several, or ``offset``.
     """
 
     op: str
@@ -204,9 +185,12 @@ def parse_factor(text: str) -> Expr:
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, FormulaError):
             raise
-        raise FormulaError(f"`{text}` is not a valid expression ({error}). {ALLOWED}") from None
+        reason = str(error).split(" (<")[0]
+        raise FormulaError(
+            f"`{text}` is not a valid expression ({reason}). {ROW_BY_ROW}, as in log(x + 1)."
+        ) from None
     if not tree.columns:
-        raise FormulaError(f"`{text}` uses no column. {ALLOWED}")
+        raise FormulaError(f"`{text}` uses no column. {ROW_BY_ROW}, as in log(x + 1).")
     return tree
 
 
@@ -232,8 +216,8 @@ class _Parser:
         self.text = text
         self.names = names
 
-    def refuse(self, why: str) -> FormulaError:
-        return FormulaError(f"`{self.text}` cannot be used: {why}. {ALLOWED}")
+    def refuse(self, why: str, end: str = f"{ROW_BY_ROW}.") -> FormulaError:
+        return FormulaError(f"`{self.text}` cannot be used: {why}. {end}")
 
     def show(self, node: ast.AST) -> str:
         text = ast.unparse(node)
@@ -247,17 +231,25 @@ class _Parser:
         if name == "offset":
             arg, options = self.call(node, "offset", ())
             return Expr("offset", (self.row(arg),), options)
+        if name == "interaction":
+            return self.interaction(node)
         if name in CATEGORIES:
             return self.category(node, name)
         if name in BASES:
             call = self.with_options(node, name)
             if name == "cut":
                 self.check_cut(call.value)
+            if name in ("bs", "ns"):
+                return replace(call, value=self.spline(name, call.value))
             return call
         return self.row(node)
 
     def category(self, node: ast.expr, name: str) -> Expr:
         """factor(), ordered(), relevel() and C(), as C(); a comparison in factor() as it is."""
+        if name == "relevel" and isinstance(node, ast.Call) and node.args:
+            inner = node.args[0]
+            if _called(inner) == "factor" and len(inner.args) == 1 and not inner.keywords:  # type: ignore[attr-defined]
+                node.args[0] = inner.args[0]  # type: ignore[attr-defined]
         call = self.with_options(node, name)
         arg, options = call.args[0], call.value
         if name == "factor" and arg.op in TRUTHS and not options:
@@ -272,6 +264,33 @@ class _Parser:
         elif name == "ordered":
             options = {**options, "contrasts": {"contrast": "poly", "options": {}}}
         return replace(call, op="C", value=options)
+
+    def interaction(self, node: ast.expr) -> Expr:
+        """All combinations of levels as one category, the first column's fastest, as in R."""
+        assert isinstance(node, ast.Call)
+        args = tuple(map(self.row, node.args))
+        names = [arg.value for arg in args if arg.op == "column"]
+        if node.keywords or len(args) < 2 or len(set(names)) < len(args):
+            raise self.refuse("interaction() takes the names of two columns or more")
+        return Expr("C", args)
+
+    def spline(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of bs() and ns() under one spelling: lists of knots, bounds, include_intercept."""
+        given = dict(options)
+        ends = given.pop("Boundary_knots", None)
+        knots = given.get("knots")
+        if isinstance(knots, int | float) and not isinstance(knots, bool):
+            given["knots"] = [knots]
+        if ends is not None:
+            numbers = isinstance(ends, list) and all(type(v) in (int, float) for v in ends)
+            if not numbers or len(ends) != 2 or not -math.inf < ends[0] < ends[1] < math.inf:
+                raise self.refuse("Boundary.knots= takes two increasing numbers, c(0, 10)")
+            given["lower_bound"], given["upper_bound"] = map(float, ends)
+            if name == "bs":
+                given.setdefault("extrapolation", "extend")
+        if "intercept" in given:
+            given["include_intercept"] = given.pop("intercept")
+        return given
 
     def check_cut(self, options: dict[str, Any]) -> None:
         breaks, labels = options.get("breaks"), options.get("labels")
@@ -325,7 +344,7 @@ class _Parser:
             raise self.refuse(
                 "a text constant can only be compared with a column (==, !=) or be an option"
             )
-        raise self.refuse(f"`{self.show(node)}` is not row-by-row arithmetic")
+        raise self.refuse(f"`{self.show(node)}` is not row-by-row arithmetic", ALLOWED)
 
     def comparison(self, node: ast.Compare) -> Expr:
         sides = [node.left, *node.comparators]
@@ -373,6 +392,12 @@ class _Parser:
             log = Expr(name, (self.row(arg),))
             by = Expr(name, (Expr("number", value=float(base)),))
             return Expr("/", (log, by)) if options else log
+        if name == "round":
+            arg, options = self.call(node, name, ("digits",))
+            digits = options.get("digits", 0)
+            if type(digits) is not int or abs(digits) > _MOST_DIGITS:
+                raise self.refuse(f"the digits of round() are a whole number up to {_MOST_DIGITS}")
+            return Expr(name, (self.row(arg),), digits or None)
         if name in ELEMENTWISE:
             return Expr(name, (self.row(self.call(node, name, ())[0]),))
         if name in SEVERAL:
@@ -389,19 +414,19 @@ class _Parser:
             return self.with_options(node, name)
         if name in (*BASES, *CATEGORIES, "offset"):
             raise self.refuse(f"{name}() must be a factor by itself, not a part of one")
-        called = self.show(node.func)
-        instead = _INSTEAD.get(called)
-        if instead is not None:
-            raise FormulaError(
-                f"`{self.text}` cannot be used: there is no {called}(){instead}. {_ROW_BY_ROW}"
-            )
-        raise self.refuse(f"there is no {called}()")
+        called = self.show(node.func).replace(_DOT, ".")
+        why = no_function(called, [*map(self.show, node.args)], _CALLABLE)
+        raise FormulaError(f"`{self.text.replace(_DOT, '.')}` cannot be used: {why}")
 
     def call(
         self, node: ast.expr, name: str, options: tuple[str, ...]
     ) -> tuple[ast.expr, dict[str, Any]]:
         """First argument, and the constants behind it by name."""
         assert isinstance(node, ast.Call)
+        named = {keyword.arg for keyword in node.keywords}
+        if not node.args and len(named) == 1 and named.isdisjoint(options):
+            column, told = next(iter(named)), self.show(node.keywords[0].value)
+            raise self.refuse(f"== compares, = names an option: write I({column} == {told})")
         if not node.args or any(isinstance(arg, ast.Starred) for arg in node.args):
             raise self.refuse(f"{name}() needs its column as the first argument")
         if len(node.args) > len(options) + 1:
@@ -410,7 +435,8 @@ class _Parser:
         for keyword in node.keywords:
             if keyword.arg not in options or keyword.arg in given:
                 raise self.refuse(
-                    f"{name}() takes only these options: {', '.join(options) or 'none'}"
+                    f"{name}() takes only these options: "
+                    f"{', '.join(options).replace('_knots', '.knots') or 'none'}"
                 )
             given[keyword.arg] = keyword.value
         read = self.contrasts if name == "C" else self.constant
@@ -426,7 +452,7 @@ class _Parser:
             return _as_lists(ast.literal_eval(_Constants().visit(node)))
         except (ValueError, TypeError, SyntaxError):
             raise self.refuse(
-                f"the option `{self.show(node)}` is not a constant (a number, text, True, False, "
+                f"`{self.show(node)}` stands where a constant must (a number, text, True, False, "
                 "None, or a list of these)"
             ) from None
 
@@ -456,14 +482,14 @@ class _Parser:
 
 
 class _Constants(ast.NodeTransformer):
-    """R's c(1, 2) and Inf as Python's [1, 2] and infinity."""
+    """R's c(1, 2), Inf, T and F as Python's [1, 2], infinity, True and False."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         plain = _called(node) == "c" and not node.keywords
         return ast.List([self.visit(v) for v in node.args], ast.Load()) if plain else node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Constant(math.inf) if node.id == "Inf" else node
+        return ast.Constant(_NAMED[node.id]) if node.id in _NAMED else node
 
 
 def _called(node: ast.AST) -> str:

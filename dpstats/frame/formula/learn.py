@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -138,7 +138,9 @@ def private_design(
     }
     if WEIGHTS in limits:
         schema[WEIGHTS] = limits[WEIGHTS]
-    return boxed(declare_design(formula, schema, weights=weights, offset=offset), schema)
+    ordered = frozenset(name for name in needed if table.type_of(name).ordered)
+    design = declare_design(formula, schema, weights=weights, offset=offset, ordered=ordered)
+    return boxed(design, schema)
 
 
 def used_columns(
@@ -156,7 +158,7 @@ def categories_written(
     """The columns that a formula itself takes for categories: factor(g), g == 'a'."""
     parsed, offsets = _parse(formula, names, weights, offset)
     nodes = (node for factor in _all_factors(parsed, offsets) for node in factor.walk())
-    return frozenset(n.args[0].value for n in nodes if n.op in ("C", "is", "is not"))
+    return frozenset(arg.value for n in nodes if n.op in ("C", "is", "is not") for arg in n.args)
 
 
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
@@ -212,6 +214,7 @@ def declare_design(
     *,
     weights: str | None = None,
     offset: str | None = None,
+    ordered: Collection[str] = (),
 ) -> Design:
     """The design of a declared schema; no row is needed.
 
@@ -221,6 +224,8 @@ def declare_design(
         Column to ``(low, high)`` or ``float`` for a number, a list of levels for a category,
         ``bool``; ``"(weights)": (0, upper)`` for weights. Transforms learn their state on an
         equally spaced grid over the declared ranges.
+    ordered : collection of str
+        Columns whose type says that their levels have an order: coded as by R's ordered().
 
     Examples
     --------
@@ -244,13 +249,17 @@ def declare_design(
                 )
     if weights is not None:
         declared.setdefault(weights, Declared(ColumnSpec("number")))
-    columns = {name: one.spec for name, one in declared.items()}
+    columns = {
+        name: replace(one.spec, ordered=name in ordered and one.spec.kind == "category")
+        for name, one in declared.items()
+    }
     for factor in factors:
-        if factor.op == "C" and columns[factor.columns[0]].levels is None:
-            raise SchemaError(
-                f"`{factor.text}` needs the levels of `{factor.columns[0]}`: declare them as a list, "
-                f"{{'{factor.columns[0]}': [1, 2, 3]}}."
-            )
+        for name in factor.columns if factor.op == "C" else ():
+            if columns[name].levels is None:
+                raise SchemaError(
+                    f"`{factor.text or name}` needs the levels of `{name}`: declare them as a list, "
+                    f"{{'{name}': [1, 2, 3]}}."
+                )
     used = {name for factor in factors for name in factor.columns} | {weights}
     columns = {name: spec for name, spec in columns.items() if name in used}
     grid = _grid({name: declared[name] for name in columns})
@@ -372,7 +381,7 @@ def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
         if kind == "object" and levels and set(levels) <= {False, True}:
             return ColumnSpec("bool", (False, True))
         if levels:
-            return ColumnSpec("category", levels)
+            return ColumnSpec("category", levels, type_.ordered)
         kind = "missing"
     raise SchemaError(
         f"the public column `{name}` holds {WORDS[kind]} ({type_.label})"
@@ -411,7 +420,7 @@ def _with_used_levels(
     """Levels that count: the declared ones, or those of the usable public rows."""
     limit = limits.get(name)
     if spec.kind == "number":
-        if not any(f.op == "C" and f.columns == (name,) for f in factors):
+        if not any(f.op == "C" and name in f.columns for f in factors):
             return spec
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
         integer = "int" in table.type_of(name).label.lower()
@@ -422,7 +431,7 @@ def _with_used_levels(
     assert spec.levels is not None
     kept = set(np.unique(values).astype(int).tolist())
     levels: Levels = tuple(level for i, level in enumerate(spec.levels) if i in kept)
-    return ColumnSpec(spec.kind, levels)
+    return replace(spec, levels=levels)
 
 
 def _states(

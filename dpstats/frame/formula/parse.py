@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
+from dpstats.frame.formula.advice import misread, no_tilde
 from dpstats.frame.formula.engine import Term
 from dpstats.frame.formula.grammar import Factor, parse_factor
 from dpstats.frame.formula.r_spelling import in_python
@@ -58,7 +59,11 @@ def split_sides(formula: str) -> tuple[str, str]:
         )
     formula = in_python(formula)
     names, expressions, tildes = set(), set(), []
-    for text, kind, start in engine.tokens(formula):
+    found = engine.tokens(formula)
+    why = no_tilde(formula) or misread(formula, found)
+    if why is not None:
+        raise FormulaError(f"the formula '{formula}' cannot be read: {why}.")
+    for text, kind, start in found:
         if kind == "name":
             names.add(text)
         elif kind == "python":

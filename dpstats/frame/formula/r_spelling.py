@@ -25,13 +25,15 @@ _SIGNS = {
     "|": " or ",
     "!": " not ",
 }
+_KINDS = {"numeric": "I", "double": "I", "integer": "trunc"}
 _LONGEST = 1000
 _EARLY = re.compile(r"%%|%/%|%in%")
 _TOKEN = re.compile(
     r"""(?P<kept>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|!=)"""
     r"|(?P<sign>%in%|%/%|%%|\^|&&?|\|\|?|!)"
     r"|\b(?P<word>TRUE|FALSE|NULL)\b(?!\s*\()"
-    r"|(?<![\w.])as\.(?P<kind>factor|ordered|numeric)(?=\s*\()"
+    r"|(?<![\w.])as\.(?P<kind>factor|ordered|numeric|integer|double)(?=\s*\()"
+    r"|(?<![\w.])(?P<verb>as|is)\.(?=[A-Za-z]+\s*\()"
     r"|(?<![\w.])(?P<first>\d{1,6}):(?P<last>\d{1,6})\b"
     r"|(?<![\w.])(?P<whole>\d+)L\b"
     r"|\b(?P<dotted>Boundary\.knots|include\.lowest)\b"
@@ -86,7 +88,9 @@ def _spelled(match: re.Match[str]) -> str:
     if match["word"]:
         return _WORDS[match["word"]]
     if match["kind"]:
-        return {"numeric": "I"}.get(match["kind"], match["kind"])
+        return _KINDS.get(match["kind"], match["kind"])
+    if match["verb"]:
+        return f"{match['verb']}_dot_"
     if match["first"]:
         first, last = int(match["first"]), int(match["last"])
         if abs(last - first) < _LONGEST:

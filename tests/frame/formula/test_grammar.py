@@ -49,7 +49,13 @@ def test_what_is_not_row_by_row_is_refused(text):
     with pytest.raises(FormulaError) as error:
         parse_factor(text)
     assert "computed row by row" in str(error.value)
-    assert "poly()" in str(error.value) or "there is no" in str(error.value)
+    assert "cannot be used: " in str(error.value) or "as in log(x + 1)" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["standardize(x)", "x @ x", "hashed(x)", "f'{x}'"])
+def test_what_is_unknown_is_answered_by_what_there_is(text):
+    with pytest.raises(FormulaError, match=r"ifelse.*poly.*could let one private row change"):
+        parse_factor(text)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,40 @@ def terms(formula, available=()):
     return [":".join(piece.text for piece in term) for term in parse(formula, available).terms]
 
 
-@pytest.mark.parametrize("formula", ["y ~ x | z", "a ~ b ~ c", "y + x", "[a ~ b] ~ c", "", "~ ~ x"])
+@pytest.mark.parametrize("formula", ["y ~ x | z", "a ~ b ~ c", "[a ~ b] ~ c", "", "~ ~ x"])
 def test_multipart_formulas_are_refused(formula):
     with pytest.raises(FormulaError, match="one left-hand side"):
         parse(formula)
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("y + x", "write 'y ~ x'"),
+        ("y = x + z", "write 'y ~ x \\+ z'"),
+        ("y", "'~' divides response and terms"),
+        ("y ~ 2*x", r"I\(2 \* x\)"),
+        ("y ~ x / 2", r"I\(2 \* x\)"),
+        ("y ~ x^0.5", r"I\(x\^0.5\)"),
+        ("y ~ 3", "of numbers only 1"),
+        ("y ~ !b", r"I\(!b\)"),
+        ("y ~ b & x", r"I\(!b\)"),
+        ("y ~ x > 2", r"I\(x > 0"),
+        ("y ~ g == 'a'", r"I\(g == 'a'\)"),
+        ("y ~ g %in% c('a')", r"I\(g %in%"),
+        ("y ~ x %% 2", r"I\(x %% 2\)"),
+        ("y ~ x, z", "joined by \\+"),
+        ("y ~ I(g = 'a')", r"write I\(g == 'a'\)"),
+        ("y ~ max(x, z)", r"write pmax\(x, z\)"),
+        ("y ~ lgo(x)", r"did you mean log\(\)"),
+        ("y ~ is.na(x)", "missing value are not used"),
+        ("y ~ as.Date(x)", "in both tables beforehand"),
+    ],
+)
+def test_what_is_misread_is_answered_by_what_to_type(formula, said):
+    with pytest.raises(FormulaError, match=said) as error:
+        parse(formula)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("formula", ["y + z ~ x", "y:z ~ x", "0 ~ x", "y * z ~ x"])

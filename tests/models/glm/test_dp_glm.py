@@ -468,7 +468,7 @@ def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
     [
         ({"family": "tobit"}, "family must be one of"),
         ({"family": "binomail"}, "did you mean 'binomial'"),
-        ({"formula": "y ~ s(g)"}, r"there is no s\(\) \(write bs"),
+        ({"formula": "y ~ s(g)"}, r"there is no s\(\) \(write ns"),
         ({"formula": "cbind(y, count) ~ x1"}, r"I\(k / \(k \+ f\)\)"),
         ({"formula": "C(y) ~ x1"}, r"I\(y == 'yes'\)"),
         ({"formula": "y / t ~ x1"}, r"I\(k / n\)"),

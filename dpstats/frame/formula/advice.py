@@ -1,0 +1,105 @@
+"""What to type instead of what a formula cannot do; text alone, no table is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+_OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows tell"
+_OF_OTHER_ROWS = "it looks at other rows; make the column in both tables beforehand"
+_TEXT = "make the column in both tables beforehand"
+_SPLINES = "write ns(x, df=4) or bs(x, df=4)"
+_INSTEAD = {
+    **{
+        f"np.{name}": f"write {name}() without np."
+        for name in ("log", "log2", "log10", "exp", "sqrt", "log1p", "expm1", "abs", "floor")
+    },
+    "i": "dp_feols has i(); here write C(), or C():x",
+    "Q": "put the name between backticks",
+    "cbind": "write the share I(k / (k + f)), with weights= a column of trials k + f",
+    **dict.fromkeys(("s", "te", "ti", "t2", "lo", "smooth", "pspline"), _SPLINES),
+    "Surv": "there are no survival models; dp_glm has family='poisson' with offset=log(time)",
+    "c": "logic on a column stands inside I(): I(g %in% c('a', 'b'))",
+    "is.na": "rows with a missing value are not used; make a column of True and False beforehand",
+    "as.character": "write factor(g)",
+    "as.logical": "write I(x != 0)",
+    "droplevels": "levels that no public row has are dropped; write factor(g)",
+    "ceil": "write ceiling()",
+    "where": "write ifelse(condition, a, b)",
+    "case_when": "write ifelse(condition, a, ifelse(condition, b, c))",
+    **dict.fromkeys(
+        ("mean", "median", "sd", "var", "min", "max", "sum", "length", "quantile", "ave", "rank"),
+        _OF_ALL_ROWS,
+    ),
+    **dict.fromkeys(
+        ("lag", "lead", "diff", "cumsum", "shift", "rev", "sort", "L", "d", "D"), _OF_OTHER_ROWS
+    ),
+    **dict.fromkeys(
+        ("as.Date", "nchar", "paste", "substr", "grepl", "gsub", "toupper", "tolower", "month"),
+        _TEXT,
+    ),
+}
+FUNCTIONS = (
+    "log() exp() sqrt() abs() round() and their like, ifelse() pmin() pmax(), I() factor() ordered() "
+    "relevel() interaction() cut() center() scale() poly() ns() bs() cr() cc() offset()"
+)
+ROW_BY_ROW = "A factor is computed row by row"
+ALLOWED = (
+    f"{ROW_BY_ROW}: + - * / ^ %% %/%, comparisons, & | ! %in%, {FUNCTIONS}, with constants as "
+    "options. Anything else could let one private row change another row."
+)
+_LOGIC = (
+    "logic and comparisons of columns stand inside I(): I(x > 0 & z > 0), I(!b), I(g == 'a'), "
+    "I(g %in% c('a', 'b'))"
+)
+_ARITHMETIC = (
+    "arithmetic on a column stands inside I(): I(2 * x), I(x / 2), I(x^0.5); outside, * / ^ "
+    "multiply terms, as in x * z"
+)
+
+
+def no_function(name: str, arguments: Sequence[str], known: Sequence[str]) -> str:
+    """Why a function is not there, and what is: one sentence, or the list of what there is."""
+    if name in ("min", "max") and len(arguments) > 1:
+        return f"there is no {name}() (write p{name}({', '.join(arguments)})). {ROW_BY_ROW}."
+    if name in _INSTEAD:
+        return f"there is no {name}() ({_INSTEAD[name]}). {ROW_BY_ROW}."
+    near = get_close_matches(name, known, 1, 0.6)
+    if near:
+        return f"there is no {name}(); did you mean {near[0]}()? {ROW_BY_ROW}."
+    return f"there is no {name}(). {ALLOWED}"
+
+
+def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
+    """What to type where R's or Python's signs stand between terms that mean nothing there."""
+    for k, (text, kind, _) in enumerate(tokens):
+        if kind == "operator" and re.search(r"[!&<>]|==", text):
+            return _LOGIC
+        if kind == "value" and re.fullmatch(r"\.?\d[\d.]*(e[+-]?\d+)?", text, re.I):
+            before = tokens[k - 1][0] if k else ""
+            after = tokens[k + 1][0] if k + 1 < len(tokens) else ""
+            if before.endswith(("~", "+")) and after in ("", "+", "-") and text not in ("0", "1"):
+                return "of numbers only 1, the constant, and 0, no constant, are terms"
+            power = before in ("^", "**")
+            if (power and not text.isdigit()) or before in ("*", "/") or after in ("*", "/"):
+                return _ARITHMETIC
+    if any(kind == "operator" and "," in text for text, kind, _ in tokens):
+        return "terms are joined by +, as in 'y ~ x1 + x2'"
+    return None
+
+
+def no_tilde(formula: str) -> str | None:
+    """What to type where no '~' divides a formula."""
+    if "~" in formula or not formula.strip():
+        return None
+    sides = re.split(r"(?<![=!<>])=(?!=)", formula)
+    if len(sides) == 2 and all(side.strip() for side in sides):
+        return f"'~' divides response and terms: write '{sides[0].strip()} ~ {sides[1].strip()}'"
+    first, *rest = formula.split("+")
+    if rest and all(side.strip() for side in (first, *rest)):
+        return (
+            "'~' divides response and terms: write "
+            f"'{first.strip()} ~ {' + '.join(side.strip() for side in rest)}'"
+        )
+    return "'~' divides response and terms, as in 'y ~ x1 + x2'"
