@@ -39,7 +39,7 @@ from dpstats import (
 )
 from dpstats.errors import ArgumentError, DPStatsError, PassError, SchemaError
 from dpstats.frame import executors as reading
-from dpstats.frame import rows, source
+from dpstats.frame import rows
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import InTurn
 from tests.grids import thinned
@@ -150,7 +150,7 @@ PLACES: dict[str, Place] = {
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables in memory fall into several parts, although they are short."""
-    monkeypatch.setattr(source, "_PART_NUMBERS", 2**13)
+    monkeypatch.setattr("dpstats.frame.reading._PART_NUMBERS", 2**13)
 
 
 @pytest.fixture(scope="module")
@@ -579,7 +579,7 @@ def test_what_can_be_read_once_only_is_not_read_at_all() -> None:
 
 
 def test_folders_and_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
-    text, empty = tmp_path / "rows.csv", tmp_path / "empty"
+    text, empty = tmp_path / "rows.dat", tmp_path / "empty"
     DATA.to_csv(text)
     empty.mkdir()
     for path in (text, str(text)):

@@ -15,8 +15,8 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.errors import PassError
 from dpstats.frame import FirstRows, Reading, learn_design, open_rows
 from dpstats.frame.persons import SomeRows
+from dpstats.frame.reading import OneTable
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import OneTable
 from dpstats.frame.table import as_table
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.threads import InTurn

@@ -24,16 +24,10 @@ from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_privat
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.persons import FirstRows, OfPersons, Walk
+from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import (
-    BLOCK_ROWS,
-    DaskPartitions,
-    OneTable,
-    Source,
-    open_source,
-    public_table,
-)
+from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
 from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
 
 T = TypeVar("T")

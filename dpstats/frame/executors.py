@@ -32,14 +32,8 @@ from scipy import special
 
 from dpstats.arguments import called, shown
 from dpstats.errors import ArgumentError, PassError, SchemaError, suppress_private_errors
-from dpstats.frame.source import (
-    Check,
-    DaskPartitions,
-    OneTable,
-    ParquetFiles,
-    Source,
-    steps,
-)
+from dpstats.frame.reading import OneTable, steps
+from dpstats.frame.source import Check, DaskPartitions, ParquetFiles, Source
 from dpstats.frame.table import as_table
 
 T = TypeVar("T")

@@ -21,8 +21,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
+from dpstats.frame.reading import other_rows
 from dpstats.frame.schema import require_column
-from dpstats.frame.source import Check, DaskPartitions, Source, other_rows
+from dpstats.frame.source import Check, DaskPartitions, Source
 from dpstats.frame.table import WORDS, Array, Codes, Kind, Levels, Opaque, Table
 
 Mask = npt.NDArray[np.bool_]

@@ -11,14 +11,9 @@ from typing import Any
 from dpstats.errors import SchemaError
 from dpstats.frame.formula.learn import categories_written, used_columns
 from dpstats.frame.persons import FirstRows, OfPersons, readable
-from dpstats.frame.source import (
-    BLOCK_ROWS,
-    DaskPartitions,
-    OneTable,
-    column_types,
-    open_source,
-)
-from dpstats.frame.table import FOLDER, ColumnType, Opaque, is_table, slices
+from dpstats.frame.reading import OneTable
+from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
+from dpstats.frame.table import AS_READ, ColumnType, Opaque, is_table, slices
 
 
 class LevelCells(Opaque):
@@ -83,6 +78,6 @@ def _of_text(type_: ColumnType, written: bool) -> bool:
 
     One that folders name does where the formula takes it for a category.
     """
-    if type_.label == FOLDER:
+    if type_.label == AS_READ:
         return written
     return type_.kind in ("category", "object") and type_.values in (None, "category", "object")

@@ -22,16 +22,9 @@ from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
 from dpstats.frame.persons import FirstRows, OfPersons
+from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import (
-    BLOCK_ROWS,
-    DaskPartitions,
-    OneTable,
-    Source,
-    open_source,
-    other_rows,
-    public_table,
-)
+from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
 from dpstats.frame.table import Array, Codes, Opaque, Table, is_table, slices
 
 Mask = npt.NDArray[np.bool_]

@@ -1,9 +1,9 @@
 """Sources of rows: one table after another, as often as a call likes.
 
 A pandas DataFrame; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB); the path of a Parquet
-file or folder, or a list of paths; a list of tables, or a function that returns them block by block,
-anew each time; a Dask DataFrame. A source knows its size and the types of its columns, yields its
-tables, and can be divided into parts that are pickled and read by other processes.
+file or folder, or of a CSV file, or a list of paths; a list of tables, or a function that returns them
+block by block, anew each time; a Dask DataFrame. A source knows its size and the types of its columns,
+yields its tables, and can be divided into parts that are pickled and read by other processes.
 
 Rows that are named twice would count twice, and have half the protection that is stated: files that are
 the same, by whatever names and links, and tables that are one object, are refused. (Copies and slices
@@ -19,27 +19,26 @@ import glob
 import inspect
 import os
 import posixpath
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import pandas as pd
 
 from dpstats.arguments import called, is_path
-from dpstats.errors import PassError, SchemaError, suppress_private_errors
-from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table, slices
+from dpstats.errors import SchemaError, suppress_private_errors
+from dpstats.frame.reading import OneTable, guarded, silently, steps, unreadable
+from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table
+from dpstats.frame.text_files import TextFiles, names_text
 
-T = TypeVar("T")
 Check = Callable[[Table], None]
 
 BLOCK_ROWS = 65536
-_PART_NUMBERS = 2**20
 _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
@@ -66,7 +65,7 @@ class Source(Protocol):
         """The same rows in several sources that can be pickled."""
 
 
-def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | DaskPartitions:
+def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | TextFiles | DaskPartitions:
     """See the module's docstring; reads nothing of a source that is not in memory.
 
     Raises
@@ -76,14 +75,13 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | DaskPartitions:
     """
     if isinstance(data, pd.DataFrame) or (is_arrow(data) and not hasattr(data, "dtype")):
         return OneTable(as_table(data))
-    if is_path(data):
-        return ParquetFiles.open([data])
-    if isinstance(data, list | tuple) and data and all(is_path(item) for item in data):
-        return ParquetFiles.open(data)
+    if is_path(data) or (isinstance(data, list | tuple) and data and all(map(is_path, data))):
+        paths = [data] if is_path(data) else list(data)
+        return (TextFiles if all(map(names_text, paths)) else ParquetFiles).open(paths)
     if _is_dask(data):
         return DaskPartitions(data)
     if hasattr(data, "to_batches") and hasattr(data, "get_fragments"):  # a pyarrow Dataset
-        _refuse_same_rows(_guarded(lambda: list(data.get_fragments())))
+        _refuse_same_rows(guarded(lambda: list(data.get_fragments())))
         return Blocks(data.to_batches)
     if isinstance(data, Iterator):
         raise SchemaError(f"{called(data)} {ONE_SHOT}")
@@ -100,8 +98,8 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | DaskPartitions:
         return Blocks(lambda: data)
     raise SchemaError(
         "a table is a pandas, polars or pyarrow DataFrame/Table, a Dask DataFrame, the path of a "
-        "Parquet file or folder, a list of tables, or a function that returns tables block by "
-        "block; not "
+        "Parquet file or folder or of a CSV file, a list of tables, or a function that returns tables "
+        "block by block; not "
         f"{called(data)}."
     )
 
@@ -121,7 +119,7 @@ def public_table(data: Any) -> Table:
 def column_types(data: Any) -> Table:
     """A table that shows names and types of the columns: of blocks the first one."""
     source = OneTable(data) if is_table(data) else open_source(data)
-    if isinstance(source, DaskPartitions):
+    if isinstance(source, DaskPartitions | TextFiles):
         return source.schema
     if isinstance(source, ParquetFiles):
         schema, folders = source.schemas[0]
@@ -152,29 +150,6 @@ def _require_no_arguments(make: Callable[..., Any]) -> None:
 def _reusable(data: Any) -> bool:
     """Whether a second loop starts again. Numbers, text, dicts and arrays are no blocks."""
     return not isinstance(data, dict | set | bytes) and not hasattr(data, "dtype")
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class OneTable(Opaque):
-    """A table in memory."""
-
-    table: Table
-
-    def size(self, check: Check, advance: Callable[[int], None]) -> int:
-        check(self.table)
-        return self.table.n
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        yield self.table
-
-    def parts(self, columns: Sequence[str]) -> Iterator[OneTable]:
-        # some megabytes each: they are sent through pipes
-        rows = max(_PART_NUMBERS // max(len(columns), 1), 1)
-        for start, stop in slices(self.table.n, rows):
-            yield OneTable(self.table.part(columns, start, stop))
-
-    def read_all(self) -> Table:
-        return self.table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -249,7 +224,7 @@ class Blocks(Opaque):
         if is_arrow(made):
             import pyarrow as pa
 
-            stream = _guarded(lambda: pa.RecordBatchReader.from_stream(made))
+            stream = guarded(lambda: pa.RecordBatchReader.from_stream(made))
             yield from steps(stream)
             return
         if not isinstance(made, Iterable) or isinstance(made, str | dict) or _is_dask(made):
@@ -272,7 +247,7 @@ class Blocks(Opaque):
                 kind = type(error).__name__
                 raise
 
-        result = suppress_private_errors(lambda: (_silently(made),))
+        result = suppress_private_errors(lambda: (silently(made),))
         if result is None and kind:
             raise SchemaError(f"the function given as data failed with {kind} when it was called.")
         if result is None:
@@ -418,7 +393,7 @@ def _together(tables: list[Any]) -> Table:
         frames = [t if isinstance(t, pd.DataFrame) else _pandas(t) for t in tables]
         return pd.concat(frames, ignore_index=True)
 
-    return as_table(_guarded(joined))
+    return as_table(guarded(joined))
 
 
 def _pandas(table: Any) -> pd.DataFrame:
@@ -474,7 +449,7 @@ def _refuse_same_rows(fragments: Iterable[Any]) -> None:
         first: dict[int, str] = {}
         for fragment in several if len(several) > 1 else ():
             path = fragment.path
-            for group in _guarded(partial(_groups_of, fragment)):
+            for group in guarded(partial(_groups_of, fragment)):
                 if group in first:
                     other = "" if first[group] == path else f" (once as '{first[group]}')"
                     raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
@@ -514,42 +489,3 @@ class DaskPartitions(Opaque):
 
     def read_all(self) -> Table:
         return as_table(self.frame.compute())
-
-
-def _guarded(read: Callable[[], T]) -> T:
-    """What is read, without warnings and errors: they may quote a cell."""
-    result = suppress_private_errors(lambda: (_silently(read),))
-    if result is None:
-        raise unreadable()
-    return result[0]
-
-
-def _silently(read: Callable[[], T]) -> T:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return read()
-
-
-def steps(blocks: Iterable[T]) -> Iterator[T]:
-    """The blocks, whose own errors are not shown."""
-    walk = _guarded(lambda: iter(blocks))
-    end: Any = object()
-    while (step := _guarded(lambda: next(walk, end))) is not end:
-        yield step
-
-
-def unreadable() -> PassError:
-    """Raised where the reading of rows fails, in whatever way."""
-    return PassError(
-        "the data could not be read to their end; the reason is withheld, because it may quote a "
-        "private cell. To find it, loop over the blocks where you may see them: "
-        "for block in data(): pass."
-    )
-
-
-def other_rows(counted: int, read: int) -> PassError:
-    """Raised where a pass reads another number of rows than the first: n is public."""
-    return PassError(
-        f"the data had {counted} rows when they were counted, and {read} in a later pass. A function "
-        "given as data must start afresh each time it is called, and return the same rows."
-    )

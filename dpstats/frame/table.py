@@ -36,8 +36,8 @@ WORDS = {
     "datetime": "dates or times",
     "other": "values of a type that has no place in a formula",
 }
-FOLDER = "folder"
-"""Label of a column that folders name: its kind is what the design reads there."""
+AS_READ = "text of a folder or file"
+"""Label of a column that folders name, or of a text file: its kind is what the design reads there."""
 ADVICE = {
     "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
     "object": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
@@ -474,7 +474,7 @@ class FolderTable:
     def type_of(self, name: str) -> ColumnType:
         # a text that may stand for a number, a level or True: whatever the design reads there
         if self._has(name):
-            return ColumnType("missing", FOLDER, "category")
+            return ColumnType("missing", AS_READ, "category")
         return self._table.type_of(name)
 
     def declared_levels(self, name: str) -> Levels | None:

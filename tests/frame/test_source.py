@@ -23,7 +23,14 @@ import pytest
 
 from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
-from dpstats.frame import learn_design, open_rows, private_design, source, undeclared_levels
+from dpstats.frame import (
+    learn_design,
+    open_rows,
+    private_design,
+    reading,
+    source,
+    undeclared_levels,
+)
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Table
 
@@ -92,7 +99,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables fall into several parts and batches, although they are short."""
-    monkeypatch.setattr(source, "_PART_NUMBERS", 400)
+    monkeypatch.setattr(reading, "_PART_NUMBERS", 400)
     monkeypatch.setattr(source, "BLOCK_ROWS", 70)
     monkeypatch.setattr(source, "_BATCH_NUMBERS", 70)
     monkeypatch.setattr(source, "_FEWEST_ROWS", 70)
@@ -176,7 +183,7 @@ def test_a_part_of_a_folder_travels_without_the_other_files(tmp_path: Path) -> N
 def test_a_part_has_some_thousands_of_numbers_however_many_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(source, "_PART_NUMBERS", 3)
+    monkeypatch.setattr(reading, "_PART_NUMBERS", 3)
     opened = open_source(FRAME)
     assert [part.read_all().n for part in opened.parts(("id",))] == [3] * 333 + [1]
     assert [part.read_all().n for part in opened.parts(NAMES)] == [1] * N

@@ -1189,8 +1189,8 @@ _FORMULAS = (
     _formula(
         "errors of a reader quote cells",
         "dpstats/frame/source.py",
-        "        result = suppress_private_errors(lambda: (_silently(made),))\n",
-        "        result = (_silently(made),)\n",
+        "        result = suppress_private_errors(lambda: (silently(made),))\n",
+        "        result = (silently(made),)\n",
         "tests/frame/test_source.py::test_errors_of_a_function_are_not_shown",
     ),
     _formula(

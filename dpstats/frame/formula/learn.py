@@ -20,7 +20,7 @@ from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse, split_sides
 from dpstats.frame.schema import Declared, declared_spec, require_column
 from dpstats.frame.source import column_types, public_table
-from dpstats.frame.table import ADVICE, FOLDER, WORDS, Array, Levels, Table, check_levels
+from dpstats.frame.table import ADVICE, AS_READ, WORDS, Array, Levels, Table, check_levels
 
 Mask = npt.NDArray[np.bool_]
 
@@ -187,7 +187,7 @@ def _private_kind(
     if limit is not None:
         return limit
     kind = table.type_of(name).kind
-    if table.type_of(name).label == FOLDER:
+    if table.type_of(name).label == AS_READ:
         kind = "category" if written else "number"
     if kind in ("number", "bool"):
         return float if kind == "number" else bool

@@ -81,15 +81,16 @@ def dp_lm(
     data : table, path, blocks of rows, or Dask DataFrame
         The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into
         memory, as a RecordBatchReader is); the path of a Parquet file or folder (folders such
-        as ``year=2020`` are columns), a pattern such as ``"rows/*.parquet"``, or a list of
-        paths; a list of tables; a function that returns tables block by block, the same rows at
-        every call (``lambda: pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask
-        DataFrame, which is read by its own workers. Only tables need fit in memory; the result
-        is the same to the bit. How rows fall into files, blocks and partitions, and whether
-        these can be read, counts as public. Rows that are missing, not finite, or carry a level
-        that is neither public nor declared count as zero; nothing is ever said about an individual
-        row. Column names and kinds are public: fix them without looking at values
-        (``read_csv(..., dtype=...)``).
+        as ``year=2020`` are columns), or of a CSV file (read by pyarrow; without public rows a
+        column is a number, unless the formula has ``factor(g)`` or ``limits`` lists levels), a
+        pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function
+        that returns tables block by block, the same rows at every call (``lambda:
+        pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask DataFrame, which is read
+        by its own workers. Only tables need fit in memory; the result is the same to the bit.
+        How rows fall into files, blocks and partitions, and whether these can be read, counts
+        as public. Rows that are missing, not finite, or carry a level that is neither public
+        nor declared count as zero; nothing is ever said about an individual row. Column names
+        and kinds are public: fix them without looking at values (``read_csv(..., dtype=...)``).
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
         matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
