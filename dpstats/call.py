@@ -310,7 +310,7 @@ class Charged:
         try:
             with naming("the private data"):
                 return private_design(
-                    formula, self._table, given, weights, offset, releases_levels=releases_levels
+                    formula, self.table, given, weights, offset, releases_levels=releases_levels
                 )
         except BaseException as error:
             without_trace(error)
@@ -322,7 +322,8 @@ class Charged:
             raise
 
     @cached_property
-    def _table(self) -> Any:
+    def table(self) -> Any:
+        """The private data, a stream of them read into memory."""
         return opened(self.data)
 
     def rows(self, design: Design) -> Rows | PersonsTable:
@@ -335,8 +336,8 @@ class Charged:
             with naming("the private data"):
                 if self.call.unit.jointly:
                     assert self.first is not None
-                    return open_persons(design, self._table, reading, self.first)
-                return open_rows(design, self._table, reading, self.first)
+                    return open_persons(design, self.table, reading, self.first)
+                return open_rows(design, self.table, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise
@@ -345,7 +346,7 @@ class Charged:
         """Release the levels of text columns."""
         try:
             with naming("the private data"):
-                cells = LevelCells(self._table, self.first)
+                cells = LevelCells(self.table, self.first)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
         except BaseException as error:  # Ctrl-C among them

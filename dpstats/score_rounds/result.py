@@ -19,7 +19,15 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_vcov, naming
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
-from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_matrix, subset_design
+from dpstats.frame import (
+    Design,
+    PublicMoments,
+    SpentOn,
+    columns_of,
+    design_matrix,
+    new_rows,
+    subset_design,
+)
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
@@ -31,14 +39,6 @@ from dpstats.report.table import OnPage, Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_beside, wald_of
-from dpstats.score_rounds.margins import (
-    Margins,
-    changes,
-    predicted,
-    rows_of,
-    table_of,
-    variables_of,
-)
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
@@ -211,7 +211,7 @@ class Model(Result):
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
-        newdata = rows_of(newdata) if isinstance(newdata, dict) else newdata
+        newdata = new_rows(newdata) if isinstance(newdata, dict) else newdata
         with naming("newdata"):
             x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
@@ -358,76 +358,6 @@ class Model(Result):
         if not where or not np.isfinite(c.vcov).all():
             return None
         return wald(c.coef, c.vcov, where), len(where)
-
-    def _mean(self, eta: Floats) -> Floats:
-        """The mean of the response at a linear predictor."""
-        return eta
-
-    def predictions(
-        self, newdata: Any, by: bool | str | Sequence[str] = False, level: float = 0.95
-    ) -> Margins:
-        """Means of the response at rows that you may show, or their averages.
-
-        Parameters
-        ----------
-        newdata : table or dict
-        by : bool, str or list of str
-            False: a line for each row; True: their average; a column: an average for each of its values.
-        level : float
-            Of the intervals, which are those of the delta method.
-
-        Examples
-        --------
-        >>> from dpstats import dp_lm
-        >>> from dpstats.datasets import fair
-        >>> public, private = fair()
-        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-        >>> len(fit.predictions(public, by="religious").frame)
-        4
-        """
-        rows = rows_of(newdata)
-        made = predicted(self.design, self.coefficients.coef, self._mean, rows)
-        frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
-        return Margins(frame, "Predictions" if by is False else "Average predictions")
-
-    def slopes(
-        self,
-        newdata: Any,
-        variables: str | Sequence[str] | None = None,
-        by: bool | str | Sequence[str] = True,
-        level: float = 0.95,
-    ) -> Margins:
-        """What a small change of each column does to the mean of the response: marginal effects.
-
-        Of a number the derivative, of a category each level against the first. Averages over the rows
-        that you give, unless ``by=False``; `predictions` has the other parameters.
-        """
-        return self._changes("slopes", newdata, variables, by, level)
-
-    def comparisons(
-        self,
-        newdata: Any,
-        variables: str | Sequence[str] | None = None,
-        by: bool | str | Sequence[str] = True,
-        level: float = 0.95,
-    ) -> Margins:
-        """What one more of each column does to the mean of the response; otherwise as `slopes`."""
-        return self._changes("comparisons", newdata, variables, by, level)
-
-    def _changes(
-        self,
-        what: str,
-        newdata: Any,
-        variables: str | Sequence[str] | None,
-        by: bool | str | Sequence[str],
-        level: float,
-    ) -> Margins:
-        rows, names = rows_of(newdata), variables_of(self.design, variables)
-        coef = self.coefficients.coef
-        made = changes(self.design, coef, self._mean, rows, names, what == "slopes")
-        named = [({"term": name, "contrast": how}, one) for name, how, one in made]
-        frame = table_of(named, self.coefficients, rows, by, level, tested=True)
-        return Margins(frame, what.capitalize() if by is False else f"Average {what}")
 
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5

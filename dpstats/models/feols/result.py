@@ -12,6 +12,7 @@ import pandas as pd
 from dpstats.arguments import check_vcov, listed, number, one_of, shown
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import Wald
 from dpstats.models.feols.fit import SecondStage
 from dpstats.models.feols.page import PanelPage, StatisticLine, summary_page
@@ -21,11 +22,10 @@ from dpstats.report.format import format_c, format_scalar
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.estimate import r_squared
-from dpstats.score_rounds.result import Model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PanelModel(Model):
+class PanelModel(MarginalModel):
     """A private fit of `dp_feols`; what is here is released or computed from releases.
 
     Attributes

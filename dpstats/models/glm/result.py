@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import one_of, shown
-from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
+from dpstats.margins.lines import ResponseScale
+from dpstats.margins.rows import slope_of
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.glm.bounds import GlmFacts, glm_bounds, noise_bounds
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
@@ -20,14 +22,12 @@ from dpstats.report.bound import Bound
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.margins import slope_of
-from dpstats.score_rounds.result import Model
 
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class GlmModel(Model):
+class GlmModel(MarginalModel):
     """A private generalised linear model; everything in it is released or computed from releases.
 
     Attributes
@@ -184,8 +184,8 @@ class GlmModel(Model):
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits | errors, index=index)
 
-    def _mean(self, eta: Floats) -> Floats:
-        return np.asarray(self.family.mean(eta))
+    def _scale(self) -> ResponseScale:
+        return ResponseScale(self.family.mean, self.family.link, self.family.binary)
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Exponentiated coefficients with intervals: odds ratios (logit), rate or mean ratios (log).

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpstats.arguments import one_of, shown
 from dpstats.errors import ArgumentError
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
@@ -23,11 +24,10 @@ from dpstats.score_rounds.bounds import (
     simulated_distance,
 )
 from dpstats.score_rounds.estimate import r_squared
-from dpstats.score_rounds.result import Model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LinearModel(Model):
+class LinearModel(MarginalModel):
     """A private linear model; what every method returns is released or computed from releases.
 
     Attributes
