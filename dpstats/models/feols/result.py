@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -148,6 +148,12 @@ class PanelModel(MarginalModel):
         assert self.second.weak is not None
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
+
+    def _averages(self, what: str, *args: Any) -> NoReturn:
+        raise ArgumentError(
+            f"averages of {what} over private rows are for fits of dp_lm and dp_glm: effects are not "
+            "released, and slopes are coefficients."
+        )
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
