@@ -15,7 +15,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import naming
@@ -36,7 +35,7 @@ from dpstats.report.format import format_scalar
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.result import Coefficients, quantile
+from dpstats.report.result import Coefficients, quantile, two_sided
 from dpstats.report.table import Heading, Page, Paragraph, Preformatted
 from dpstats.score_rounds.tails import tail_of
 
@@ -146,7 +145,7 @@ def private_averages(
     options: ReleaseOptions,
 ) -> PrivateMargins:
     """Averages over private rows, at the cost that ``options`` name."""
-    half = quantile(level, fit.coefficients.freedom)
+    half = quantile(level)
     call = _call(fit.privacy.protected, what, options)
     task, left_out = _task(fit, what, variables)
     given: dict[str, Any] = {**call.given}
@@ -261,7 +260,7 @@ class _Found:
         frame["estimate"], frame["std_error"] = self.mean, error
         if tested:
             frame["statistic"] = self.mean / error
-            frame["p_value"] = 2 * stats.norm.sf(np.abs(frame.statistic))
+            frame["p_value"] = two_sided(frame.statistic)
         return frame.assign(conf_low=self.mean - half * error, conf_high=self.mean + half * error)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpstats.arguments import listed, naming
 from dpstats.arrays import Floats
@@ -21,7 +20,7 @@ from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
-from dpstats.report.result import Coefficients, quantile
+from dpstats.report.result import Coefficients, two_sided
 from dpstats.report.table import Column, OnPage, Page, Paragraph, Part, Table
 
 _MOST_LINES = 20
@@ -39,23 +38,26 @@ class Margins(OnPage):
     frame : DataFrame
         Their names, estimates, errors and intervals.
     title : str
+    law : str
+        "t" or "z": the law of the statistics.
     """
 
     frame: pd.DataFrame
     title: str
+    law: str = "z"
 
     @property
     def page(self) -> Page:
         """The table as it prints: the first lines of a long one."""
-        return margins_page(self.frame, self.title)
+        return margins_page(self.frame, self.title, self.law)
 
 
-def margins_page(frame: pd.DataFrame, title: str) -> Page:
+def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
     """A table of estimates as it prints; of a long one the first lines, and how many more there are."""
     columns = []
     for name, values in frame.head(_MOST_LINES).items():
         if name == "p_value":
-            columns.append(Column("Pr(>|z|)", format_pval(list(values)), list(values)))
+            columns.append(Column(f"Pr(>|{law}|)", format_pval(list(values)), list(values)))
         elif values.dtype.kind == "f":
             columns.append(Column.of(str(name), list(values), 4, none="NA"))
         else:
@@ -162,19 +164,20 @@ def table_of(
     """A line for each row, or for each group of rows, with the error of the delta method."""
     groups = _groups(newdata, by)
     lines: list[dict[str, Any]] = []
+    gradients = []
     for names, estimated in named:
         for label, rows in groups:
             one = estimated if rows is None else estimated.averaged(rows)
-            variance = np.einsum("ij,jk,ik->i", one.gradient, coefficients.vcov, one.gradient)
-            for k, (value, square) in enumerate(zip(one.value, variance, strict=True)):
+            gradients.append(one.gradient)
+            for k, value in enumerate(one.value):
                 at = {"row": k} if rows is None else label
-                error = float(np.sqrt(square))
-                lines.append({**names, **at, "estimate": float(value), "std_error": error})
-    frame = pd.DataFrame(lines)
-    half = quantile(level) * frame.std_error
+                lines.append({**names, **at, "estimate": float(value)})
+    every = np.concatenate(gradients)
+    frame = pd.DataFrame(lines).assign(std_error=coefficients.error_of(every))
+    half = coefficients.halves(level, every)
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
-        frame["p_value"] = 2 * stats.norm.sf(frame.statistic.abs())
+        frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))
     return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -11,6 +11,7 @@ import numpy as np
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
+from dpstats.margins.emmeans import MarginalMeans, marginal_means
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import (
     Margins,
@@ -20,6 +21,7 @@ from dpstats.margins.new_rows import (
     variables_of,
 )
 from dpstats.margins.rows import identity
+from dpstats.report.result import law_letter
 from dpstats.score_rounds.result import Model
 
 
@@ -74,7 +76,8 @@ class MarginalModel(Model):
         rows = new_rows(newdata)
         made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
         frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
-        return Margins(frame, "Predictions" if by is False else "Average predictions")
+        title = "Predictions" if by is False else "Average predictions"
+        return Margins(frame, title, law_letter(self.coefficients.freedom))
 
     def slopes(
         self,
@@ -138,7 +141,8 @@ class MarginalModel(Model):
         made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
         frame = table_of(named, self.coefficients, rows, by, level, tested=True)
-        return Margins(frame, what.capitalize() if by is False else f"Average {what}")
+        title = what.capitalize() if by is False else f"Average {what}"
+        return Margins(frame, title, law_letter(self.coefficients.freedom))
 
     def _averages(
         self,
@@ -164,3 +168,42 @@ class MarginalModel(Model):
         privacy, moments = self.privacy, np.asarray(self.estimate.moments)
         fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy)
         return private_averages(fit, data, what, names, level, release)
+
+    def emmeans(
+        self,
+        factors: str | Sequence[str],
+        at: Mapping[str, Any] | None = None,
+        type: str = "link",
+        level: float = 0.95,
+    ) -> MarginalMeans:
+        """Estimated marginal means of factors, as R's ``emmeans``; no further privacy spent.
+
+        Levels of other factors have equal weights, numbers stand at their means: those of the public
+        rows, or of the released moments where there are none.
+
+        Parameters
+        ----------
+        factors : str or list of str
+            Whose levels, or combinations of levels, have a line each.
+        at : mapping, optional
+            Where numbers stand instead, and which level of another factor: ``{"x": 2.0, "h": "b"}``.
+        type : {"link", "response"}
+            Means of the linear predictor, or these on the scale of the response.
+        level : float
+            Of the intervals.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = (t.assign(child=t.children > 0) for t in fair())
+        >>> fit = dp_lm("rate_marriage ~ age + child", private, public=public, mu=1, seed=1)
+        >>> means = fit.emmeans("child")
+        >>> list(means.frame.child)
+        [False, True]
+        >>> list(means.contrasts().frame.contrast)
+        ['False - True']
+        """
+        moments = self.estimate.moments if self.public is None else self.public
+        args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
+        return marginal_means(*args)

@@ -6,6 +6,7 @@ Sub-models, penalised paths, tests and predictions are computed from released mo
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,9 @@ from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_b
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
+_MANY = 1000.0
+"""Degrees of freedom from which on a t distribution is taken to be normal: 95 % intervals are then wider
+by 0.13 % at most."""
 
 
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
@@ -132,6 +136,22 @@ class Model(Result):
     cautions: tuple[str, ...]
     """Those of the notes that say that cutting may have moved coefficients: sub-models keep them too."""
 
+    def __post_init__(self) -> None:
+        freedom = self._freedom()
+        named = replace(self.coefficients, freedom=freedom if freedom < _MANY else math.inf)
+        object.__setattr__(self, "coefficients", named)
+
+    def _freedom(self) -> float:
+        """Degrees of freedom of the variance in the standard errors; infinite where it is known.
+
+        Of rows, as R's; of persons, by whom errors are clustered, one less than there are, as fixest's.
+        """
+        if self._fixed_dispersion:
+            return math.inf
+        if self.privacy.protected.jointly:
+            return max(self.n - 1.0, 1.0)
+        return max(float(self.estimate.n) - len(self.coefficients.coef), 1.0)
+
     @abstractmethod
     def _page(self, with_bounds: bool) -> ModelPage:
         """What the pages of the model show."""
@@ -205,8 +225,8 @@ class Model(Result):
             df["persons"] = [self.n]
         return df | super()._glance_items() | {"vcov": [self.estimate.errors]}
 
-    def _predictor(self, newdata: Any) -> tuple[Floats, Floats, pd.Index | None]:
-        """Linear predictor with offset, its variance, and the index of ``newdata``."""
+    def _predictor(self, newdata: Any) -> tuple[Floats, Floats, Floats, pd.Index | None]:
+        """Linear predictor with offset, its variance and degrees of freedom, and the index."""
         if newdata is None:
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
@@ -215,8 +235,8 @@ class Model(Result):
         with naming("newdata"):
             x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
-        variance = np.einsum("ij,jk,ik->i", x, self.coefficients.vcov, x)
-        return x @ self.coefficients.coef + offset, variance, index
+        c = self.coefficients
+        return x @ c.coef + offset, c.error_of(x) ** 2, c.freedom_of(x), index
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""

@@ -64,6 +64,10 @@ class PanelModel(MarginalModel):
     whole: Design
     second: SecondStage | None
 
+    def _freedom(self) -> float:
+        rows = max(self.nobs - self.parameters, 1.0)
+        return super()._freedom() if self.privacy.protected.jointly else float(rows)
+
     @property
     def formula(self) -> str:
         """The formula that was fitted."""
@@ -179,7 +183,7 @@ class PanelModel(MarginalModel):
 
     def predict(self, newdata: Any = None) -> pd.Series:
         """x'b for rows that you may show, without the effects, which were not released."""
-        fit, _, index = self._predictor(newdata)
+        fit, _, _, index = self._predictor(newdata)
         return pd.Series(fit, index=index, name="fit")
 
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
@@ -254,7 +258,8 @@ class PanelModel(MarginalModel):
         error, coef = self.coefficients.std_error, self.coefficients.coef
         rows = []
         for term, levels in terms.items():
-            alone, together = quantile(level), quantile(level ** (1 / len(levels)))
+            both = level, level ** (1 / len(levels))
+            alone, together = (quantile(v, self.coefficients.freedom) for v in both)
             own = [(v, coef[j], alone * error[j], together * error[j]) for v, j in levels]
             if self.reference is not None:
                 own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))

@@ -171,7 +171,7 @@ class GlmModel(MarginalModel):
                 f"interval must be None or 'confidence', not {shown(interval)}: intervals for single "
                 "responses are offered for linear models only."
             )
-        fit, variance, index = self._predictor(newdata)
+        fit, variance, freedom, index = self._predictor(newdata)
         scale = self.family.mean if type == "response" else np.asarray
         errors = {}
         if se_fit:
@@ -180,7 +180,7 @@ class GlmModel(MarginalModel):
             if se_fit:
                 return pd.DataFrame({"fit": scale(fit), **errors}, index=index)
             return pd.Series(scale(fit), index=index, name="fit")
-        half = quantile(level) * np.sqrt(variance)
+        half = quantile(level, freedom) * np.sqrt(variance)
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits | errors, index=index)
 

@@ -150,14 +150,15 @@ class LinearModel(MarginalModel):
             raise ArgumentError(
                 f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
             )
-        fit, variance, index = self._predictor(newdata)
+        fit, variance, freedom, index = self._predictor(newdata)
         errors = {"se_fit": np.sqrt(variance)} if se_fit else {}
         if interval in (None, "none"):
             if se_fit:
                 return pd.DataFrame({"fit": fit, **errors}, index=index)
             return pd.Series(fit, index=index, name="fit")
-        if interval == "prediction":
+        if interval == "prediction":  # whose freedom is that of sigma
             variance = variance + self.sigma**2
-        half = quantile(level) * np.sqrt(variance)
+            freedom = np.full(len(variance), self.coefficients.freedom)
+        half = quantile(level, freedom) * np.sqrt(variance)
         limits = {"fit": fit, "lwr": fit - half, "upr": fit + half}
         return pd.DataFrame(limits | errors, index=index)
