@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+import pandas as pd
 
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
@@ -21,6 +22,7 @@ from dpstats.margins.new_rows import (
     variables_of,
 )
 from dpstats.margins.rows import identity
+from dpstats.margins.simulate import simulated
 from dpstats.report.result import law_letter
 from dpstats.score_rounds.result import Model
 
@@ -207,3 +209,40 @@ class MarginalModel(Model):
         moments = self.estimate.moments if self.public is None else self.public
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
         return marginal_means(*args)
+
+    def _law(self) -> tuple[str, float, float | None]:
+        """The family of the responses, its dispersion, and alpha of the negative binomial."""
+        found = self.estimate.dispersion
+        return "gaussian", float("nan") if found is None else found, None
+
+    def simulate(
+        self, n: int | None = None, newdata: Any = None, *, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Rows drawn from the fitted model, for power and teaching; no further privacy spent.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many, from ``newdata`` with replacement; by default each row of it once.
+        newdata : table or dict
+            Rows that you may show, such as public ones: a fit holds none, and knows no law of columns.
+        seed : int, optional
+            Reproducible rows.
+
+        Returns
+        -------
+        DataFrame
+            The rows with a response, as if the coefficients were the true ones. Of a left-hand side
+            such as ``log(y)``, y.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> fit.simulate(1000, public, seed=1).shape[0]
+        1000
+        """
+        c = self.coefficients.coef
+        return simulated(self.design, c, self._scale().mean, self._law(), n, newdata, seed)

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, naming
+from dpstats.arguments import check_vcov, naming, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import (
@@ -387,12 +387,13 @@ class Model(Result):
         The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) plus the penalty
         lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released
         second moments or information: for a linear model that is the penalised least-squares loss,
-        for others its quadratic approximation at the fit. The intercept is not penalised.
+        for others its quadratic approximation at the fit. The intercept is not penalised. One penalty is
+        chosen by ``path().best("BIC")``.
         """
         grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
-        return Path(penalty, frame)
+        return Path(penalty, frame, self.coefficients, float(self.nobs), self.design.constant)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -408,6 +409,49 @@ class Path:
 
     penalty: str
     coef: pd.DataFrame
+    unpenalised: Coefficients
+    n: float
+    constant: int | None
+
+    def best(self, criterion: str = "BIC") -> BestPenalty:
+        """The penalty whose choice of columns has the smallest criterion.
+
+        The Wald statistic of the columns that a penalty leaves out, by standard errors that hold the
+        sampling and the noise of all that was released, and log(n) ("BIC") or 2 ("AIC") for each column
+        that it keeps: the least-squares approximation of Wang and Leng (2007). Of penalties with the
+        same columns the smallest is taken, which shrinks the least. Standard errors after a choice take
+        it for granted.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> fit.path("lasso").best("BIC").kept
+        ('Intercept', 'age', 'religious')
+        """
+        if not one_of(criterion, ("BIC", "AIC", "bic", "aic")):
+            raise ArgumentError(f"criterion must be 'BIC' or 'AIC', not {shown(criterion)}.")
+        if self.penalty == "ridge":
+            raise ArgumentError(
+                "a ridge keeps every column, and a criterion chooses columns: path('lasso')."
+            )
+        c = self.unpenalised
+        if not np.isfinite(c.vcov).all():
+            raise NotReleasedError("noise hides the standard errors that a criterion needs.")
+        each = math.log(self.n) if criterion.upper() == "BIC" else 2.0
+        coef = self.coef.iloc[:, 1:].to_numpy(dtype=float)
+        found = []
+        for row in coef:
+            out = [int(j) for j in np.flatnonzero(row == 0) if j != self.constant]
+            lost = wald(c.coef, c.vcov, out) if out else 0.0
+            found.append(lost + each * (len(row) - len(out)))
+        values = np.array(found)
+        lambdas = self.coef["lambda"].to_numpy()
+        at = min(np.flatnonzero(values == values.min()), key=lambda k: float(lambdas[k]))
+        series = pd.Series(coef[at], index=list(c.terms), name="estimate")
+        return BestPenalty(criterion.upper(), float(lambdas[at]), float(values[at]), series)
 
     def plot(
         self, terms: Sequence[str] | None = None, intercept: bool = False, ax: Any = None
@@ -440,6 +484,46 @@ class Path:
     def _repr_html_(self) -> str:
         head = f"<p>{self.penalty} path from the released moments: no further privacy spent</p>"
         return head + str(self.coef.to_html(index=False))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BestPenalty:
+    """The choice of a criterion along a path; see `Path.best`.
+
+    Attributes
+    ----------
+    criterion : str
+    penalty : float
+        Its size, lambda.
+    value : float
+        Of the criterion.
+    estimate : Series
+        The coefficients there, which are drawn towards zero.
+    """
+
+    criterion: str
+    penalty: float
+    value: float
+    estimate: pd.Series
+
+    def coef(self) -> pd.Series:
+        """Coefficients at this penalty, indexed by the columns of the design."""
+        return self.estimate.copy()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns that are not left out."""
+        return tuple(self.estimate.index[self.estimate != 0])
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are: ``fit.update("~ . - x")`` fits the others again, at no cost."""
+        return tuple(self.estimate.index[self.estimate == 0])
+
+    def __repr__(self) -> str:
+        head = f"Smallest {self.criterion} at lambda = {self.penalty:.4g}: no further privacy spent"
+        out = ", ".join(self.left_out)
+        return f"{head}\n{self.estimate.to_string()}" + (f"\nLeft out: {out}" if out else "")
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -153,6 +153,10 @@ class PanelModel(MarginalModel):
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
 
+    def simulate(self, *args: Any, **named: Any) -> NoReturn:
+        """Not for panels: effects are not released."""
+        raise NotReleasedError("effects were not released, so that no responses can be drawn.")
+
     def _averages(self, what: str, *args: Any) -> NoReturn:
         raise ArgumentError(
             f"averages of {what} over private rows are for fits of dp_lm and dp_glm: effects are not "

@@ -187,6 +187,9 @@ class GlmModel(MarginalModel):
     def _scale(self) -> ResponseScale:
         return ResponseScale(self.family.mean, self.family.link, self.family.binary)
 
+    def _law(self) -> tuple[str, float, float | None]:
+        return self.family.name, self.dispersion, self.family.alpha
+
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Exponentiated coefficients with intervals: odds ratios (logit), rate or mean ratios (log).
 
