@@ -23,7 +23,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from dpstats.arguments import (
     one_of,
     require_sizes,
     shown,
+    spelled,
 )
 from dpstats.arrays import Floats
 from dpstats.budget.charge import Charge, charged, label_of
@@ -76,7 +77,8 @@ from dpstats.report.released import Released
 
 _R = TypeVar("_R", bound=Released)
 _Spent = TypeVar("_Spent", bound=Total)
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Args = ParamSpec("_Args")
+_T = TypeVar("_T")
 Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
 _LEVELS_DELTA, _LEVELS_SHARE = 0.1, 0.02
@@ -153,15 +155,18 @@ DPStatsError
 """Entries that the docstrings of several functions have in common."""
 
 
-def documented(function: _Function) -> _Function:
-    """Write shared entries into a docstring, for a line that lists their names in braces."""
+def documented(function: Callable[_Args, _T]) -> Callable[_Args, _T]:
+    """Write shared entries into a docstring, for a line that lists their names in braces.
+
+    The function also answers arguments that it does not have (`arguments.spelled`).
+    """
 
     def entries(line: re.Match[str]) -> str:
         return "\n".join(textwrap.indent(_SHARED[name], line[1]) for name in line[2].split(", "))
 
     page = function.__doc__ or ""
     function.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", entries, page, flags=re.MULTILINE)
-    return function
+    return spelled(function)
 
 
 @dataclass(frozen=True)

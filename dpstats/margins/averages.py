@@ -170,10 +170,6 @@ def private_averages(
 
 def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
     """The call; who is protected is as in the fit, unless it is said otherwise."""
-    unknown = sorted(set(options) - set(ReleaseOptions.__annotations__))
-    if unknown:
-        known = ", ".join(ReleaseOptions.__annotations__)
-        raise ArgumentError(f"{what} has no argument {unknown[0]}; averages of data= take {known}.")
     rest: dict[str, Any] = dict(options)
     given = {name: rest.pop(name, None) for name in ("mu", "rho", "epsilon", "delta")}
     person = rest.pop("person", None) or unit.person

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpstats.arguments import listed, mapping, number, one_of, shown
+from dpstats.arguments import listed, mapping, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
@@ -146,6 +146,7 @@ class MarginalMeans(OnPage):
             )
         return Page((*page.parts, Paragraph(text)))
 
+    @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
         """Differences of all pairs, the first less the second, as R's ``pairs(emmeans(fit, "g"))``.
 

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from dpstats.arguments import require_known, spelled
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
@@ -25,6 +26,8 @@ from dpstats.margins.rows import identity
 from dpstats.margins.simulate import simulated
 from dpstats.report.result import law_letter
 from dpstats.score_rounds.result import Model
+
+_OPTIONS = tuple(ReleaseOptions.__annotations__)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,6 +76,7 @@ class MarginalModel(Model):
         >>> bool(abs(mean.frame.estimate[0] - private.rate_marriage.mean()) < 0.1)
         True
         """
+        require_known("predictions", release, ["newdata", "by", "level", "data", *_OPTIONS])
         if data is not None or release:
             return self._averages("predictions", newdata, data, None, by, level, release)
         rows = new_rows(newdata)
@@ -136,6 +140,8 @@ class MarginalModel(Model):
         level: float,
         release: ReleaseOptions,
     ) -> Margins | PrivateMargins:
+        known = ["newdata", "variables", "by", "level", "data", *_OPTIONS]
+        require_known(what, release, known)
         if data is not None or release:
             return self._averages(what, newdata, data, variables, by, level, release)
         rows, names = new_rows(newdata), variables_of(self.design, variables)
@@ -171,6 +177,7 @@ class MarginalModel(Model):
         fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy)
         return private_averages(fit, data, what, names, level, release)
 
+    @spelled
     def emmeans(
         self,
         factors: str | Sequence[str],
@@ -215,6 +222,7 @@ class MarginalModel(Model):
         found = self.estimate.dispersion
         return "gaussian", float("nan") if found is None else found, None
 
+    @spelled
     def simulate(
         self, n: int | None = None, newdata: Any = None, *, seed: int | None = None
     ) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpstats.arguments import listed, number, one_of, shown
+from dpstats.arguments import listed, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.report.released import Released
@@ -34,6 +34,7 @@ class Coefficients:
     freedom: float = math.inf
 
     @property
+    @spelled
     def vcov(self) -> Floats:
         return self.sampling + self.privacy
 
@@ -140,6 +141,7 @@ class Result(Released):
             )
         return pd.DataFrame(parts[part], index=list(c.terms), columns=list(c.terms))
 
+    @spelled
     def confint(
         self, parm: str | Sequence[str] | float | None = None, level: float = 0.95
     ) -> pd.DataFrame:
@@ -163,6 +165,7 @@ class Result(Released):
         names = limit_names(level)
         return pd.DataFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
 
+    @spelled
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row per coefficient, in broom's columns, plus the privacy share of the variance."""
         c = self.coefficients

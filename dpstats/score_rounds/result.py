@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, naming, one_of, shown
+from dpstats.arguments import check_vcov, naming, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import (
@@ -297,6 +297,7 @@ class Model(Result):
 
     _submodel_note = "Computed from the release of the larger model: no further privacy spent."
 
+    @spelled
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A sub-model from the same release, as R's update: ``fit.update("~ . - x2")``.
 
@@ -348,6 +349,7 @@ class Model(Result):
             cautions=cautions,
         )
 
+    @spelled
     def wald_test(self, hypothesis: Any) -> Anova:
         """Wald test of linear hypotheses; no further privacy spent.
 
@@ -379,6 +381,7 @@ class Model(Result):
             return None
         return wald(c.coef, c.vcov, where), len(where)
 
+    @spelled
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
     ) -> Path:
@@ -577,14 +580,15 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
     return TermTests(frame, terms_page(lines, title))
 
 
-def anova(fit1: Model, fit2: Model | None = None, *, type: int = 1) -> Anova | TermTests:
+@spelled
+def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Anova | TermTests:
     """Wald test of nested models, or of the terms of one; costs nothing, the fit has all it needs.
 
     Parameters
     ----------
     fit1, fit2 : models
         Two nested ones; or one, whose terms are tested one by one.
-    type : {1, 2, 3}
+    type : {1, 2, 3}, or {"I", "II", "III"}
         Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
         contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
 
@@ -600,9 +604,10 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int = 1) -> Anova | T
     ['age', 'religious']
     """
     if fit2 is None and isinstance(fit1, Model):
-        if type not in (1, 2, 3):
-            raise ArgumentError("type must be 1, 2 or 3.")
-        return _terms_tested(fit1, type)
+        which = {"I": 1, "II": 2, "III": 3}.get(type, type) if isinstance(type, str) else type
+        if which not in (1, 2, 3):
+            raise ArgumentError(f"type must be 1, 2 or 3, not {shown(type)}.")
+        return _terms_tested(fit1, int(which))
     if not (isinstance(fit1, Model) and fit1.__class__ is fit2.__class__):
         raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
     if fit1.coefficients.terms == fit2.coefficients.terms:

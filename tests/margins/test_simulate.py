@@ -83,7 +83,7 @@ def test_without_rows_there_is_one_line_that_says_what_to_type() -> None:
 
 
 def test_bic_finds_the_columns_that_matter() -> None:
-    """Others stand at 0: at log(8000) = 9 a column of noise is kept at a chance of 0.3 %, by this seed."""
+    """Others stand at 0: one of them is kept at a chance of 0.3 %, by this seed none."""
     rng = np.random.default_rng(2)
     table = pd.DataFrame(rng.normal(size=(8000, 8)), columns=list("abcdefgh"))
     table["y"] = table.a - 0.5 * table.d + rng.normal(size=8000)
@@ -97,7 +97,7 @@ def test_bic_finds_the_columns_that_matter() -> None:
 
 
 def test_more_noise_leaves_out_more() -> None:
-    """A column that rows alone would tell from noise is left out where the noise of a release hides it."""
+    """A column that rows alone would tell from nothing is left out where noise for privacy hides it."""
     rng = np.random.default_rng(3)
     table = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"])
     table["y"] = table.a + 0.15 * table.b + rng.normal(size=2000)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import check_vcov, listed, number, one_of, shown
+from dpstats.arguments import check_vcov, listed, number, one_of, shown, spelled
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
 from dpstats.margins.verbs import MarginalModel
@@ -89,6 +89,7 @@ class PanelModel(MarginalModel):
     def _bounds(self) -> tuple[Bound, ...]:
         return ()
 
+    @spelled
     def summary(self) -> Page:
         """fixest's summary, with the privacy spent and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -185,6 +186,7 @@ class PanelModel(MarginalModel):
         items = self._glance_items() | {"df_residual": [round(self.nobs - self.parameters)]}
         return pd.DataFrame(first | {"sigma": [self.sigma]} | items)
 
+    @spelled
     def predict(self, newdata: Any = None) -> pd.Series:
         """x'b for rows that you may show, without the effects, which were not released."""
         fit, _, _, index = self._predictor(newdata)

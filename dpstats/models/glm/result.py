@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.rows import slope_of
@@ -96,6 +96,7 @@ class GlmModel(MarginalModel):
             return None
         return f"Response: {self.design.response} is {levels[1]!s}, rather than {levels[0]!s}"
 
+    @spelled
     def summary(self) -> Page:
         """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -140,6 +141,7 @@ class GlmModel(MarginalModel):
         return pd.DataFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self,
         newdata: Any = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
@@ -63,6 +63,7 @@ class LinearModel(MarginalModel):
             wald=self._wald(),
         )
 
+    @spelled
     def summary(self) -> Page:
         """R's summary.lm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -126,6 +127,7 @@ class LinearModel(MarginalModel):
         return pd.DataFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self,
         newdata: Any = None,
