@@ -6,19 +6,30 @@ never shows a table, a list, or an object of the user's.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import ArgumentError, PublicDataError, SchemaError, suppress_private_errors
+from dpstats.errors import (
+    ArgumentError,
+    PublicDataError,
+    SchemaError,
+    UnknownArgument,
+    suppress_private_errors,
+)
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _LONGEST = 120
 
 
@@ -151,3 +162,97 @@ def check_vcov(vcov: Any) -> None:
             "vcov must be 'hetero' (the sandwich, HC1) or 'iid' (of constant variance, or the "
             f"family's), not {shown(vcov)}."
         )
+
+
+_ERRORS = (
+    "standard errors are chosen by vcov='hetero' (the sandwich, HC1; the default) or vcov='iid'"
+)
+_BY_PERSON = f"{_ERRORS}; they are clustered by person where person='id' is given"
+_ROWS = "choose rows before the call, by a rule that is public"
+_MISSING = "rows with missing values count as zero, in every call"
+_ELSEWHERE = {
+    **dict.fromkeys(("cov_type", "robust", "se_type", "vcov_type", "HC1", "white", "cov"), _ERRORS),
+    **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
+    **dict.fromkeys(("subset", "filter"), _ROWS),
+    **dict.fromkeys(("na_action", "missing", "dropna"), _MISSING),
+    "link": "a link stands with its family: family='binomial(probit)'",
+    "intercept": "a formula without a constant is 'y ~ 0 + x'",
+    "fit_intercept": "a formula without a constant is 'y ~ 0 + x'",
+    "bounds": "declared bounds are limits={'x': (0, 1)}",
+    "data_norm": "a declared norm is limits={'(norm)': 1}",
+    "accountant": "a budget of several calls is budget=Budget(mu=2)",
+}
+"""What other packages' arguments are here, in a line."""
+_SPELLED = {
+    "epsilon": ("eps", "privacy_budget"),
+    "rho": ("zcdp",),
+    "mu": ("gdp",),
+    "data": ("df", "frame", "private", "private_data", "table"),
+    "public": ("public_data", "pub"),
+    "seed": ("random_state", "rng"),
+    "executor": ("n_jobs", "client", "pool"),
+    "person": ("id", "user", "privacy_unit", "unit", "groups"),
+    "rows_per_person": ("max_rows", "contribution"),
+    "newdata": ("exog", "new_data", "new", "X", "grid"),
+    "se_fit": ("se", "std_error"),
+    "level": ("conf_level", "conf", "alpha", "coverage", "conf_int", "ci", "prob"),
+    "parm": ("terms", "which", "variables", "cols"),
+    "variables": ("variable", "var", "wrt", "atexog"),
+    "weights": ("sample_weight", "var_weights", "freq_weights", "wt"),
+    "offset": ("exposure",),
+    "ridge": ("penalty", "lam", "l2"),
+    "type": ("typ", "kind"),
+    "n": ("nsim", "size", "nobs"),
+    "adjust": ("adjustment", "method"),
+}
+"""Names of arguments, and what the same is called elsewhere."""
+
+
+def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A function that answers an argument it does not have by one line that says what there is.
+
+    Examples
+    --------
+    >>> @spelled
+    ... def confint(level=0.95):
+    ...     return level
+    >>> confint(alpha=0.1)
+    Traceback (most recent call last):
+    ...
+    dpstats.errors.UnknownArgument: confint() has no argument alpha; level=0.95 stands for alpha=0.05.
+    """
+    known = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: _P.args, **named: _P.kwargs) -> _T:
+        require_known(function.__name__, named, known)
+        return function(*args, **named)
+
+    return checked
+
+
+def require_known(function: str, named: Iterable[str], known: Sequence[str]) -> None:
+    """Raise for the first name of an argument that a function does not have."""
+    for name in named:
+        if name not in known:
+            instead = _instead(function, name, known)
+            raise UnknownArgument(f"{function}() has no argument {name}; {instead}.")
+
+
+def _instead(function: str, name: str, known: Sequence[str]) -> str:
+    """What to type for an argument that a function does not have."""
+    if name == "alpha" and "level" in known:
+        return "level=0.95 stands for alpha=0.05"
+    if name == "family" and function == "dp_lm":
+        return (
+            "families are those of dp_glm: dp_glm(formula, data, public, family='binomial', mu=1)"
+        )
+    meant = next((own for own, others in _SPELLED.items() if name in others), None)
+    if meant in known:
+        return f"here it is {meant}="
+    if name in _ELSEWHERE and ("vcov" in known or not _ELSEWHERE[name].startswith(_ERRORS)):
+        return _ELSEWHERE[name]
+    near = get_close_matches(name.lower(), known, 1, 0.7)
+    if near:
+        return f"did you mean {near[0]}=?"
+    return f"it has {', '.join(known)}" if len(known) <= 8 else "help() lists those it has"

@@ -23,7 +23,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from dpstats.arguments import (
     one_of,
     require_sizes,
     shown,
+    spelled,
 )
 from dpstats.arrays import Floats
 from dpstats.budget.charge import Charge, charged, label_of
@@ -76,7 +77,8 @@ from dpstats.report.released import Released
 
 _R = TypeVar("_R", bound=Released)
 _Spent = TypeVar("_Spent", bound=Total)
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Args = ParamSpec("_Args")
+_T = TypeVar("_T")
 Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
 _LEVELS_DELTA, _LEVELS_SHARE = 0.1, 0.02
@@ -154,15 +156,18 @@ DPStatsError
 """Entries that the docstrings of several functions have in common."""
 
 
-def documented(function: _Function) -> _Function:
-    """Write shared entries into a docstring, for a line that lists their names in braces."""
+def documented(function: Callable[_Args, _T]) -> Callable[_Args, _T]:
+    """Write shared entries into a docstring, for a line that lists their names in braces.
+
+    The function also answers arguments that it does not have (`arguments.spelled`).
+    """
 
     def entries(line: re.Match[str]) -> str:
         return "\n".join(textwrap.indent(_SHARED[name], line[1]) for name in line[2].split(", "))
 
     page = function.__doc__ or ""
     function.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", entries, page, flags=re.MULTILINE)
-    return function
+    return spelled(function)
 
 
 @dataclass(frozen=True)
@@ -311,7 +316,7 @@ class Charged:
         try:
             with naming("the private data"):
                 return private_design(
-                    formula, self._table, given, weights, offset, releases_levels=releases_levels
+                    formula, self.table, given, weights, offset, releases_levels=releases_levels
                 )
         except BaseException as error:
             without_trace(error)
@@ -323,7 +328,8 @@ class Charged:
             raise
 
     @cached_property
-    def _table(self) -> Any:
+    def table(self) -> Any:
+        """The private data, a stream of them read into memory."""
         return opened(self.data)
 
     def rows(self, design: Design) -> Rows | PersonsTable:
@@ -336,8 +342,8 @@ class Charged:
             with naming("the private data"):
                 if self.call.unit.jointly:
                     assert self.first is not None
-                    return open_persons(design, self._table, reading, self.first)
-                return open_rows(design, self._table, reading, self.first)
+                    return open_persons(design, self.table, reading, self.first)
+                return open_rows(design, self.table, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise
@@ -346,7 +352,7 @@ class Charged:
         """Release the levels of text columns."""
         try:
             with naming("the private data"):
-                cells = LevelCells(self._table, self.first)
+                cells = LevelCells(self.table, self.first)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
         except BaseException as error:  # Ctrl-C among them

@@ -39,6 +39,10 @@ class ArgumentError(DPStatsError, ValueError):
     """Another argument is out of range or contradicts its neighbours."""
 
 
+class UnknownArgument(ArgumentError, TypeError):
+    """An argument that a function does not have."""
+
+
 class NotReleasedError(DPStatsError, AttributeError):
     """The quantity would need a private row and therefore does not exist."""
 

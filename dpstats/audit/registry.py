@@ -5,6 +5,7 @@ from __future__ import annotations
 from tabulate import tabulate
 
 from dpstats.column_search import releases as column_search
+from dpstats.margins import releases as margins
 from dpstats.mechanism import session
 from dpstats.mechanism.claims import Claim
 from dpstats.models.eptr_bayes import releases as eptr_bayes
@@ -31,6 +32,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "eptr_bayes": (*eptr_bayes.CLAIMS, *column_search.CLAIMS),
     "eptr_nw": eptr_nw.CLAIMS,
     "eptr": eptr_own.CLAIMS,
+    "averages of a fit": (*column_search.CLAIMS, *margins.CLAIMS),
 }
 """By the functions that make the releases."""
 _TEST = "tests/test_sensitivities.py"

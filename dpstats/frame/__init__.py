@@ -6,6 +6,7 @@ unknown level becomes zero and changes no other row.
 """
 
 from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, public_persons
+from dpstats.frame.changes import Change, ChangedRows, Changes, open_changed
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.formula.engine import linear_constraints
@@ -27,6 +28,7 @@ from dpstats.frame.formula.learn import (
 )
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
+from dpstats.frame.new_rows import new_rows
 from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
@@ -37,6 +39,9 @@ from dpstats.frame.source import opened
 
 __all__ = [
     "Block",
+    "Change",
+    "ChangedRows",
+    "Changes",
     "Design",
     "DesignProducts",
     "FirstRows",
@@ -64,6 +69,8 @@ __all__ = [
     "learn_design",
     "level_name",
     "linear_constraints",
+    "new_rows",
+    "open_changed",
     "open_persons",
     "open_public_rows",
     "open_rows",

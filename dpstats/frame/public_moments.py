@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown
+from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
 from dpstats.frame.formula.learn import declare_design, learn_design
@@ -261,6 +261,7 @@ class PublicMoments:
         return cls(design, m, matrix, vector, square)
 
 
+@spelled
 def public_moments(
     formula: str,
     public: Any,

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import naming
+from dpstats.arguments import naming, spelled
 from dpstats.arrays import Floats
 from dpstats.call import call_text
 from dpstats.errors import PublicDataError
@@ -38,6 +38,7 @@ _T = TypeVar("_T")
 _NOISELESS = Privacy(1e6)
 
 
+@spelled
 def plan_feols(
     fml: str,
     public: Any,

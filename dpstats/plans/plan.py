@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, check_vcov, computable, items, number, one_of, shown
+from dpstats.arguments import as_int, check_vcov, computable, items, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
 from dpstats.errors import ArgumentError, PublicDataError
@@ -73,6 +73,7 @@ _COVERAGE = 20
 """Rehearsed fits whose intervals are counted."""
 
 
+@spelled
 def plan_lm(
     formula: str,
     public: Any = None,
@@ -205,6 +206,7 @@ def plan_lm(
     return finished_plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
+@spelled
 def plan_glm(
     formula: str,
     public: Any = None,

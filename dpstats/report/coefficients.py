@@ -66,7 +66,7 @@ def plot_coefficients(
     A thick bar is the interval that sampling alone would give, a thin line the full one. Where there
     are no standard errors there is the estimate by itself.
     """
-    z = quantile(level)
+    z = quantile(level, coefficients.freedom)
     kept = chosen(coefficients.terms, terms, intercept)
     names = [folded(coefficients.terms[j]) for j in kept]
     rows = np.arange(len(kept))

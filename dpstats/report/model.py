@@ -23,7 +23,7 @@ from dpstats.report.format import (
 from dpstats.report.options import options
 from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.result import Coefficients
+from dpstats.report.result import Coefficients, law_letter
 from dpstats.report.table import (
     Column,
     Heading,
@@ -119,12 +119,13 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     assert text.statistic is not None
     assert text.p_value is not None
     share = ["NA" if math.isnan(v) else f"{100 * v:.0f}%" for v in c.privacy_share]
+    law = law_letter(c.freedom)
     columns = [
         Column("", c.terms, align="l", csv_name="term"),
         Column("Estimate", text.estimate, [float(v) for v in c.coef], csv_name="estimate"),
         Column("Std. Error", text.std_error, gaps(c.std_error), csv_name="std_error"),
-        Column("z value", text.statistic, gaps(c.statistic), csv_name="statistic"),
-        Column("Pr(>|z|)", text.p_value, p, csv_name="p_value"),
+        Column(f"{law} value", text.statistic, gaps(c.statistic), csv_name="statistic"),
+        Column(f"Pr(>|{law}|)", text.p_value, p, csv_name="p_value"),
     ]
     starred = bool(options.stars) and any(v is not None and v < 0.1 for v in p)
     if starred:

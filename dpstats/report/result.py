@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dpstats.arguments import listed, number, one_of, shown
+from dpstats.arguments import listed, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.report.released import Released
@@ -22,7 +22,9 @@ from dpstats.report.released import Released
 class Coefficients:
     """Released coefficients with the two independent parts of their covariance.
 
-    ``freedom``: degrees of freedom of a t distribution, which fits without privacy may have.
+    ``freedom``: degrees of freedom of the variance of the errors, from which the sampling part was
+    estimated; that of the noise for privacy is known. Infinite where they are so many that it does not
+    matter, or where the variance is known.
     """
 
     terms: tuple[str, ...]
@@ -32,6 +34,7 @@ class Coefficients:
     freedom: float = math.inf
 
     @property
+    @spelled
     def vcov(self) -> Floats:
         return self.sampling + self.privacy
 
@@ -46,7 +49,31 @@ class Coefficients:
 
     @property
     def p_value(self) -> Floats:
-        return np.asarray(2 * _law(self.freedom).sf(np.abs(self.statistic)))
+        freedom = self.freedom_of(np.eye(len(self.coef)))
+        return two_sided(self.statistic, freedom)
+
+    def error_of(self, rows: Floats) -> Floats:
+        """Standard errors of some linear functions (k, d) of the coefficients."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", rows, self.vcov, rows)))
+
+    def freedom_of(self, rows: Floats) -> Floats:
+        """Degrees of freedom of the t distributions of some linear functions (k, d).
+
+        Those of the sampling part, and the more the larger the part of the noise is (Satterthwaite).
+        """
+        if math.isinf(self.freedom):
+            return np.full(len(rows), math.inf)
+        with np.errstate(all="ignore"):
+            own = np.einsum("ij,jk,ik->i", rows, self.sampling, rows)
+            found = self.freedom * (self.error_of(rows) ** 2 / own) ** 2
+        return np.where(np.isnan(found), self.freedom, found)
+
+    def halves(self, level: float, rows: Floats) -> Floats:
+        """Half widths of two-sided intervals of some linear functions (k, d)."""
+        width = quantile(level, self.freedom_of(rows))
+        with np.errstate(all="ignore"):
+            return np.asarray(width * self.error_of(rows))
 
     @property
     def privacy_share(self) -> Floats:
@@ -55,20 +82,32 @@ class Coefficients:
             return np.diag(self.privacy) / np.diag(self.vcov)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        half = quantile(level, self.freedom) * self.std_error
+        half = self.halves(level, np.eye(len(self.coef)))
         return self.coef - half, self.coef + half
 
 
-def quantile(level: float, freedom: float = math.inf) -> float:
-    """Half width of a two-sided interval in standard errors, normal or of a t distribution."""
+def quantile(level: float, freedom: Any = math.inf) -> Any:
+    """Half width of a two-sided interval in standard errors, normal or of t distributions."""
     share = number(level)
     if share is None or not 0 < share < 1:
         raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
-    return float(_law(freedom).ppf((1 + share) / 2))
+    chance = (1 + share) / 2
+    found = np.where(np.isinf(freedom), stats.norm.ppf(chance), stats.t.ppf(chance, freedom))
+    return found if np.ndim(freedom) else float(found)
 
 
-def _law(freedom: float) -> Any:
-    return stats.norm if math.isinf(freedom) else stats.t(freedom)
+def two_sided(statistic: Any, freedom: Any = math.inf) -> Floats:
+    """p values of statistics that are normal, or have t distributions."""
+    size = np.abs(np.asarray(statistic, dtype=float))
+    freedom = np.broadcast_to(freedom, size.shape)
+    return np.asarray(
+        np.where(np.isinf(freedom), 2 * stats.norm.sf(size), 2 * stats.t.sf(size, freedom))
+    )
+
+
+def law_letter(freedom: float) -> str:
+    """How tables name a statistic: t where degrees of freedom are few, else z."""
+    return "z" if math.isinf(freedom) else "t"
 
 
 def limit_names(level: float) -> tuple[str, str]:
@@ -102,10 +141,14 @@ class Result(Released):
             )
         return pd.DataFrame(parts[part], index=list(c.terms), columns=list(c.terms))
 
+    @spelled
     def confint(
         self, parm: str | Sequence[str] | float | None = None, level: float = 0.95
     ) -> pd.DataFrame:
-        """Normal confidence intervals that cover sampling and privacy noise.
+        """Confidence intervals that cover sampling and privacy noise.
+
+        Normal; of a t distribution, as R's, where a variance was estimated on fewer than 1000 degrees of
+        freedom.
 
         ``parm``: which coefficients, as in R: ``confint("x1")``, ``confint(["x1", "x2"])``; a number is
         taken for the level.
@@ -122,6 +165,7 @@ class Result(Released):
         names = limit_names(level)
         return pd.DataFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
 
+    @spelled
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row per coefficient, in broom's columns, plus the privacy share of the variance."""
         c = self.coefficients

@@ -20,7 +20,9 @@ import numpy as np
 
 from dpstats import call
 from dpstats.accounting.privacy import PurePrivacy
-from dpstats.frame import Design, Reading, open_persons, open_rows
+from dpstats.frame import Design, Reading, open_changed, open_persons, open_rows
+from dpstats.margins import averages
+from dpstats.margins.rows import ValueSource
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
@@ -222,6 +224,8 @@ def _in_step(
     def session(kind: type, source: Any, *given: Any, **named: Any) -> Twin:
         tape = Tape()
         neighbour = WithResponse(other[0]) if isinstance(source, WithResponse) else other[0]
+        if isinstance(source, ValueSource):
+            neighbour = ValueSource(source._lines, other[0])
         voices = Voice(draws, tape), _Compared(tape, notes)
         one, two = (
             kind(table, *(voice if hasattr(v, "coin") else v for v in given), **of_one(named, k))
@@ -236,6 +240,13 @@ def _in_step(
             other.append(open_persons(design, yours, Reading(), names))
         return found
 
+    def changed(made: Any, data: Any, reading: Any, first: Any = None) -> Any:
+        found = open_changed(made, data, reading, first)
+        if data is mine:
+            other.append(open_changed(made, yours, Reading(), first))
+        return found
+
+    yield averages, "open_changed", changed
     yield call, "open_rows", rows
     yield call, "open_persons", persons
     for opens, name, kind in place.sessions:

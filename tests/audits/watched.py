@@ -171,6 +171,7 @@ PLACES = {
         ("alone",),
         inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
+    "averages": Place("dpstats.margins.averages", "ColumnSession AverageSession", ()),
     "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
     "eptr_lm alone": Place(
         "dpstats.models.eptr_linear.eptr_lm",

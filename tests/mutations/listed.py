@@ -1539,6 +1539,54 @@ _ALONE = (
     ),
 )
 
+# -- averages over private rows -----------------------------------------------------------------------
+
+_average = _of("averages")
+_MOVES = "tests/margins/test_averages.py::test_no_total_moves_farther_than_is_claimed"
+_AVERAGES = (
+    _average(
+        "a value is taken to move from one side alone",
+        "dpstats/margins/releases.py",
+        "                2.0 * root * fine,",
+        "                root * fine,",
+        f"{_MOVES}[predictions-linear]",
+    ),
+    _average(
+        "the values of a row are taken to be one",
+        "dpstats/margins/releases.py",
+        "        root = math.sqrt(k)\n",
+        "        root = 1.0\n",
+        f"{_MOVES}[slopes-logit of curves]",
+    ),
+    _average(
+        "values beyond their range are summed as they are",
+        "dpstats/margins/rows.py",
+        "            inside = np.clip(away, -1.0, 1.0)",
+        "            inside = away",
+        f"{_MOVES}[predictions-linear]",
+    ),
+    _average(
+        "gradients are not cut",
+        "dpstats/margins/rows.py",
+        "            long = cut_to_grid(\n"
+        "                gradients, np.zeros(len(length), np.int32), length, cuts.length, fine\n"
+        "            )",
+        "            gradients = np.rint(gradients / cuts.length * fine)\n"
+        "            long = length > cuts.length",
+        f"{_MOVES}[predictions-linear]",
+    ),
+    _average(
+        "the charge of an average is that of none",
+        "dpstats/margins/averages.py",
+        "    with call.charged(call.text(fit.design.formula, given), data) as charged:",
+        "    from dataclasses import replace\n"
+        "    from dpstats.accounting.privacy import Privacy\n"
+        "    free = replace(call, total=Privacy(1e-9))\n"
+        "    with free.charged(call.text(fit.design.formula, given), data) as charged:",
+        "tests/margins/test_averages.py::test_they_are_charged_before_a_row_is_read",
+    ),
+)
+
 MUTATIONS: tuple[Mutation, ...] = (
     *_NOISE,
     *_LATTICE,
@@ -1552,4 +1600,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_ENDS,
     *_PAPERS,
     *_ALONE,
+    *_AVERAGES,
 )

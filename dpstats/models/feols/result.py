@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import check_vcov, listed, number, one_of, shown
+from dpstats.arguments import check_vcov, listed, number, one_of, shown, spelled
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import Wald
 from dpstats.models.feols.fit import SecondStage
 from dpstats.models.feols.page import PanelPage, StatisticLine, summary_page
@@ -21,11 +22,10 @@ from dpstats.report.format import format_c, format_scalar
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.estimate import r_squared
-from dpstats.score_rounds.result import Model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PanelModel(Model):
+class PanelModel(MarginalModel):
     """A private fit of `dp_feols`; what is here is released or computed from releases.
 
     Attributes
@@ -64,6 +64,10 @@ class PanelModel(Model):
     whole: Design
     second: SecondStage | None
 
+    def _freedom(self) -> float:
+        rows = max(self.nobs - self.parameters, 1.0)
+        return super()._freedom() if self.privacy.protected.jointly else float(rows)
+
     @property
     def formula(self) -> str:
         """The formula that was fitted."""
@@ -85,6 +89,7 @@ class PanelModel(Model):
     def _bounds(self) -> tuple[Bound, ...]:
         return ()
 
+    @spelled
     def summary(self) -> Page:
         """fixest's summary, with the privacy spent and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -149,6 +154,16 @@ class PanelModel(Model):
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
 
+    def simulate(self, *args: Any, **named: Any) -> NoReturn:
+        """Not for panels: effects are not released."""
+        raise NotReleasedError("effects were not released, so that no responses can be drawn.")
+
+    def _averages(self, what: str, *args: Any) -> NoReturn:
+        raise ArgumentError(
+            f"averages of {what} over private rows are for fits of dp_lm and dp_glm: effects are not "
+            "released, and slopes are coefficients."
+        )
+
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
         facts: dict[str, str | float] = {}
@@ -171,9 +186,10 @@ class PanelModel(Model):
         items = self._glance_items() | {"df_residual": [round(self.nobs - self.parameters)]}
         return pd.DataFrame(first | {"sigma": [self.sigma]} | items)
 
+    @spelled
     def predict(self, newdata: Any = None) -> pd.Series:
         """x'b for rows that you may show, without the effects, which were not released."""
-        fit, _, index = self._predictor(newdata)
+        fit, _, _, index = self._predictor(newdata)
         return pd.Series(fit, index=index, name="fit")
 
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
@@ -248,7 +264,8 @@ class PanelModel(Model):
         error, coef = self.coefficients.std_error, self.coefficients.coef
         rows = []
         for term, levels in terms.items():
-            alone, together = quantile(level), quantile(level ** (1 / len(levels)))
+            both = level, level ** (1 / len(levels))
+            alone, together = (quantile(v, self.coefficients.freedom) for v in both)
             own = [(v, coef[j], alone * error[j], together * error[j]) for v, j in levels]
             if self.reference is not None:
                 own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))

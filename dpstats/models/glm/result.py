@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
-from dpstats.arrays import Floats
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
+from dpstats.margins.lines import ResponseScale
+from dpstats.margins.rows import slope_of
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.glm.bounds import GlmFacts, glm_bounds, noise_bounds
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
@@ -20,14 +22,12 @@ from dpstats.report.bound import Bound
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.margins import slope_of
-from dpstats.score_rounds.result import Model
 
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class GlmModel(Model):
+class GlmModel(MarginalModel):
     """A private generalised linear model; everything in it is released or computed from releases.
 
     Attributes
@@ -96,6 +96,7 @@ class GlmModel(Model):
             return None
         return f"Response: {self.design.response} is {levels[1]!s}, rather than {levels[0]!s}"
 
+    @spelled
     def summary(self) -> Page:
         """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -140,6 +141,7 @@ class GlmModel(Model):
         return pd.DataFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self,
         newdata: Any = None,
@@ -171,7 +173,7 @@ class GlmModel(Model):
                 f"interval must be None or 'confidence', not {shown(interval)}: intervals for single "
                 "responses are offered for linear models only."
             )
-        fit, variance, index = self._predictor(newdata)
+        fit, variance, freedom, index = self._predictor(newdata)
         scale = self.family.mean if type == "response" else np.asarray
         errors = {}
         if se_fit:
@@ -180,12 +182,15 @@ class GlmModel(Model):
             if se_fit:
                 return pd.DataFrame({"fit": scale(fit), **errors}, index=index)
             return pd.Series(scale(fit), index=index, name="fit")
-        half = quantile(level) * np.sqrt(variance)
+        half = quantile(level, freedom) * np.sqrt(variance)
         limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
         return pd.DataFrame(limits | errors, index=index)
 
-    def _mean(self, eta: Floats) -> Floats:
-        return np.asarray(self.family.mean(eta))
+    def _scale(self) -> ResponseScale:
+        return ResponseScale(self.family.mean, self.family.link, self.family.binary)
+
+    def _law(self) -> tuple[str, float, float | None]:
+        return self.family.name, self.dispersion, self.family.alpha
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Exponentiated coefficients with intervals: odds ratios (logit), rate or mean ratios (log).

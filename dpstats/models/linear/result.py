@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
+from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
@@ -23,11 +24,10 @@ from dpstats.score_rounds.bounds import (
     simulated_distance,
 )
 from dpstats.score_rounds.estimate import r_squared
-from dpstats.score_rounds.result import Model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LinearModel(Model):
+class LinearModel(MarginalModel):
     """A private linear model; what every method returns is released or computed from releases.
 
     Attributes
@@ -63,6 +63,7 @@ class LinearModel(Model):
             wald=self._wald(),
         )
 
+    @spelled
     def summary(self) -> Page:
         """R's summary.lm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
@@ -126,6 +127,7 @@ class LinearModel(Model):
         return pd.DataFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self,
         newdata: Any = None,
@@ -150,14 +152,15 @@ class LinearModel(Model):
             raise ArgumentError(
                 f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
             )
-        fit, variance, index = self._predictor(newdata)
+        fit, variance, freedom, index = self._predictor(newdata)
         errors = {"se_fit": np.sqrt(variance)} if se_fit else {}
         if interval in (None, "none"):
             if se_fit:
                 return pd.DataFrame({"fit": fit, **errors}, index=index)
             return pd.Series(fit, index=index, name="fit")
-        if interval == "prediction":
+        if interval == "prediction":  # whose freedom is that of sigma
             variance = variance + self.sigma**2
-        half = quantile(level) * np.sqrt(variance)
+            freedom = np.full(len(variance), self.coefficients.freedom)
+        half = quantile(level, freedom) * np.sqrt(variance)
         limits = {"fit": fit, "lwr": fit - half, "upr": fit + half}
         return pd.DataFrame(limits | errors, index=index)

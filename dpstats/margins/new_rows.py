@@ -6,24 +6,25 @@ cost of privacy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpstats.arguments import listed, naming
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
+from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
-from dpstats.report.result import Coefficients, quantile
-from dpstats.report.table import Column, OnPage, Page, Table
+from dpstats.report.result import Coefficients, two_sided
+from dpstats.report.table import Column, OnPage, Page, Paragraph, Part, Table
 
-Mean = Callable[[Floats], Floats]
+_MOST_LINES = 20
+"""Of a table that is printed."""
 _RELATIVE = 1e-4
 """Of the spread of a column: half the step of a slope."""
 
@@ -37,23 +38,36 @@ class Margins(OnPage):
     frame : DataFrame
         Their names, estimates, errors and intervals.
     title : str
+    law : str
+        "t" or "z": the law of the statistics.
     """
 
     frame: pd.DataFrame
     title: str
+    law: str = "z"
 
     @property
     def page(self) -> Page:
-        """The table as it prints."""
-        columns = []
-        for name, values in self.frame.items():
-            if name == "p_value":
-                columns.append(Column("Pr(>|z|)", format_pval(list(values)), list(values)))
-            elif values.dtype.kind == "f":
-                columns.append(Column.of(str(name), list(values), 4, none="NA"))
-            else:
-                columns.append(Column(str(name), [str(v) for v in values], align="l"))
-        return Page((Table.from_columns(columns, title=self.title, main=True),))
+        """The table as it prints: the first lines of a long one."""
+        return margins_page(self.frame, self.title, self.law)
+
+
+def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
+    """A table of estimates as it prints; of a long one the first lines, and how many more there are."""
+    columns = []
+    for name, values in frame.head(_MOST_LINES).items():
+        if name == "p_value":
+            columns.append(Column(f"Pr(>|{law}|)", format_pval(list(values)), list(values)))
+        elif values.dtype.kind == "f":
+            columns.append(Column.of(str(name), list(values), 4, none="NA"))
+        else:
+            columns.append(Column(str(name), [str(v) for v in values], align="l"))
+    more = len(frame) - _MOST_LINES
+    parts: tuple[Part, ...] = (Table.from_columns(columns, title=title, main=True),)
+    if more > 0:
+        lines = "line" if more == 1 else "lines"
+        parts += (Paragraph(f"... and {more} more {lines}: all are in .frame."),)
+    return Page(parts)
 
 
 @dataclass(frozen=True)
@@ -69,12 +83,6 @@ class Estimated:
         if not len(used):
             return Estimated(np.array([np.nan]), np.full((1, self.gradient.shape[1]), np.nan))
         return Estimated(self.value[used].mean(keepdims=True), self.gradient[used].mean(0)[None])
-
-
-def slope_of(mean: Mean, eta: Floats) -> Floats:
-    """The derivative of the mean by the linear predictor."""
-    step = 1e-6 * (1 + np.abs(eta))
-    return (mean(eta + step) - mean(eta - step)) / (2 * step)
 
 
 def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -> Estimated:
@@ -108,7 +116,7 @@ def changes(
     out = []
     for name in variables:
         levels = design.columns[name].levels
-        if levels is not None and design.columns[name].kind != "number":
+        if levels is not None:
             first = at(name, levels[0])
             for level in levels[1:]:
                 made = against(first, at(name, level), 1.0)
@@ -144,27 +152,6 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
     return names
 
 
-def rows_of(newdata: Any) -> pd.DataFrame:
-    """New rows as a data frame: of a dict, or of a table of another library."""
-    if isinstance(newdata, pd.DataFrame):
-        return newdata.reset_index(drop=True)
-    if newdata is None:
-        raise ArgumentError("give rows that you may show: slopes(newdata), such as public rows.")
-    if hasattr(newdata, "to_pandas"):
-        return rows_of(newdata.to_pandas())
-    try:
-        plain = newdata if not isinstance(newdata, dict) else _as_columns(newdata)
-        return pd.DataFrame(plain)
-    except (ValueError, TypeError) as error:
-        raise ArgumentError(f"newdata cannot be read as a table: {error}") from None
-
-
-def _as_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Single values as columns of one row, where all are single."""
-    single = all(np.ndim(value) == 0 for value in values.values())
-    return {name: [value] if single else value for name, value in values.items()}
-
-
 def table_of(
     named: Sequence[tuple[dict[str, Any], Estimated]],
     coefficients: Coefficients,
@@ -177,19 +164,20 @@ def table_of(
     """A line for each row, or for each group of rows, with the error of the delta method."""
     groups = _groups(newdata, by)
     lines: list[dict[str, Any]] = []
+    gradients = []
     for names, estimated in named:
         for label, rows in groups:
             one = estimated if rows is None else estimated.averaged(rows)
-            variance = np.einsum("ij,jk,ik->i", one.gradient, coefficients.vcov, one.gradient)
-            for k, (value, square) in enumerate(zip(one.value, variance, strict=True)):
+            gradients.append(one.gradient)
+            for k, value in enumerate(one.value):
                 at = {"row": k} if rows is None else label
-                error = float(np.sqrt(square))
-                lines.append({**names, **at, "estimate": float(value), "std_error": error})
-    frame = pd.DataFrame(lines)
-    half = quantile(level) * frame.std_error
+                lines.append({**names, **at, "estimate": float(value)})
+    every = np.concatenate(gradients)
+    frame = pd.DataFrame(lines).assign(std_error=coefficients.error_of(every))
+    half = coefficients.halves(level, every)
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
-        frame["p_value"] = 2 * stats.norm.sf(frame.statistic.abs())
+        frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))
     return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
 
 

@@ -1,0 +1,361 @@
+"""Averages of predictions, slopes and comparisons over private rows: a release with its own total.
+
+A call goes as every other does (`dpstats.call`). Values whose range follows from the coefficients are
+cut nowhere: a logit's slope lies within |b|/4. Of others a part of the total finds where they lie
+(`dpstats.column_search`) and how long their tails are; then sums are released, and averages follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import naming
+from dpstats.arrays import Floats
+from dpstats.budget.budget import Budget
+from dpstats.call import Call, Charged, both_together
+from dpstats.column_search.releases import ColumnSession
+from dpstats.column_search.scales import find_scales
+from dpstats.errors import ArgumentError, without_trace
+from dpstats.frame import ChangedRows, Design, Reading, SpentOn, open_changed
+from dpstats.margins.lines import ResponseScale, Task, spreads, task_of
+from dpstats.margins.new_rows import margins_page
+from dpstats.margins.releases import AverageSession, AverageShares, ReleasedSums
+from dpstats.margins.rows import Cuts, ValueSource
+from dpstats.mechanism.noise import Noise
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.report.format import format_scalar
+from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
+from dpstats.report.privacy import PrivacyStatement
+from dpstats.report.released import Diagnostic, Released
+from dpstats.report.result import Coefficients, quantile, two_sided
+from dpstats.report.table import Heading, Page, Paragraph, Preformatted
+from dpstats.score_rounds.tails import tail_of
+
+_LENGTHS, _GRADIENTS, _COUNTS, _SQUARES = 0.05, 0.08, 0.03, 0.06
+"""Shares of the total, or of what a search has left of it; the values have the rest."""
+_LEAST = 100.0
+"""n mu, for each root of a line, below which a search would find little but noise."""
+_FAR = 3.0
+"""Of gradients: where they are cut, in 90 % quantiles."""
+_WINDOW = (-3, 17)
+"""Octaves, in scales, in which values are counted by their distance from the location."""
+_NORMAL90, _SLACK = 1.645, 1e-4
+_NOTED = 0.25
+"""What a cut may have moved, in standard errors, from which it is spoken of."""
+
+
+class ReleaseOptions(TypedDict, total=False):
+    """What pays for averages of private rows, and how these are read; as in `dp_lm`."""
+
+    mu: float | None
+    rho: float | None
+    epsilon: float | None
+    delta: float | None
+    budget: Budget | None
+    rows_per_person: int | None
+    person: str | None
+    executor: Executor | None
+    progress: bool | None
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What is read of a fit: all of it released or public."""
+
+    design: Design
+    coefficients: Coefficients
+    scale: ResponseScale
+    moments: Floats
+    privacy: PrivacyStatement
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrivateMargins(Released):
+    """Averages over private rows, with the privacy that they cost beside their fit.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A line for each average: its estimate, error and interval.
+    title : str
+    privacy : PrivacyStatement
+        Of this call alone.
+    n : int
+        Private rows.
+    """
+
+    call: str
+    title: str
+    frame: pd.DataFrame
+    privacy: PrivacyStatement
+    n: int
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+    method: str = "average"
+    m: None = None
+    error: tuple[()] = ()
+
+    def _printed(self) -> Page:
+        table = margins_page(self.frame, self.title).parts
+        notes = [Paragraph(f"Note: {note}") for note in self.notes]
+        return Page((*table, Preformatted(privacy_line(self.privacy)), *notes))
+
+    def summary(self) -> Page:
+        """The averages, the privacy that they cost, and diagnostics."""
+        return Page(
+            (
+                Heading("Call"),
+                Preformatted(self.call),
+                *margins_page(self.frame, self.title).parts,
+                *[Paragraph(f"Note: {note}") for note in self.notes],
+                *privacy_blocks(self.privacy),
+                Heading("Diagnostics"),
+                diagnostics_table(self.details),
+            )
+        )
+
+    def to_markdown(self) -> str:
+        """The page as Markdown."""
+        return str(self._printed().to_markdown())
+
+    def tidy(self) -> pd.DataFrame:
+        """A copy of ``frame``."""
+        return self.frame.copy()
+
+    def glance(self) -> pd.DataFrame:
+        """One row: n and privacy in its units."""
+        return pd.DataFrame(self._glance_items())
+
+
+def private_averages(
+    fit: Fitted,
+    data: Any,
+    what: str,
+    variables: Sequence[str],
+    level: float,
+    options: ReleaseOptions,
+) -> PrivateMargins:
+    """Averages over private rows, at the cost that ``options`` name."""
+    half = quantile(level)
+    call = _call(fit.privacy.protected, what, options)
+    task, left_out = _task(fit, what, variables)
+    given: dict[str, Any] = {**call.given}
+    if what != "predictions":
+        given["variables"] = list(dict.fromkeys(line.labels["term"] for line in task.lines))
+    with call.charged(call.text(fit.design.formula, given), data) as charged:
+        rows = _opened(charged, task)
+        _check_size(rows.n, task, call)
+    found, session = _averages(task, rows, call.per_row, call.noise())
+    statement = charged.statement(session.releases, session.seeded or fit.privacy.seeded)
+    frame = found.frame(task, half, tested=what != "predictions")
+    notes = (
+        *left_out,
+        *found.notes,
+        *_together(fit.privacy, statement, call.unit),
+        *charged.notes(rows.n, None),
+    )
+    title = f"Average {what} over {rows.n} private rows"
+    made = PrivateMargins(charged.text, title, frame, statement, rows.n, found.details, notes)
+    return charged.released(made)
+
+
+def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
+    """The call; who is protected is as in the fit, unless it is said otherwise."""
+    rest: dict[str, Any] = dict(options)
+    given = {name: rest.pop(name, None) for name in ("mu", "rho", "epsilon", "delta")}
+    person = rest.pop("person", None) or unit.person
+    rows = rest.pop("rows_per_person", None)
+    if rows is None:
+        if unit.rows is None:
+            raise ArgumentError(
+                f"the fit protects all rows of a person, by `{unit.person}`; averages count the first "
+                "rows of each, and their noise grows with that number: give rows_per_person=."
+            )
+        rows = unit.rows
+    return Call.gaussian(what, given, rows_per_person=rows, person=person, **rest)
+
+
+def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple[str, ...]]:
+    """The lines whose values differ between rows, and a note on the others."""
+    if not np.isfinite(fit.coefficients.vcov).all():
+        raise ArgumentError(
+            "the fit has coefficients without a standard error; drop their terms by update() first."
+        )
+    values, vectors = np.linalg.eigh(fit.coefficients.vcov)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    units = spreads(fit.design, fit.moments)
+
+    def made(names: Sequence[str]) -> Task:
+        return task_of(fit.design, fit.coefficients.coef, root, fit.scale, what, names, units)
+
+    if what == "predictions":
+        return made(()), ()
+    alike = [name for name in variables if all(line.constant for line in made([name]).lines)]
+    if not variables:
+        raise ArgumentError(f"the formula reads no column, so that there are no {what}.")
+    if len(alike) == len(variables):
+        raise ArgumentError(
+            f"these {what} are the same in every row: fit.{what}(newdata) gives them, at no cost, of "
+            "any rows that you may show."
+        )
+    note = f"The {what} of {', '.join(alike)} are the same in every row, and cost nothing: "
+    note += f"fit.{what}(newdata) gives them of any rows that you may show."
+    return made([name for name in variables if name not in alike]), (note,) if alike else ()
+
+
+def _opened(charged: Charged, task: Task) -> ChangedRows:
+    """The private table's columns checked, its rows counted and still unread."""
+    call = charged.call
+    reading = Reading(f"{call.function}", call.executor, call.progress)
+    try:
+        with naming("the private data"):
+            return open_changed(task.changes, charged.table, reading, charged.first)
+    except BaseException as error:  # Ctrl-C among them
+        without_trace(error)
+        raise
+
+
+def _check_size(n: int, task: Task, call: Call[Any]) -> None:
+    """Refuse, before a row is read, what would be little but noise."""
+    k = len(task.lines)
+    least = _LEAST * math.sqrt(k)
+    mu = call.per_row.mu
+    if n * mu < least:
+        raise ArgumentError(
+            f"{n} private rows at mu = {mu:.3g} are too few for {k} averages: little but noise would "
+            f"come of it. mu = {least / n:.3g} would do, or {math.ceil(least / mu)} rows, or fewer "
+            "variables."
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Released averages, and the parts of their variances."""
+
+    mean: Floats
+    privacy: Floats
+    sampling: Floats
+    coefficients: Floats
+    lost: Floats
+    details: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+    def frame(self, task: Task, half: float, tested: bool) -> pd.DataFrame:
+        """A line for each average."""
+        error = np.sqrt(self.privacy + self.sampling + self.coefficients + self.lost**2)
+        frame = pd.DataFrame([line.labels for line in task.lines])
+        frame["estimate"], frame["std_error"] = self.mean, error
+        if tested:
+            frame["statistic"] = self.mean / error
+            frame["p_value"] = two_sided(frame.statistic)
+        return frame.assign(conf_low=self.mean - half * error, conf_high=self.mean + half * error)
+
+
+def _averages(
+    task: Task, rows: ChangedRows, total: Any, noise: Noise
+) -> tuple[_Found, AverageSession]:
+    """Spend the total on the averages of the lines."""
+    k = len(task.lines)
+    source = ValueSource(task.compute, rows)
+    centre, scale = np.zeros(k), np.ones(k)
+    unknown = [j for j, line in enumerate(task.lines) if line.bounds is None]
+    for j, line in enumerate(task.lines):
+        if line.bounds is not None:
+            low, high = line.bounds
+            centre[j], scale[j] = (low + high) / 2, (high - low) / 2 or 1.0
+    before = None
+    if unknown:
+        with ColumnSession(source, unknown, False, total, noise) as before:
+            columns = find_scales(before, len(unknown), {})[1]
+        for j, one in zip(unknown, columns, strict=True):
+            centre[j] = one.location
+            scale[j] = one.scale or 1e-3 * (abs(one.location) or 1.0)
+    with AverageSession(source, k, total, noise, before) as session:
+        share = _LENGTHS if unknown else _LENGTHS / 2
+        # gradients are measured in errors of the coefficients: of about any size
+        windows = [(-120, 160), *[_WINDOW for _ in unknown]]
+        gradients, *lengths = session.lengths(share, centre, scale, unknown, windows)
+        shares = AverageShares(
+            1 - share - _SQUARES - _GRADIENTS - _COUNTS, _SQUARES, _GRADIENTS, _COUNTS
+        )
+        half, lost = scale.copy(), np.zeros(k)
+        mu = session.total.mu * math.sqrt(shares.values / k)
+        for j, histogram in zip(unknown, lengths, strict=True):
+            multiple, excess = _cut(histogram, rows.n, mu)
+            half[j], lost[j] = multiple * scale[j], excess * scale[j]
+        longest = gradients.quantile(0.9)
+        longest = gradients.peak() if longest is None else _FAR * longest
+        sums = session.sums(shares, Cuts(centre, half, longest))
+    return _found(sums, rows.n, centre, half, lost), session
+
+
+def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
+    """Where values are cut, in scales, and what that may take off their mean on one side.
+
+    Noise and what may be lost are smallest together, as for the scores of a fit.
+    """
+    scale = lengths.quantile(0.9) or _NORMAL90
+    tail = tail_of(lengths, scale, n)
+    excess = tail.excess()
+    error = (2 * tail.lengths / (n * mu)) ** 2 + excess**2
+    best = int(np.argmax(error <= error.min() + (_SLACK * scale) ** 2 / n))
+    return float(tail.lengths[best]), float(excess[best])
+
+
+def _found(sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Floats) -> _Found:
+    """Averages and variances, from released sums."""
+    used = min(max(sums.used, 0.05 * n), float(n))
+    off = np.clip(sums.values / used, -half, half)
+    privacy = (sums.values_sd**2 + (off * sums.count_sd) ** 2) / used**2
+    # a square that noise makes small is taken to be larger by that noise
+    spread = np.clip((sums.squares + sums.squares_sd) / used - off**2, 0.0, half**2)
+    sampling = spread / used
+    coefficients = ((sums.gradients / used) ** 2).sum(axis=1)
+    error = np.sqrt(privacy + sampling + coefficients)
+    empty = 1 - sums.used / n
+    details = (
+        Diagnostic("empty rows", empty, sums.count_sd / n, "share that cannot be used"),
+        Diagnostic(
+            "cut rows", sums.cut / n, sums.count_sd / n, "share with a value beyond the cut"
+        ),
+        *[
+            Diagnostic(
+                f"noise of line {j + 1}" if len(half) > 1 else "noise of the average",
+                float(math.sqrt(variance)),
+                None,
+                "standard deviation of the noise for privacy; values are cut to "
+                f"{format_scalar(float(centre[j]), 3)} +- {format_scalar(float(half[j]), 3)}",
+            )
+            for j, variance in enumerate(privacy)
+        ],
+    )
+    notes: tuple[str, ...] = ()
+    if (lost > _NOTED * error).any():
+        notes += (
+            "Values with long tails are cut, which may have moved an average; its standard error allows "
+            "for what is likely.",
+        )
+    if empty * n > 3 * sums.count_sd and empty > 0.01:
+        notes += (
+            f"About {100 * empty:.2g}% of the rows are not used: missing or not finite values, or "
+            "unknown levels.",
+        )
+    return _Found(centre + off, privacy, sampling, coefficients, lost, details, notes)
+
+
+def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -> tuple[str, ...]:
+    """What the fit and its averages cost together, where they are of the same rows."""
+    spent = SpentOn(fit.mu, fit.protected.rows or 0, fit.protected.person)
+    both = None if fit.protected.rows is None else both_together(spent, own.mu, unit)
+    if both is None:
+        return ("This cost is added to that of the fit, where both are of the same rows.",)
+    return (f"Of the rows of the fit, both together have cost mu = {format_scalar(both, 4)}.",)

@@ -1,0 +1,272 @@
+"""Estimated marginal means of factors: other factors' levels at equal weights, numbers at their means.
+
+From released and public numbers alone, as R's package emmeans has them: the rows of a reference grid
+are averaged on the scale of the linear predictor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpstats.arguments import listed, mapping, number, one_of, shown, spelled
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
+from dpstats.frame import Design, design_matrix
+from dpstats.margins.lines import ResponseScale
+from dpstats.margins.new_rows import margins_page
+from dpstats.margins.rows import slope_of
+from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
+from dpstats.report.table import OnPage, Page, Paragraph
+
+_ADJUSTED = ("tukey", "bonferroni", "holm", "none")
+
+
+@dataclass(frozen=True)
+class ReferenceGrid:
+    """Averages of rows of the design, one for each level of the factors that are asked for.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Factors.
+    levels : tuple of tuples
+        Of each line.
+    rows : (k, d) array
+    offset : (k,) array
+    at : dict
+        Where numbers stand.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[Any, ...], ...]
+    rows: Floats
+    offset: Floats
+    at: Mapping[str, float]
+
+
+def column_means(design: Design, moments: Floats | None) -> dict[str, float]:
+    """Means of columns that stand in the design by themselves, or that a call has centred."""
+    out: dict[str, float] = {}
+    if moments is not None and design.constant is not None:
+        c = design.constant
+        for name, j in design.bare.items():
+            if moments[c, c] > 0:
+                out[name] = float(moments[c, j] / moments[c, c])
+    for factor in design.factors.values():
+        state, columns = design.states.get(factor.expr.text, {}), factor.expr.columns
+        plain = len(columns) == 1 and bool(factor.expr.args) and factor.expr.args[0].op == "column"
+        if plain and factor.expr.op in ("center", "scale") and state.get("center") is not None:
+            out.setdefault(columns[0], float(state["center"]))
+        if plain and factor.expr.op == "poly" and state.get("alpha"):
+            out.setdefault(columns[0], float(state["alpha"][0]))  # of the rows it was learnt from
+    return out
+
+
+def reference_grid(
+    design: Design, factors: Sequence[str], at: Mapping[str, Any], means: Mapping[str, float]
+) -> ReferenceGrid:
+    """The grid of all levels, averaged over the factors that are not asked for."""
+    columns = list(dict.fromkeys(design.columns_for(("offset",))))
+    every = {name: design.columns[name].levels for name in columns}
+    known = [name for name, levels in every.items() if levels is not None]
+    for name in factors:
+        if name not in known:
+            raise ArgumentError(
+                f"`{name}` is no factor of '{design.formula}'; "
+                + (f"its factors are {listed(known)}." if known else "it has none.")
+                + " At values of a number: predictions({'x': [1, 2]})."
+            )
+    values: dict[str, list[Any]] = {}
+    used: dict[str, float] = {}
+    for name in columns:
+        levels = every[name]
+        if levels is not None:
+            wanted = [at[name]] if name in at else list(levels)
+            if any(value not in levels for value in wanted):
+                raise ArgumentError(f"at: `{name}` has the levels {listed([*map(str, levels)])}.")
+            values[name] = wanted
+            continue
+        place = number(at[name]) if name in at else means.get(name)
+        if place is None or not math.isfinite(place):
+            raise ArgumentError(
+                f"the mean of `{name}` was not released: say where it stands, at={{'{name}': 1.0}}."
+            )
+        values[name], used[name] = [place], place
+    for name in at:
+        if name not in values:
+            raise ArgumentError(
+                f"at: the formula reads no column `{name}`; it reads {listed(columns)}."
+            )
+    grid = pd.DataFrame(list(itertools.product(*values.values())), columns=columns)
+    x, offset = design_matrix(design, grid)
+    # the first factor varies fastest, as in R
+    turned = itertools.product(*(values[name] for name in reversed(factors)))
+    lines = [line[::-1] for line in turned]
+    keys = list(zip(*(grid[name] for name in factors), strict=True))
+    where = [np.array([k for k, key in enumerate(keys) if key == line]) for line in lines]
+    rows = np.array([x[at_].mean(axis=0) for at_ in where])
+    return ReferenceGrid(
+        tuple(factors), tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used
+    )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MarginalMeans(OnPage):
+    """Estimated marginal means, and what `contrasts` makes of them.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A line for each combination of levels: mean, error and interval.
+    """
+
+    frame: pd.DataFrame
+    grid: ReferenceGrid
+    coefficients: Coefficients
+    level: float
+    scale: ResponseScale | None
+
+    @property
+    def page(self) -> Page:
+        """The means as they print."""
+        page = margins_page(self.frame, "Estimated marginal means")
+        at = ", ".join(f"{name} = {value:.5g}" for name, value in self.grid.at.items())
+        text = "Equal weights for levels of other factors" + (f"; at {at}." if at else ".")
+        if self.scale is not None:
+            text += (
+                " Means of the linear predictor, and their intervals, on the scale of the response."
+            )
+        return Page((*page.parts, Paragraph(text)))
+
+    @spelled
+    def contrasts(self, adjust: str = "tukey") -> Contrasts:
+        """Differences of all pairs, the first less the second, as R's ``pairs(emmeans(fit, "g"))``.
+
+        On the scale of the linear predictor, whatever ``type`` was.
+
+        Parameters
+        ----------
+        adjust : {"tukey", "bonferroni", "holm", "none"}
+            Of p values and intervals, for the number of pairs; "holm" leaves intervals as they are.
+        """
+        if not one_of(adjust, _ADJUSTED):
+            raise ArgumentError(
+                f"adjust must be one of {', '.join(_ADJUSTED)}, not {shown(adjust)}."
+            )
+        k = len(self.grid.levels)
+        if k < 2:
+            raise ArgumentError("one mean has no contrasts.")
+        names = [" ".join(map(str, line)) for line in self.grid.levels]
+        pairs = list(itertools.combinations(range(k), 2))
+        rows = np.array([self.grid.rows[i] - self.grid.rows[j] for i, j in pairs])
+        shift = np.array([self.grid.offset[i] - self.grid.offset[j] for i, j in pairs])
+        c = self.coefficients
+        estimate, error = rows @ c.coef + shift, c.error_of(rows)
+        freedom = c.freedom_of(rows)
+        statistic = estimate / error
+        alone = two_sided(statistic, freedom)
+        p_value, half = _adjusted(adjust, alone, statistic, freedom, k, self.level)
+        frame = pd.DataFrame(
+            {
+                "contrast": [f"{names[i]} - {names[j]}" for i, j in pairs],
+                "estimate": estimate,
+                "std_error": error,
+                "statistic": statistic,
+                "p_value": p_value,
+                "conf_low": estimate - half * error,
+                "conf_high": estimate + half * error,
+            }
+        )
+        return Contrasts(frame, adjust, k, law_letter(c.freedom))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Contrasts(OnPage):
+    """Differences of estimated marginal means.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    adjust : str
+    means : int
+        How many are compared.
+    """
+
+    frame: pd.DataFrame
+    adjust: str
+    means: int
+    law: str = "z"
+
+    @property
+    def page(self) -> Page:
+        """The differences as they print."""
+        page = margins_page(self.frame, "Contrasts of estimated marginal means", self.law)
+        if self.adjust == "none" or len(self.frame) == 1:
+            return page
+        many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
+        return Page((*page.parts, Paragraph(f"Adjusted for {many}: {self.adjust}.")))
+
+
+def _adjusted(
+    adjust: str, alone: Floats, statistic: Floats, freedom: Floats, means: int, level: float
+) -> tuple[Floats, Floats]:
+    """p values, and half widths of intervals in standard errors."""
+    tests = len(alone)
+    plain = np.asarray(quantile(level, freedom))
+    if adjust == "none" or tests == 1:
+        return alone, plain
+    if adjust == "bonferroni":
+        share = 1 - (1 - level) / tests
+        return np.minimum(tests * alone, 1.0), np.asarray(quantile(share, freedom))
+    if adjust == "holm":
+        order = np.argsort(alone)
+        stepped = np.maximum.accumulate((tests - np.arange(tests)) * alone[order])
+        p_value = np.empty(tests)
+        p_value[order] = np.minimum(stepped, 1.0)
+        return p_value, plain
+    root = math.sqrt(2)
+    law = stats.studentized_range
+    p_value = np.array(
+        [float(law.sf(root * abs(t), means, df)) for t, df in zip(statistic, freedom, strict=True)]
+    )
+    known: dict[float, float] = {df: float(law.ppf(level, means, df)) / root for df in set(freedom)}
+    return p_value, np.array([known[df] for df in freedom])
+
+
+def marginal_means(
+    design: Design,
+    coefficients: Coefficients,
+    scale: ResponseScale,
+    moments: Floats | None,
+    factors: str | Sequence[str],
+    at: Mapping[str, Any] | None,
+    type: str,
+    level: float,
+) -> MarginalMeans:
+    """Estimated marginal means of some factors."""
+    mapping("at", at)
+    if not one_of(type, ("link", "response")):
+        raise ArgumentError(f"type must be 'link' or 'response', not {shown(type)}.")
+    names = [factors] if isinstance(factors, str) else list(factors)
+    if not names:
+        raise ArgumentError("name a factor: emmeans('g').")
+    grid = reference_grid(design, names, at or {}, column_means(design, moments))
+    half = coefficients.halves(level, grid.rows)
+    eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
+    mean = scale.mean if type == "response" else np.asarray
+    frame = pd.DataFrame(grid.levels, columns=names).assign(
+        emmean=mean(eta),
+        std_error=error * np.abs(slope_of(mean, eta)) if type == "response" else error,
+        conf_low=mean(eta - half),
+        conf_high=mean(eta + half),
+    )
+    other = scale if type == "response" and scale.link != "identity" else None
+    return MarginalMeans(frame, grid, coefficients, level, other)

@@ -1,0 +1,193 @@
+"""Which numbers of a row are averaged, and what is known of them before a row is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from dpstats.arrays import Floats
+from dpstats.frame import Change, Changes, Design
+from dpstats.margins.rows import Lines, Mean
+
+_STEP = 1e-4
+"""Of a number: half the step of a slope."""
+
+
+@dataclass(frozen=True)
+class ResponseScale:
+    """The mean of a response, from the linear predictor.
+
+    Attributes
+    ----------
+    mean : callable
+    link : str
+    binary : bool
+        Whether means lie between 0 and 1.
+    """
+
+    mean: Mean
+    link: str = "identity"
+    binary: bool = False
+
+    @property
+    def steepest(self) -> float | None:
+        """The largest derivative of the mean, where there is one: a quarter for a logit."""
+        known = {"logit": 0.25, "probit": 1 / math.sqrt(2 * math.pi), "cloglog": 1 / math.e}
+        return {**known, "identity": 1.0}.get(self.link)
+
+    def farthest(self, change: float) -> float | None:
+        """The largest difference of means, for a change of the linear predictor."""
+        if self.link == "identity":
+            return change
+        if self.link == "logit":  # largest about 0, by symmetry: 2 L(t/2) - 1
+            return math.tanh(change / 4)
+        if self.link == "probit":
+            return float(2 * stats.norm.cdf(change / 2) - 1)
+        return math.copysign(1.0, change) if self.binary else None
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """One line of a table of averages.
+
+    Attributes
+    ----------
+    labels : dict
+        Term and contrast; empty of a prediction.
+    bounds : pair of float or None
+        Between which the value of every row lies; None: not known.
+    """
+
+    labels: dict[str, str]
+    bounds: tuple[float, float] | None
+
+    @property
+    def constant(self) -> bool:
+        """Whether every row has the same value."""
+        return self.bounds is not None and self.bounds[0] == self.bounds[1]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Lines, and how they are computed of a row."""
+
+    lines: tuple[Averaged, ...]
+    changes: Changes
+    compute: Lines
+
+
+def spreads(design: Design, moments: Floats) -> dict[str, float]:
+    """Standard deviations of columns that stand in the design by themselves, by released moments."""
+    out = {}
+    for name, j in design.bare.items():
+        square = float(moments[j, j])
+        if design.constant is not None:
+            c = design.constant
+            whole = float(moments[c, c])
+            square -= float(moments[c, j]) ** 2 / whole if whole > 0 else 0.0
+            square /= whole if whole > 0 else 1.0
+        out[name] = math.sqrt(square) if square > 0 and math.isfinite(square) else 1.0
+    return out
+
+
+def task_of(
+    design: Design,
+    coef: Floats,
+    root: Floats,
+    scale: ResponseScale,
+    what: str,
+    names: Sequence[str],
+    units: dict[str, float],
+) -> Task:
+    """The lines of predictions, slopes or comparisons."""
+    lines: list[Averaged] = []
+    every: list[Change] = []
+    widths: list[int] = []
+    pairs: list[tuple[int | None, int, int | None]] = []
+    if what == "predictions":
+        lines.append(Averaged({}, (0.0, 1.0) if scale.binary else None))
+        pairs.append((None, 0, None))
+    for name in () if what == "predictions" else names:
+        levels = design.columns[name].levels
+        if levels is not None:
+            first = len(every) + 1
+            numbers = [float(v) if isinstance(v, int | float) else 0.0 for v in levels]
+            every += [Change(name, level=k, value=v) for k, v in enumerate(numbers)]
+            for k, level in enumerate(levels[1:], start=1):
+                eta = _between_levels(design, coef, name, k)
+                labels = {"term": name, "contrast": f"{level} - {levels[0]}"}
+                lines.append(Averaged(labels, _of_change(scale, eta)))
+                pairs.append((first, first + k, None))
+            continue
+        eta = _by_one(design, coef, name)
+        if what == "slopes":
+            unit = units.get(name, 1.0)
+            every += [Change(name, relative=s * _STEP, unit=unit) for s in (-1, 1)]
+            widths.append(len(every) - 1)
+            lines.append(Averaged({"term": name, "contrast": "dY/dX"}, _of_slope(scale, eta)))
+            pairs.append((len(every) - 1, len(every), len(widths) - 1))
+        else:
+            every.append(Change(name, add=1.0))
+            lines.append(Averaged({"term": name, "contrast": "+1"}, _of_change(scale, eta)))
+            pairs.append((0, len(every), None))
+    compute = Lines(coef, root, scale.mean, tuple(pairs), 1 + len(every))
+    return Task(tuple(lines), Changes(design, tuple(every), tuple(widths)), compute)
+
+
+def _alone(design: Design, name: str) -> list[int] | None:
+    """Columns of the design that read a column of the table, where none of them reads another."""
+    if any(name in factor.columns for factor in design.offset_factors):
+        return None
+    found = []
+    for j, column in enumerate(design.program):
+        read = [design.factors[text].expr.columns for text, _ in column.parts]
+        if any(name in columns for columns in read):
+            if len(read) > 1 or set(read[0]) != {name}:
+                return None
+            found.append(j)
+    return found
+
+
+def _by_one(design: Design, coef: Floats, name: str) -> float | None:
+    """What one more of a number adds to every linear predictor; None where that differs by row."""
+    if _alone(design, name) != [design.bare.get(name)]:
+        return None
+    return float(coef[design.bare[name]])
+
+
+def _between_levels(design: Design, coef: Floats, name: str, level: int) -> float | None:
+    """What a level adds to every linear predictor, beside the first; None where that differs."""
+    at = _alone(design, name)
+    if at is None:
+        return None
+    total = 0.0
+    for j in at:
+        text, part = design.program[j].parts[0]
+        coding = design.factors[text].fields.coding
+        if coding is None:
+            return None
+        codes = np.asarray(coding[part], dtype=float)
+        total += float(coef[j] * design.program[j].scale * (codes[level] - codes[0]))
+    return total
+
+
+def _of_change(scale: ResponseScale, eta: float | None) -> tuple[float, float] | None:
+    """Between which a difference of means lies."""
+    if eta is None:
+        return (-1.0, 1.0) if scale.binary else None
+    far = scale.farthest(eta)
+    if far is None:
+        return None
+    return (far, far) if scale.link == "identity" else (min(far, 0.0), max(far, 0.0))
+
+
+def _of_slope(scale: ResponseScale, eta: float | None) -> tuple[float, float] | None:
+    """Between which the derivative of a mean lies."""
+    if eta is None or scale.steepest is None:
+        return None
+    far = scale.steepest * eta
+    return (far, far) if scale.link == "identity" else (min(far, 0.0), max(far, 0.0))

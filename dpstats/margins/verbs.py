@@ -1,0 +1,256 @@
+"""The verbs of a fit on the scale of the response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from dpstats.arguments import require_known, spelled
+from dpstats.errors import ArgumentError
+from dpstats.frame import new_rows
+from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
+from dpstats.margins.emmeans import MarginalMeans, marginal_means
+from dpstats.margins.lines import ResponseScale
+from dpstats.margins.new_rows import (
+    Margins,
+    changes,
+    predicted,
+    table_of,
+    variables_of,
+)
+from dpstats.margins.rows import identity
+from dpstats.margins.simulate import simulated
+from dpstats.report.result import law_letter
+from dpstats.score_rounds.result import Model
+
+_OPTIONS = tuple(ReleaseOptions.__annotations__)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MarginalModel(Model):
+    """A fit that predicts, on the scale of the response."""
+
+    def _scale(self) -> ResponseScale:
+        """How the mean of the response follows from the linear predictor."""
+        return ResponseScale(identity)
+
+    def predictions(
+        self,
+        newdata: Any = None,
+        by: bool | str | Sequence[str] = False,
+        level: float = 0.95,
+        *,
+        data: Any = None,
+        **release: Unpack[ReleaseOptions],
+    ) -> Margins | PrivateMargins:
+        """Means of the response at rows that you may show; or their average over private rows.
+
+        Parameters
+        ----------
+        newdata : table or dict
+            Rows that may be shown to anybody: what is printed of them is not protected, averages
+            neither. Private rows are never given here.
+        by : bool, str or list of str
+            False: a line for each row; True: their average; a column: an average for each of its values.
+        level : float
+            Of the intervals, which are those of the delta method.
+        data : table, path, blocks of rows, or Dask DataFrame
+            Instead: private rows, whose average alone is released, at a cost of its own beside that of
+            the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``, ``person=``,
+            ``rows_per_person=``, ``executor=``, ``progress=``, ``seed=``, all as in `dp_lm`. Errors
+            hold those of the coefficients, the noise for privacy, and the sampling of the rows.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> len(fit.predictions(public, by="religious").frame)
+        4
+        >>> mean = fit.predictions(data=private, mu=0.5, seed=1)
+        >>> bool(abs(mean.frame.estimate[0] - private.rate_marriage.mean()) < 0.1)
+        True
+        """
+        require_known("predictions", release, ["newdata", "by", "level", "data", *_OPTIONS])
+        if data is not None or release:
+            return self._averages("predictions", newdata, data, None, by, level, release)
+        rows = new_rows(newdata)
+        made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
+        frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
+        title = "Predictions" if by is False else "Average predictions"
+        return Margins(frame, title, law_letter(self.coefficients.freedom))
+
+    def slopes(
+        self,
+        newdata: Any = None,
+        variables: str | Sequence[str] | None = None,
+        by: bool | str | Sequence[str] = True,
+        level: float = 0.95,
+        *,
+        data: Any = None,
+        **release: Unpack[ReleaseOptions],
+    ) -> Margins | PrivateMargins:
+        """What a small change of each column does to the mean of the response: marginal effects.
+
+        Of a number the derivative, of a category each level against the first. Averages over the rows
+        that you give, unless ``by=False``; `predictions` has the other parameters, and those of averages
+        over private rows: ``fit.slopes(data=private, mu=0.5)``. The range of a logit's slopes follows
+        from the coefficients, so that their average has next to no noise; where it does not follow, a
+        part of the total finds it.
+
+        Examples
+        --------
+        >>> from dpstats import dp_glm
+        >>> from dpstats.datasets import fair
+        >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+        >>> fit = dp_glm("affair ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> found = fit.slopes(data=private, mu=0.5, seed=1)
+        >>> list(found.frame.term)
+        ['age', 'religious']
+        >>> found.privacy.mu
+        0.5
+        """
+        return self._changes("slopes", newdata, data, variables, by, level, release)
+
+    def comparisons(
+        self,
+        newdata: Any = None,
+        variables: str | Sequence[str] | None = None,
+        by: bool | str | Sequence[str] = True,
+        level: float = 0.95,
+        *,
+        data: Any = None,
+        **release: Unpack[ReleaseOptions],
+    ) -> Margins | PrivateMargins:
+        """What one more of each column does to the mean of the response; otherwise as `slopes`."""
+        return self._changes("comparisons", newdata, data, variables, by, level, release)
+
+    def _changes(
+        self,
+        what: str,
+        newdata: Any,
+        data: Any,
+        variables: str | Sequence[str] | None,
+        by: bool | str | Sequence[str],
+        level: float,
+        release: ReleaseOptions,
+    ) -> Margins | PrivateMargins:
+        known = ["newdata", "variables", "by", "level", "data", *_OPTIONS]
+        require_known(what, release, known)
+        if data is not None or release:
+            return self._averages(what, newdata, data, variables, by, level, release)
+        rows, names = new_rows(newdata), variables_of(self.design, variables)
+        coef = self.coefficients.coef
+        made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
+        named = [({"term": name, "contrast": how}, one) for name, how, one in made]
+        frame = table_of(named, self.coefficients, rows, by, level, tested=True)
+        title = what.capitalize() if by is False else f"Average {what}"
+        return Margins(frame, title, law_letter(self.coefficients.freedom))
+
+    def _averages(
+        self,
+        what: str,
+        newdata: Any,
+        data: Any,
+        variables: str | Sequence[str] | None,
+        by: bool | str | Sequence[str],
+        level: float,
+        release: ReleaseOptions,
+    ) -> PrivateMargins:
+        if newdata is not None or data is None:
+            raise ArgumentError(
+                f"private rows are given as data=, with what their average may cost: fit.{what}("
+                "data=private, mu=0.5). newdata= is for rows that may be shown, and costs nothing."
+            )
+        if not isinstance(by, bool):
+            raise ArgumentError(
+                "averages over private rows are over all of them: how many have a value of a column is "
+                "private. by= is for rows that you may show."
+            )
+        names = variables_of(self.design, variables) if what != "predictions" else []
+        privacy, moments = self.privacy, np.asarray(self.estimate.moments)
+        fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy)
+        return private_averages(fit, data, what, names, level, release)
+
+    @spelled
+    def emmeans(
+        self,
+        factors: str | Sequence[str],
+        at: Mapping[str, Any] | None = None,
+        type: str = "link",
+        level: float = 0.95,
+    ) -> MarginalMeans:
+        """Estimated marginal means of factors, as R's ``emmeans``; no further privacy spent.
+
+        Levels of other factors have equal weights, numbers stand at their means: those of the public
+        rows, or of the released moments where there are none.
+
+        Parameters
+        ----------
+        factors : str or list of str
+            Whose levels, or combinations of levels, have a line each.
+        at : mapping, optional
+            Where numbers stand instead, and which level of another factor: ``{"x": 2.0, "h": "b"}``.
+        type : {"link", "response"}
+            Means of the linear predictor, or these on the scale of the response.
+        level : float
+            Of the intervals.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = (t.assign(child=t.children > 0) for t in fair())
+        >>> fit = dp_lm("rate_marriage ~ age + child", private, public=public, mu=1, seed=1)
+        >>> means = fit.emmeans("child")
+        >>> list(means.frame.child)
+        [False, True]
+        >>> list(means.contrasts().frame.contrast)
+        ['False - True']
+        """
+        moments = self.estimate.moments if self.public is None else self.public
+        args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
+        return marginal_means(*args)
+
+    def _law(self) -> tuple[str, float, float | None]:
+        """The family of the responses, its dispersion, and alpha of the negative binomial."""
+        found = self.estimate.dispersion
+        return "gaussian", float("nan") if found is None else found, None
+
+    @spelled
+    def simulate(
+        self, n: int | None = None, newdata: Any = None, *, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Rows drawn from the fitted model, for power and teaching; no further privacy spent.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many, from ``newdata`` with replacement; by default each row of it once.
+        newdata : table or dict
+            Rows that you may show, such as public ones: a fit holds none, and knows no law of columns.
+        seed : int, optional
+            Reproducible rows.
+
+        Returns
+        -------
+        DataFrame
+            The rows with a response, as if the coefficients were the true ones. Of a left-hand side
+            such as ``log(y)``, y.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+        >>> fit.simulate(1000, public, seed=1).shape[0]
+        1000
+        """
+        c = self.coefficients.coef
+        return simulated(self.design, c, self._scale().mean, self._law(), n, newdata, seed)

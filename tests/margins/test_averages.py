@@ -1,0 +1,269 @@
+"""Averages over private rows: what they are without noise, how far a row moves them, what they say."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpstats import Budget, BudgetExceeded, dp_feols, dp_glm, dp_lm
+from dpstats.audit.registry import CLAIMS
+from dpstats.errors import ArgumentError, DPStatsError, PrivacyError, SchemaError
+from dpstats.margins.averages import PrivateMargins
+from dpstats.margins.verbs import MarginalModel
+from tests.audits.changes import changes
+from tests.audits.watched import Watched
+from tests.conftest import SECRETS, Silent
+from tests.contracts.held import held_rows
+
+_N = 2000
+
+
+def _table(n: int = _N, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"x": rng.normal(size=n) + 0.5, "z": rng.exponential(size=n)})
+    table["g"] = rng.choice(list("abc"), n)
+    table["k"] = rng.choice([1.0, 2.0, 3.0], n)
+    eta = table.x - 0.5 * table.z + 0.5 * (table.g == "b")
+    table["y"] = eta + 0.3 * table.x * table.z + rng.normal(size=n)
+    table["b"] = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    table["c"] = rng.poisson(np.exp(0.5 * eta)).astype(float)
+    return table
+
+
+TABLE = _table()
+_NOISELESS: dict[str, Any] = {"rho": 1e12, "seed": 1}
+_FITS: dict[str, MarginalModel] = {
+    "linear": dp_lm("y ~ x * z + g", TABLE, TABLE, mu=2, seed=1),
+    "logit": dp_glm("b ~ x + z + g", TABLE, TABLE, mu=2, seed=1),
+    "logit of curves": dp_glm("b ~ poly(x, 2) * g + log(z + 1)", TABLE, TABLE, mu=2, seed=1),
+    "probit": dp_glm("b ~ x + C(k)", TABLE, TABLE, family="binomial(probit)", mu=2, seed=1),
+    "counts": dp_glm("c ~ x + z + g", TABLE, TABLE, family="poisson", mu=2, seed=1),
+}
+_VERBS = ("predictions", "slopes", "comparisons")
+every_fit = pytest.mark.parametrize("name", _FITS)
+every_verb = pytest.mark.parametrize("verb", _VERBS)
+
+
+def _free(fit: MarginalModel, verb: str, rows: pd.DataFrame, by: bool = True) -> pd.DataFrame:
+    return getattr(fit, verb)(rows, by=by).frame
+
+
+def _private(fit: MarginalModel, verb: str, rows: Any, **how: Any) -> PrivateMargins:
+    return getattr(fit, verb)(data=rows, **how)
+
+
+@every_fit
+@every_verb
+def test_without_noise_they_are_the_averages_of_rows_that_may_be_shown(
+    name: str, verb: str
+) -> None:
+    """Errors are those of the coefficients and of the sampling of the rows."""
+    fit = _FITS[name]
+    found = _private(fit, verb, TABLE, **_NOISELESS).frame
+    expected = _free(fit, verb, TABLE)
+    each = _free(fit, verb, TABLE, by=False)
+    if verb != "predictions":
+        at = [*zip(found.term, found.contrast, strict=True)]
+        expected = expected.set_index(["term", "contrast"]).loc[at].reset_index()
+        spread = each.groupby(["term", "contrast"]).estimate.var().loc[at].to_numpy()
+    else:
+        spread = np.array([each.estimate.var()])
+    error = np.sqrt(expected.std_error.to_numpy() ** 2 + spread / len(TABLE))
+    off = (found.estimate - expected.estimate) / error
+    # without noise nothing is cut but the last rows, and gradients are cut at three quantiles
+    assert np.abs(off).max() < 0.02
+    assert found.std_error.to_numpy() == pytest.approx(error, rel=0.03)
+
+
+def test_the_noise_is_what_is_stated() -> None:
+    """Of 300 seeds; the chance of a false alarm is 1e-7."""
+    fit, runs = _FITS["logit"], 300
+    table = TABLE.assign(x=np.where(np.arange(_N) % 4 == 0, math.nan, TABLE.x))
+    exact = _free(fit, "slopes", table, by=True).estimate.to_numpy()
+    off = []
+    for seed in range(runs):
+        found = _private(fit, "slopes", table, mu=0.5, seed=seed)
+        lines = found.diagnostics().filter(like="noise of", axis=0).value.to_numpy()
+        off.append((found.frame.estimate.to_numpy() - exact) / lines)
+    square = float((np.array(off) ** 2).sum())
+    low, high = stats.chi2.ppf([5e-8, 1 - 5e-8], runs * len(exact))
+    assert low < square < high
+
+
+# -- one row ----------------------------------------------------------------------------------------
+
+_ROWS = 160
+_PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "far": ({"x": 1e9, "z": 0.0, "g": "b"}, {"x": -1e9, "z": 0.0, "g": "b"}),
+    "middle and far": ({"x": 0.0, "z": 0.0, "g": "a"}, {"x": 1e3, "z": 0.0, "g": "a"}),
+    "both ends": ({"x": 1e3, "z": 1e3, "g": "a"}, {"x": -1e3, "z": 1e3, "g": "c"}),
+    "missing": ({"x": math.nan, "z": 0.0, "g": "b"}, {"x": -0.4, "z": 0.8, "g": "b"}),
+    "level": ({"x": 0.2, "z": 0.1, "g": "unknown"}, {"x": 1e2, "z": 0.1, "g": "b"}),
+    "huge": ({"x": 1e300, "z": 1e300, "g": "b"}, {"x": -1e300, "z": 1e300, "g": "b"}),
+    "near": ({"x": 6.0, "z": -1.0, "g": "b"}, {"x": -6.0, "z": 9.0, "g": "a"}),
+}
+
+
+def _watched(fit: MarginalModel, verb: str, pair: str) -> Watched:
+    rest = _table(_ROWS - 1, 3)[["x", "z", "g", "k"]]
+    tables = tuple(
+        pd.concat([rest, pd.DataFrame([{"k": 1.0, **row}])], ignore_index=True)
+        for row in _PAIRS[pair]
+    )
+
+    def call(data: pd.DataFrame, seed: int) -> Any:
+        return _private(fit, verb, data, mu=4.0, seed=seed)
+
+    return Watched("averages", call, (tables[0], tables[1]))
+
+
+@every_fit
+@every_verb
+def test_no_total_moves_farther_than_is_claimed(name: str, verb: str) -> None:
+    most: dict[str, float] = {}
+    claimed = {claim.release for claim in CLAIMS["averages of a fit"]}
+    for pair in _PAIRS:
+        found = changes(_watched(_FITS[name], verb, pair))
+        for change in found:
+            assert change.moved <= change.claim * (1 + 1e-9), (pair, change)
+            assert change.what in claimed
+            assert change.noise >= change.claim * (1 - 1e-9)
+            most[change.what] = max(most.get(change.what, 0.0), change.part)
+        assert sum(change.given["privacy"].mu ** 2 for change in found) <= 16 * (1 + 1e-9)
+    if verb == "predictions" and name in ("linear", "logit", "probit"):
+        # one line, and pairs at which what is claimed is all that a row can do
+        assert most["sums of values"] > 0.95
+        assert most["sums of gradients"] > 0.95 or name != "linear"
+        assert most["sums of squared values"] > 0.95
+        assert most["numbers of used and of cut rows"] >= 0.7
+        assert most["lengths of gradients and values"] >= 0.7
+
+
+def test_a_logits_slope_moves_by_a_quarter_of_its_coefficient() -> None:
+    """From a row in the middle to one far out: all that is claimed for one slope."""
+    fit = _FITS["logit"]
+    (half,) = {
+        round(c.given["unit"], 20): c
+        for c in changes(_watched(fit, "slopes", "middle and far"))
+        if c.what == "sums of values"
+    }.values()
+    middle = {"x": -float(fit.coef()["Intercept"] / fit.coef()["x"]), "z": 0.0, "g": "a"}
+    far = {"x": 1e3, "z": 0.0, "g": "a"}
+    both = [float(_free(fit, "slopes", pd.DataFrame([row])).estimate[0]) for row in (middle, far)]
+    assert both[0] - both[1] == pytest.approx(fit.coef()["x"] / 4, rel=1e-6)
+    assert half.moved <= half.claim
+
+
+# -- what is said -----------------------------------------------------------------------------------
+
+
+@every_verb
+def test_bad_rows_are_silent_and_count_nowhere(verb: str, silent: Silent) -> None:
+    table = TABLE.copy()
+    table["g"] = table.g.astype(object)
+    for k, value in enumerate((*SECRETS, math.nan, math.inf, -math.inf)):
+        table.loc[k, "x"] = value
+    table.loc[30, "g"], table.loc[31, "g"] = "secretlevel-918273", None
+    found = silent(lambda: _private(_FITS["counts"], verb, table, mu=1, seed=1))
+    pages = f"{found}{found.summary()}{found._repr_html_()}{found.to_markdown()}"
+    assert "918273" not in pages + str(found.frame) + str(found.diagnostics())
+    clean = _private(_FITS["counts"], verb, TABLE, mu=1, seed=1)
+    assert np.allclose(found.frame.estimate, clean.frame.estimate, rtol=0.5, atol=0.2)
+
+
+def test_a_result_holds_no_rows_and_says_what_it_cost() -> None:
+    found = _private(_FITS["logit"], "slopes", TABLE, mu=0.75, seed=1)
+    assert held_rows(found, len(TABLE)) == []
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found)
+    assert found.privacy.mu == 0.75
+    assert found.nobs == len(TABLE)
+    assert f"both together have cost mu = {math.hypot(2, 0.75):.4g}" in " ".join(str(found).split())
+    assert "seeded: not for release" in str(found)
+    assert found.glance().mu[0] == 0.75
+    assert list(found.tidy().term) == ["x", "z", "g", "g"]
+
+
+def test_they_are_charged_before_a_row_is_read() -> None:
+    fit, budget = _FITS["logit"], Budget(mu=1)
+    _private(fit, "slopes", TABLE, mu=0.8, budget=budget, seed=1)
+    assert budget.spent.mu == pytest.approx(0.8)
+    with pytest.raises(BudgetExceeded):
+        _private(fit, "predictions", TABLE, mu=0.8, budget=budget)
+    with budget:
+        _private(fit, "predictions", TABLE, mu=0.5, seed=1)
+    assert budget.spent.mu == pytest.approx(math.hypot(0.8, 0.5))
+    assert "slopes(" in str(budget.table())
+
+
+def test_blocks_and_workers_give_the_same_bits() -> None:
+    fit, one = _FITS["counts"], {"mu": 1.0, "seed": 3}
+    whole = _private(fit, "slopes", TABLE, **one).frame
+    parts = [TABLE.iloc[:701], TABLE.iloc[701:]]
+    assert _private(fit, "slopes", parts, **one).frame.equals(whole)
+    with ProcessPoolExecutor(2) as pool:
+        assert _private(fit, "slopes", parts, executor=pool, **one).frame.equals(whole)
+
+
+def test_persons_count_with_so_many_rows() -> None:
+    table = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4).astype(str))
+    alone = _private(_FITS["logit"], "slopes", table, mu=1, seed=1)
+    three = _private(_FITS["logit"], "slopes", table, mu=1, seed=1, person="who", rows_per_person=3)
+    assert "person" in three.privacy.unit
+    both = [f.diagnostics().value["noise of line 1"] for f in (alone, three)]
+    assert both[1] / both[0] == pytest.approx(
+        4, rel=0.2
+    )  # 3 rows in noise, 3/4 of them in the mean
+    fit = dp_glm("b ~ x + z", table, table, mu=2, person="who", seed=1)
+    with pytest.raises(ArgumentError, match="rows_per_person="):
+        _private(fit, "slopes", table, mu=1)
+    assert _private(fit, "slopes", table, mu=1, rows_per_person=4, seed=1).privacy.mu == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda f: f["logit"].slopes(TABLE, mu=1), ArgumentError, r"given as data="),
+        (lambda f: f["logit"].slopes(mu=1), ArgumentError, r"given as data="),
+        (lambda f: f["logit"].slopes(TABLE, data=TABLE, mu=1), ArgumentError, "data="),
+        (lambda f: f["logit"].slopes(data=TABLE), PrivacyError, "mu=1"),
+        (lambda f: f["logit"].slopes(data=TABLE, mu=1, by="g"), ArgumentError, "over all of them"),
+        (lambda f: f["logit"].slopes(data=TABLE, mu=1, variables="w"), ArgumentError, "`w`"),
+        (
+            lambda f: f["logit"].slopes(data=TABLE, mu=1, mode="x"),
+            ArgumentError,
+            "no argument mode",
+        ),
+        (lambda f: f["logit"].slopes(data=TABLE[["x", "g"]], mu=1), SchemaError, "`z`"),
+        (lambda f: f["logit"].slopes(data=TABLE, mu=0.01), ArgumentError, "too few"),
+        (
+            lambda f: f["linear"].slopes(data=TABLE, variables="g", mu=1),
+            ArgumentError,
+            "the same in",
+        ),
+        (lambda f: f["logit"].slopes(), ArgumentError, r"slopes\(data=private, mu=0.5\)"),
+    ],
+)
+def test_what_is_refused_says_what_to_type(
+    call: Callable[[Any], Any], error: type[DPStatsError], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        call(_FITS)
+
+
+def test_without_the_response_and_without_effects() -> None:
+    rows = TABLE[["x", "z", "g"]]
+    found = _private(_FITS["logit"], "predictions", rows, mu=1, seed=1).frame
+    assert 0.3 < found.estimate[0] < 0.9
+    panel = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4).astype(str))
+    fit = dp_feols("y ~ x | who", panel, panel.head(400), mu=2, person="who", seed=1)
+    with pytest.raises(ArgumentError, match="dp_lm and dp_glm"):
+        fit.predictions(data=panel, mu=1)

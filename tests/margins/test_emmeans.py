@@ -1,0 +1,140 @@
+"""Estimated marginal means and t distributions, held against R (emmeans 1.8.4)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from scipy import stats
+
+from dpstats import dp_glm, dp_lm
+from dpstats.errors import ArgumentError
+
+_NOISELESS: dict[str, Any] = {"rho": 1e12, "vcov": "iid", "seed": 1}
+_BREAKS = [
+    *(26, 30, 54, 25, 70, 52, 51, 26, 67, 18, 21, 29, 17, 12, 18, 35, 30, 36, 36, 21, 24, 18, 10),
+    *(43, 28, 15, 26, 27, 14, 29, 19, 29, 31, 41, 20, 44, 42, 26, 19, 16, 39, 28, 21, 39, 29, 20),
+    *(21, 24, 17, 13, 15, 15, 16, 28),
+]
+WARP = pd.DataFrame(
+    {
+        "breaks": np.array(_BREAKS, dtype=float),
+        "wool": np.repeat(["A", "B"], 27),
+        "tension": pd.Categorical(np.tile(np.repeat(["L", "M", "H"], 9), 2), ["L", "M", "H"]),
+    }
+)
+"""R's warpbreaks."""
+LM = dp_lm("breaks ~ wool * tension", WARP, WARP, **_NOISELESS)
+POISSON = dp_glm("breaks ~ wool + tension", WARP, WARP, family="poisson", **_NOISELESS)
+
+
+def test_means_are_those_of_r() -> None:
+    """emmeans(lm(breaks ~ wool * tension, warpbreaks), "tension") and ~ wool + tension"""
+    frame = LM.emmeans("tension").frame
+    assert list(frame.tension) == ["L", "M", "H"]
+    assert frame.emmean.to_numpy() == pytest.approx([36.388889, 26.388889, 21.666667], rel=1e-5)
+    assert frame.std_error.to_numpy() == pytest.approx(2.5786493, rel=1e-5)
+    assert frame.conf_low[0] == pytest.approx(31.204169, rel=1e-5)  # 48 degrees of freedom
+    both = LM.emmeans(["wool", "tension"]).frame
+    assert list(both.wool) == ["A", "B"] * 3
+    assert both.emmean[5] == pytest.approx(18.777778, rel=1e-5)
+
+
+def test_contrasts_are_those_of_r() -> None:
+    """pairs(emmeans(...)) by Tukey's range; the intervals are those of confint."""
+    frame = LM.emmeans("tension").contrasts().frame
+    assert list(frame.contrast) == ["L - M", "L - H", "M - H"]
+    assert frame.statistic.to_numpy() == pytest.approx([2.742159, 4.037068, 1.294909], rel=1e-5)
+    assert frame.p_value.to_numpy() == pytest.approx([0.0228554, 0.00055954, 0.4049437], rel=1e-3)
+    assert frame.conf_low[0] == pytest.approx(1.180354, rel=1e-4)
+    plain = LM.emmeans("tension").contrasts("none").frame
+    three = LM.emmeans("tension").contrasts("bonferroni").frame
+    assert plain.p_value[0] == pytest.approx(2 * stats.t.sf(2.742159, 48), rel=1e-4)
+    assert three.p_value[0] == pytest.approx(3 * plain.p_value[0])
+    held = LM.emmeans("tension").contrasts("holm").frame.p_value
+    assert held.tolist() == pytest.approx((plain.p_value * [2, 3, 1]).tolist())
+
+
+def test_means_on_the_scale_of_the_response() -> None:
+    """emmeans(glm(breaks ~ wool + tension, poisson), "tension", type = "response")"""
+    means = POISSON.emmeans("tension", type="response")
+    assert means.frame.emmean.to_numpy() == pytest.approx([36.1962, 26.2479, 21.5514], rel=1e-4)
+    assert means.frame.std_error[0] == pytest.approx(1.41823, rel=1e-3)
+    assert "scale of the response" in " ".join(str(means).split())
+    found = POISSON.emmeans("tension").contrasts()
+    assert found.frame.p_value[2] == pytest.approx(0.010910, rel=1e-3)
+    assert "Pr(>|z|)" in str(found)
+    assert "Adjusted for 3 means: tukey" in str(found)
+
+
+def test_numbers_stand_at_their_means_or_where_they_are_put() -> None:
+    table = WARP.assign(x=np.arange(54.0) ** 2 / 100, z=np.tile([1.0, 2.0, 5.0], 18))
+    fit = dp_lm("breaks ~ wool + x + poly(z, 2)", table, table, **_NOISELESS)
+    theirs = smf.ols("breaks ~ wool + x + z + I(z**2)", table).fit()
+    rows = pd.DataFrame({"wool": ["A", "B"], "x": table.x.mean(), "z": table.z.mean()})
+    assert fit.emmeans("wool").frame.emmean.to_numpy() == pytest.approx(
+        theirs.predict(rows).to_numpy(), rel=1e-6
+    )
+    there = fit.emmeans("wool", at={"x": 1.0}).frame.emmean.to_numpy()
+    assert there == pytest.approx(theirs.predict(rows.assign(x=1.0)).to_numpy(), rel=1e-6)
+    logs = dp_lm("breaks ~ wool + log(z)", table, table, **_NOISELESS)
+    with pytest.raises(ArgumentError, match=r"at=\{'z': 1.0\}"):
+        logs.emmeans("wool")
+    assert len(logs.emmeans("wool", at={"z": 2.0}).frame) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (lambda: LM.emmeans("breaks"), "no factor"),
+        (lambda: LM.emmeans("tension", at={"wool": "C"}), "has the levels"),
+        (lambda: LM.emmeans("tension", at={"q": 1}), "reads no column `q`"),
+        (lambda: LM.emmeans([]), "name a factor"),
+        (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
+        (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),
+    ],
+)
+def test_what_cannot_be_answered_says_why(asked: Any, says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        asked()
+
+
+# -- t distributions --------------------------------------------------------------------------------
+
+
+def test_few_degrees_of_freedom_are_those_of_r() -> None:
+    theirs = smf.ols("breaks ~ wool * C(tension, Treatment('L'))", WARP).fit()
+    assert LM.confint().to_numpy() == pytest.approx(theirs.conf_int().to_numpy(), rel=1e-4)
+    p_values = theirs.pvalues.to_numpy()
+    assert LM.tidy().p_value.to_numpy() == pytest.approx(p_values, rel=1e-3)
+    assert "Pr(>|t|)" in str(LM.summary())
+    rows = WARP.iloc[::9]
+    exact = theirs.get_prediction(rows).summary_frame()
+    for kind, names in (
+        ("confidence", ["mean_ci_lower", "mean_ci_upper"]),
+        ("prediction", ["obs_ci_lower", "obs_ci_upper"]),
+    ):
+        found = LM.predict(rows, interval=kind)
+        assert found[["lwr", "upr"]].to_numpy() == pytest.approx(exact[names].to_numpy(), rel=1e-4)
+    ours = LM.predictions(rows).frame
+    assert ours.conf_low.to_numpy() == pytest.approx(exact.mean_ci_lower.to_numpy(), rel=1e-4)
+
+
+def test_noise_has_a_known_variance_and_adds_degrees_of_freedom() -> None:
+    """By Satterthwaite: with noise as large as the sampling errors there are four times as many."""
+    noisy = dp_lm("breaks ~ wool", WARP, WARP, mu=8, vcov="iid", seed=1)
+    c = noisy.coefficients
+    share = np.diag(c.sampling) / np.diag(c.vcov)
+    assert c.freedom_of(np.eye(2)) == pytest.approx(52 / share**2)
+    half = stats.t.ppf(0.975, 52 / share**2) * c.std_error
+    assert noisy.confint()["97.5%"].to_numpy() == pytest.approx(c.coef + half)
+
+
+def test_where_they_are_many_or_the_variance_is_known_the_law_is_normal() -> None:
+    many = pd.concat([WARP] * 20, ignore_index=True)
+    fit = dp_lm("breaks ~ wool", many, many, **_NOISELESS)
+    for one in (fit, POISSON):
+        half = stats.norm.ppf(0.975) * one.se()
+        assert one.confint()["97.5%"].to_numpy() == pytest.approx((one.coef() + half).to_numpy())
+        assert "Pr(>|z|)" in str(one.summary())

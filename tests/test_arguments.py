@@ -1,0 +1,68 @@
+"""What a function says of an argument that it does not have, in one line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import dpstats
+from dpstats import anova, dp_glm, dp_lm, eptr_lm, plan_lm, public_moments
+from dpstats.arguments import UnknownArgument
+from dpstats.datasets import fair
+from dpstats.errors import ArgumentError, DPStatsError
+
+PUBLIC, PRIVATE = fair()
+FORMULA = "rate_marriage ~ age"
+FIT = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, seed=1)
+_ASKED: dict[str, tuple[Callable[..., Any], str]] = {
+    "cov_type": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, cov_type="HC1"), r"vcov='hetero'"),
+    "robust": (lambda: dp_glm(FORMULA, PRIVATE, PUBLIC, mu=1, robust=True), r"vcov='hetero'"),
+    "se_type": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, se_type="HC1"), r"vcov='hetero'"),
+    "cluster": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, cluster="id"), r"person='id'"),
+    "eps": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, eps=1), "here it is epsilon="),
+    "family": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, family="binomial"), r"dp_glm\("),
+    "link": (lambda: dp_glm(FORMULA, PRIVATE, PUBLIC, link="probit"), r"binomial\(probit\)"),
+    "random_state": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, random_state=1), "here it is seed="),
+    "publik": (lambda: eptr_lm(FORMULA, PRIVATE, publik=PUBLIC), "did you mean public="),
+    "subset": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, subset="age > 3"), "choose rows before"),
+    "df": (lambda: dp_lm(FORMULA, df=PRIVATE), "here it is data="),
+    "m": (lambda: plan_lm(FORMULA, PUBLIC, nobs=100), "here it is n="),
+    "weight": (lambda: public_moments(FORMULA, PUBLIC, weight="w"), "did you mean weights="),
+    "alpha": (lambda: FIT.confint(alpha=0.1), "level=0.95 stands for alpha=0.05"),
+    "level": (lambda: FIT.summary(level=0.9), r"summary\(\) has no argument level"),
+    "conf_level": (lambda: FIT.tidy(conf_level=0.9), "here it is level="),
+    "exog": (lambda: FIT.predict(exog=PUBLIC), "here it is newdata="),
+    "se.fit": (lambda: FIT.predict(PUBLIC, **{"se.fit": True}), "did you mean se_fit="),
+    "typ": (lambda: anova(FIT, typ=2), "here it is type="),
+    "alpha of slopes": (lambda: FIT.slopes(PUBLIC, alpha=0.1), "level=0.95"),
+    "wrt": (lambda: FIT.slopes(PUBLIC, wrt="age"), "here it is variables="),
+    "eps of slopes": (lambda: FIT.slopes(data=PRIVATE, eps=1), "here it is epsilon="),
+}
+
+
+@pytest.mark.parametrize("name", _ASKED)
+def test_an_argument_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
+    asked, says = _ASKED[name]
+    with pytest.raises(UnknownArgument, match=says) as found:
+        asked()
+    assert "\n" not in str(found.value)
+    assert isinstance(found.value, DPStatsError)
+    assert isinstance(found.value, TypeError)  # as for every function of Python's
+
+
+def test_types_of_tests_may_be_written_as_in_car() -> None:
+    for number, roman in enumerate(("I", "II", "III"), start=1):
+        assert anova(FIT, type=roman).frame.equals(anova(FIT, type=number).frame)
+    with pytest.raises(ArgumentError, match="type must be 1, 2 or 3, not 4"):
+        anova(FIT, type=4)
+
+
+def test_functions_keep_their_signatures_and_names() -> None:
+    names = [name for name in dpstats.__all__ if inspect.isfunction(getattr(dpstats, name))]
+    for name in names:
+        function = getattr(dpstats, name)
+        assert function.__name__ == name
+        assert "args" not in inspect.signature(function).parameters
