@@ -17,9 +17,10 @@ from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading, arithmetic
 from dpstats.frame.persons import FirstRows, OfPersons
+from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.rows import Block, Rows, encode
 from dpstats.frame.schema import check_table
-from dpstats.frame.source import DaskPartitions, OneTable, Source, open_source, other_rows
+from dpstats.frame.source import DaskPartitions, Source, open_source
 from dpstats.frame.table import Array, Codes, ColumnType, Levels, Opaque, Table, is_table, slices
 
 T = TypeVar("T")

@@ -132,8 +132,16 @@ def test_fit_and_predictions(k: int) -> None:
     if "offset" not in told["formula"]:  # R counts the offset's own variance as explained
         assert facts["r_squared"] == pytest.approx(told["r2"], abs=CLOSE)
         assert facts["adj_r_squared"] == pytest.approx(told["adj"], abs=CLOSE)
-    fitted_values = fit.predict(new)
-    np.testing.assert_allclose(fitted_values, told["confidence"]["fit"], rtol=CLOSE)
+    for interval in ("confidence", "prediction"):
+        ours, theirs = fit.predict(new, interval=interval), told[interval]
+        near = {"rtol": CLOSE, "atol": CLOSE * told["sigma"]}
+        np.testing.assert_allclose(ours["fit"], theirs["fit"], **near)
+        np.testing.assert_allclose(ours["lwr"], theirs["low"], **near)
+        np.testing.assert_allclose(ours["upr"], theirs["high"], **near)
+    if told["formula"] not in OTHER_COLUMNS:
+        limits = np.reshape([told["low"], told["high"]], (2, -1)).T
+        off = np.abs(fit.confint().to_numpy() - limits).max(axis=1)
+        assert (off < CLOSE * (limits[:, 1] - limits[:, 0])).all()
 
 
 @pytest.mark.parametrize("k", LINEAR)
