@@ -12,6 +12,7 @@ import pandas as pd
 from dpstats.arguments import require_known, spelled
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
+from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
 from dpstats.margins.emmeans import MarginalMeans, marginal_means
 from dpstats.margins.lines import ResponseScale
@@ -254,3 +255,11 @@ class MarginalModel(Model):
         """
         c = self.coefficients.coef
         return simulated(self.design, c, self._scale().mean, self._law(), n, newdata, seed)
+
+    def to_marginaleffects(self, newdata: Any) -> Any:
+        """The fit as a model of the Python package marginaleffects, with rows that you may show.
+
+        ``avg_slopes(fit.to_marginaleffects(public))``, and all else that the package does with models.
+        Needs ``pip install marginaleffects``.
+        """
+        return marginaleffects_model(self.design, self.coefficients, self._scale().mean, newdata)

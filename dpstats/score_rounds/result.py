@@ -26,7 +26,6 @@ from dpstats.frame import (
     SpentOn,
     columns_of,
     design_matrix,
-    new_rows,
     subset_design,
 )
 from dpstats.mechanism.session import Session
@@ -231,7 +230,6 @@ class Model(Result):
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
-        newdata = new_rows(newdata) if isinstance(newdata, dict) else newdata
         with naming("newdata"):
             x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
