@@ -63,7 +63,8 @@ class MarginalModel(Model):
             Instead: private rows, whose average alone is released, at a cost of its own beside that of
             the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``, ``person=``,
             ``rows_per_person=``, ``executor=``, ``progress=``, ``seed=``, all as in `dp_lm`. Errors
-            hold those of the coefficients, the noise for privacy, and the sampling of the rows.
+            hold those of the coefficients, the noise for privacy, and the sampling of the rows; each row
+            counts once, whatever weights the fit had.
 
         Examples
         --------
