@@ -35,6 +35,7 @@ _AREAS = {
     "passes and endings",
     "papers",
     "alone",
+    "averages",
 }
 
 

@@ -21,6 +21,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
+from dpstats.frame.new_rows import new_rows
 from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.schema import check_table
@@ -230,7 +231,7 @@ def open_public_rows(design: Design, public: Any) -> Rows:
 
 def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
     """Design (k, d) and offset (k,) of rows to predict; NaN where a row cannot be encoded."""
-    table = public_table(newdata)
+    table = public_table(new_rows(newdata) if isinstance(newdata, dict) else newdata)
     check_table(design, table, ("offset",))
     x = np.empty((table.n, len(design.terms)), order="F")
     offset = np.zeros(table.n)

@@ -35,7 +35,7 @@ from dpstats.report.format import format_scalar
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.result import Coefficients, quantile, two_sided
+from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import Heading, Page, Paragraph, Preformatted
 from dpstats.score_rounds.tails import tail_of
 
@@ -48,6 +48,8 @@ _FAR = 3.0
 _WINDOW = (-3, 17)
 """Octaves, in scales, in which values are counted by their distance from the location."""
 _NORMAL90, _SLACK = 1.645, 1e-4
+_CARE = 2.0
+"""Weight of what a cut may move, beside noise: tails of values are on one side as a rule."""
 _NOTED = 0.25
 """What a cut may have moved, in standard errors, from which it is spoken of."""
 
@@ -100,12 +102,13 @@ class PrivateMargins(Released):
     n: int
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
+    law: str = "z"
     method: str = "average"
     m: None = None
     error: tuple[()] = ()
 
     def _printed(self) -> Page:
-        table = margins_page(self.frame, self.title).parts
+        table = margins_page(self.frame, self.title, self.law).parts
         notes = [Paragraph(f"Note: {note}") for note in self.notes]
         return Page((*table, Preformatted(privacy_line(self.privacy)), *notes))
 
@@ -115,7 +118,7 @@ class PrivateMargins(Released):
             (
                 Heading("Call"),
                 Preformatted(self.call),
-                *margins_page(self.frame, self.title).parts,
+                *margins_page(self.frame, self.title, self.law).parts,
                 *[Paragraph(f"Note: {note}") for note in self.notes],
                 *privacy_blocks(self.privacy),
                 Heading("Diagnostics"),
@@ -145,7 +148,8 @@ def private_averages(
     options: ReleaseOptions,
 ) -> PrivateMargins:
     """Averages over private rows, at the cost that ``options`` name."""
-    half = quantile(level)
+    freedom = fit.coefficients.freedom
+    half = quantile(level, freedom)
     call = _call(fit.privacy.protected, what, options)
     task, left_out = _task(fit, what, variables)
     given: dict[str, Any] = {**call.given}
@@ -156,7 +160,7 @@ def private_averages(
         _check_size(rows.n, task, call)
     found, session = _averages(task, rows, call.per_row, call.noise())
     statement = charged.statement(session.releases, session.seeded or fit.privacy.seeded)
-    frame = found.frame(task, half, tested=what != "predictions")
+    frame = found.frame(task, half, freedom, tested=what != "predictions")
     notes = (
         *left_out,
         *found.notes,
@@ -164,7 +168,9 @@ def private_averages(
         *charged.notes(rows.n, None),
     )
     title = f"Average {what} over {rows.n} private rows"
-    made = PrivateMargins(charged.text, title, frame, statement, rows.n, found.details, notes)
+    made = PrivateMargins(
+        charged.text, title, frame, statement, rows.n, found.details, notes, law_letter(freedom)
+    )
     return charged.released(made)
 
 
@@ -249,14 +255,14 @@ class _Found:
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
 
-    def frame(self, task: Task, half: float, tested: bool) -> pd.DataFrame:
+    def frame(self, task: Task, half: float, freedom: float, tested: bool) -> pd.DataFrame:
         """A line for each average."""
         error = np.sqrt(self.privacy + self.sampling + self.coefficients + self.lost**2)
         frame = pd.DataFrame([line.labels for line in task.lines])
         frame["estimate"], frame["std_error"] = self.mean, error
         if tested:
             frame["statistic"] = self.mean / error
-            frame["p_value"] = two_sided(frame.statistic)
+            frame["p_value"] = two_sided(frame.statistic, freedom)
         return frame.assign(conf_low=self.mean - half * error, conf_high=self.mean + half * error)
 
 
@@ -301,12 +307,12 @@ def _averages(
 def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
     """Where values are cut, in scales, and what that may take off their mean on one side.
 
-    Noise and what may be lost are smallest together, as for the scores of a fit.
+    Noise and twice what may be lost are smallest together, as for the scores of a fit.
     """
     scale = lengths.quantile(0.9) or _NORMAL90
     tail = tail_of(lengths, scale, n)
     excess = tail.excess()
-    error = (2 * tail.lengths / (n * mu)) ** 2 + excess**2
+    error = (2 * tail.lengths / (n * mu)) ** 2 + (_CARE * excess) ** 2
     best = int(np.argmax(error <= error.min() + (_SLACK * scale) ** 2 / n))
     return float(tail.lengths[best]), float(excess[best])
 

@@ -12,6 +12,7 @@ import pandas as pd
 from dpstats.arguments import require_known, spelled
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
+from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
 from dpstats.margins.emmeans import MarginalMeans, marginal_means
 from dpstats.margins.lines import ResponseScale
@@ -62,7 +63,8 @@ class MarginalModel(Model):
             Instead: private rows, whose average alone is released, at a cost of its own beside that of
             the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``, ``person=``,
             ``rows_per_person=``, ``executor=``, ``progress=``, ``seed=``, all as in `dp_lm`. Errors
-            hold those of the coefficients, the noise for privacy, and the sampling of the rows.
+            hold those of the coefficients, the noise for privacy, and the sampling of the rows; each row
+            counts once, whatever weights the fit had.
 
         Examples
         --------
@@ -254,3 +256,11 @@ class MarginalModel(Model):
         """
         c = self.coefficients.coef
         return simulated(self.design, c, self._scale().mean, self._law(), n, newdata, seed)
+
+    def to_marginaleffects(self, newdata: Any) -> Any:
+        """The fit as a model of the Python package marginaleffects, with rows that you may show.
+
+        ``avg_slopes(fit.to_marginaleffects(public))``, and all else that the package does with models.
+        Needs ``pip install marginaleffects``.
+        """
+        return marginaleffects_model(self.design, self.coefficients, self._scale().mean, newdata)

@@ -283,25 +283,38 @@ def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
     )
 
 
-def wald_lines(wald: tuple[float, int] | None) -> list[str]:
-    """The test of all terms but the intercept, where standard errors are known."""
+def wald_lines(wald: tuple[float, int, float] | None) -> list[str]:
+    """The test of all terms but the intercept, where standard errors are known.
+
+    An F test where the degrees of freedom of its denominator, the last number, are finite.
+    """
     if wald is None:
         return []
-    chi2, df = wald
-    p = format_pval([float(stats.chi2.sf(chi2, df))], digits=3)[0]
+    chi2, df, below = wald
+    few = math.isfinite(below)
+    chance = float(stats.f.sf(chi2 / df, df, below) if few else stats.chi2.sf(chi2, df))
+    p = format_pval([chance], digits=3)[0]
     shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
-    return [f"Wald test of all terms: chi2 = {format_scalar(chi2, 4)} on {df} df, p {shown}"]
+    value = f"F = {format_scalar(chi2 / df, 4)}" if few else f"chi2 = {format_scalar(chi2, 4)}"
+    freedom = f"{df} and {below:.4g}" if few else f"{df}"
+    return [f"Wald test of all terms: {value} on {freedom} df, p {shown}"]
 
 
-def terms_page(lines: Sequence[tuple[str, int, float, float]], title: str) -> Page:
-    """Wald tests, a line for each: name, degrees of freedom, statistic and p value."""
+def terms_page(
+    lines: Sequence[tuple[str, int, float, float]], title: str, few: bool = False
+) -> Page:
+    """Wald tests, a line for each: name, degrees of freedom, statistic and p value.
+
+    ``few``: they are F tests, whose statistic is shown by the degree of freedom.
+    """
     names, df, chi2, p = zip(*lines, strict=True) if lines else ((), (), (), ())
+    law, value = _statistic(few, chi2, df)
     table = Table.from_columns(
         [
             Column("", names, align="l", csv_name="term"),
             Column("Df", [str(k) for k in df], df),
-            Column("Chisq", [format_scalar(v, 5) for v in chi2], chi2),
-            Column("Pr(>Chisq)", format_pval(list(p)), p),
+            Column(law, [format_scalar(v, 5) for v in value], value),
+            Column(f"Pr(>{law})", format_pval(list(p)), p),
             Column("", stars(list(p)), align="l", in_csv=False),
         ],
         title=title,
@@ -310,16 +323,26 @@ def terms_page(lines: Sequence[tuple[str, int, float, float]], title: str) -> Pa
     return Page((table, Paragraph("From released numbers: no further privacy spent.")))
 
 
-def wald_page(models: Sequence[str], df: int, chi2: float, p_value: float, free: bool) -> Page:
-    """R's anova of two nested models, as a Wald test."""
+def _statistic(few: bool, chi2: Sequence[float], df: Sequence[int]) -> tuple[str, list[float]]:
+    """The name of a statistic, F or chi-square, and its values."""
+    if not few:
+        return "Chisq", list(chi2)
+    return "F", [value / k for value, k in zip(chi2, df, strict=True)]
+
+
+def wald_page(
+    models: Sequence[str], df: int, chi2: float, p_value: float, free: bool, few: bool = False
+) -> Page:
+    """R's anova of two nested models, as a Wald test; ``few``: an F test."""
+    law, (value,) = _statistic(few, [chi2], [df])
     from_one = "Both models come from one release: no further privacy spent."
     lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
     table = Table.from_columns(
         [
             Column("", ("1", "2"), align="l", csv_name="model"),
             Column("Df", ("", str(df)), (None, df)),
-            Column("Chisq", ("", format_scalar(chi2, 5)), (None, chi2)),
-            Column("Pr(>Chisq)", ("", format_pval([p_value])[0]), (None, p_value)),
+            Column(law, ("", format_scalar(value, 5)), (None, value)),
+            Column(f"Pr(>{law})", ("", format_pval([p_value])[0]), (None, p_value)),
             Column("", ("", stars([p_value])[0]), align="l", in_csv=False),
         ],
         title="Wald test of nested models",

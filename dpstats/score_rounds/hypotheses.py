@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
@@ -78,6 +80,24 @@ def wald_of(coef: Floats, vcov: Floats, matrix: Floats, values: Floats) -> float
     """The Wald statistic of R b = q."""
     off = matrix @ coef - values
     return float(off @ np.linalg.solve(matrix @ vcov @ matrix.T, off))
+
+
+def denominator(total: Floats, sampling: Floats, freedom: float) -> float:
+    """Degrees of freedom of the denominator of an F test; infinite where the test is a chi-square.
+
+    Those of the sampling part, and the more the smaller its mean share of the variance is.
+    """
+    if math.isinf(freedom):
+        return math.inf
+    share = float(np.trace(np.linalg.solve(total, sampling))) / len(total)
+    return freedom / share**2 if share > 0 else math.inf
+
+
+def wald_p(chi2: float, df: int, below: float) -> float:
+    """The p value of a Wald statistic, by an F test where ``below`` is finite."""
+    if math.isinf(below):
+        return float(stats.chi2.sf(chi2, df))
+    return float(stats.f.sf(chi2 / df, df, below))
 
 
 def columns_by_term(design: Design) -> list[tuple[frozenset[str], str, list[int]]]:

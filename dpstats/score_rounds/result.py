@@ -14,7 +14,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_vcov, naming, one_of, shown, spelled
@@ -26,7 +25,6 @@ from dpstats.frame import (
     SpentOn,
     columns_of,
     design_matrix,
-    new_rows,
     subset_design,
 )
 from dpstats.mechanism.session import Session
@@ -39,7 +37,14 @@ from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import OnPage, Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
-from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_beside, wald_of
+from dpstats.score_rounds.hypotheses import (
+    columns_by_term,
+    constraints,
+    denominator,
+    kept_beside,
+    wald_of,
+    wald_p,
+)
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
@@ -231,7 +236,6 @@ class Model(Result):
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
-        newdata = new_rows(newdata) if isinstance(newdata, dict) else newdata
         with naming("newdata"):
             x, offset = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
@@ -353,6 +357,8 @@ class Model(Result):
     def wald_test(self, hypothesis: Any) -> Anova:
         """Wald test of linear hypotheses; no further privacy spent.
 
+        Its p value is that of a chi-square, or of an F test where `confint` has a t distribution.
+
         Parameters
         ----------
         hypothesis : str, list of str, or matrix
@@ -369,17 +375,26 @@ class Model(Result):
         """
         terms = self.coefficients.terms
         matrix, values, text = constraints(hypothesis, terms)
-        chi2 = wald_of(self.coefficients.coef, self.coefficients.vcov, matrix, values)
-        p = float(stats.chi2.sf(chi2, len(matrix)))
-        return Anova(len(matrix), chi2, p, terms_page([(text, len(matrix), chi2, p)], "Wald test"))
+        c = self.coefficients
+        chi2 = wald_of(c.coef, c.vcov, matrix, values)
+        total, sampling = (matrix @ part @ matrix.T for part in (c.vcov, c.sampling))
+        below = denominator(total, sampling, c.freedom)
+        p = wald_p(chi2, len(matrix), below)
+        lines = [(text, len(matrix), chi2, p)]
+        return Anova(len(matrix), chi2, p, terms_page(lines, "Wald test", math.isfinite(below)))
 
-    def _wald(self) -> tuple[float, int] | None:
-        """Chi-square of all terms but the intercept, and their number."""
+    def _wald(self) -> tuple[float, int, float] | None:
+        """Chi-square of all terms but the intercept, their number, and the denominator's freedom."""
         c = self.coefficients
         where = [k for k in range(len(c.terms)) if k != self.design.constant]
         if not where or not np.isfinite(c.vcov).all():
             return None
-        return wald(c.coef, c.vcov, where), len(where)
+        return wald(c.coef, c.vcov, where), len(where), self._denominator(where)
+
+    def _denominator(self, where: Sequence[int]) -> float:
+        """Degrees of freedom below a test that these coefficients are zero."""
+        c, at = self.coefficients, np.ix_(where, where)
+        return denominator(c.vcov[at], c.sampling[at], c.freedom)
 
     @spelled
     def path(
@@ -412,9 +427,9 @@ class Path:
 
     penalty: str
     coef: pd.DataFrame
-    unpenalised: Coefficients
-    n: float
-    constant: int | None
+    unpenalised: Coefficients | None = None
+    n: float = math.nan
+    constant: int | None = None
 
     def best(self, criterion: str = "BIC") -> BestPenalty:
         """The penalty whose choice of columns has the smallest criterion.
@@ -441,7 +456,7 @@ class Path:
                 "a ridge keeps every column, and a criterion chooses columns: path('lasso')."
             )
         c = self.unpenalised
-        if not np.isfinite(c.vcov).all():
+        if c is None or not np.isfinite(c.vcov).all():
             raise NotReleasedError("noise hides the standard errors that a criterion needs.")
         each = math.log(self.n) if criterion.upper() == "BIC" else 2.0
         coef = self.coef.iloc[:, 1:].to_numpy(dtype=float)
@@ -572,12 +587,14 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
         # with the variance of the whole model, as R's table has it
         part = restrict(fit.estimate, kept, fixed_dispersion=True)
         where = [kept.index(j) for j in at]
-        chi2 = wald(part.coef, part.sampling + part.privacy, where)
-        lines.append((name, len(at), chi2, float(stats.chi2.sf(chi2, len(at)))))
+        total = part.sampling + part.privacy
+        chi2, block = wald(part.coef, total, where), np.ix_(where, where)
+        below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
+        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below)))
     how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
     title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
-    return TermTests(frame, terms_page(lines, title))
+    return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
 
 
 @spelled
@@ -626,7 +643,8 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
         )
     where = [large.coefficients.terms.index(t) for t in extra]
     chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
-    p = float(stats.chi2.sf(chi2, len(extra)))
+    below = large._denominator(where)
+    p, few = wald_p(chi2, len(extra), below), math.isfinite(below)
     free = small.privacy is large.privacy
-    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free)
+    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, few)
     return Anova(len(extra), chi2, p, page)

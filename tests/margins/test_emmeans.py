@@ -8,7 +8,7 @@ import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
 
-from dpstats import dp_glm, dp_lm
+from dpstats import anova, dp_glm, dp_lm
 from dpstats.errors import ArgumentError
 
 _NOISELESS: dict[str, Any] = {"rho": 1e12, "vcov": "iid", "seed": 1}
@@ -138,3 +138,23 @@ def test_where_they_are_many_or_the_variance_is_known_the_law_is_normal() -> Non
         half = stats.norm.ppf(0.975) * one.se()
         assert one.confint()["97.5%"].to_numpy() == pytest.approx((one.coef() + half).to_numpy())
         assert "Pr(>|z|)" in str(one.summary())
+
+
+def test_tests_of_few_degrees_of_freedom_are_f_tests() -> None:
+    """Those of R's anova, of car's linearHypothesis, and at the foot of summary(lm)."""
+    theirs = smf.ols("breaks ~ wool * C(tension, Treatment('L'))", WARP).fit()
+    found = LM.wald_test(["tension[T.M] = 0", "tension[T.H] = 0"])
+    mine = theirs.f_test(np.eye(6)[[2, 3]])
+    assert found.chi2 / 2 == pytest.approx(float(mine.fvalue), rel=1e-4)
+    assert found.p_value == pytest.approx(float(mine.pvalue), rel=1e-3)
+    assert "Pr(>F)" in str(found)
+    # anova(lm(breaks ~ wool * tension, warpbreaks)): 3.7653, 8.4980, 4.1891
+    table = anova(LM)
+    assert table.frame.p_value.to_numpy() == pytest.approx(
+        [0.0582130, 0.0006926, 0.02104], rel=0.01
+    )
+    assert "Pr(>F)" in str(table)
+    assert f"F = {theirs.fvalue:.3f} on 5 and 48 df" in str(LM.summary())
+    nested = anova(LM, LM.update("~ . - wool:tension"))
+    assert nested.p_value == pytest.approx(0.02104, rel=0.01)
+    assert "Pr(>F)" in str(nested)

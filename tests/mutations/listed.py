@@ -1048,8 +1048,8 @@ _PERSONS = (
     _person(
         "levels are counted in later rows of a person",
         "dpstats/call.py",
-        "LevelCells(self._table, self.first)",
-        "LevelCells(self._table)",
+        "LevelCells(self.table, self.first)",
+        "LevelCells(self.table)",
         "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
     ),
     _person(

@@ -191,3 +191,19 @@ def test_predictions_have_standard_errors_where_they_are_asked_for() -> None:
     assert LM.predict({"x": 1.0, "z": 0.0, "g": "b"})[0] == pytest.approx(
         float(OLS.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]), abs=1e-4
     )
+
+
+def test_long_tables_print_their_first_lines_and_how_many_more_there_are() -> None:
+    page = str(LM.predictions(TABLE.head(23)))
+    assert page.count("\n") < 30
+    assert "... and 3 more lines: all are in .frame." in page
+    assert len(LM.predictions(TABLE.head(23)).frame) == 23
+    assert "more line" not in str(LM.predictions(TABLE.head(20)))
+
+
+def test_numbers_that_are_levels_are_compared_with_the_first() -> None:
+    table = TABLE.assign(k=np.arange(_N) % 3 + 1.0)
+    fit = dp_lm("y ~ x + C(k)", table, **{**ALL, "public": table})
+    found = fit.slopes(table, "k").frame
+    assert list(found.contrast) == ["2.0 - 1.0", "3.0 - 1.0"]
+    assert found.estimate.tolist() == pytest.approx(fit.coef().iloc[2:].tolist(), rel=1e-6)

@@ -165,7 +165,7 @@ class BayesModel(TestedResult):
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the features' columns. A row that cannot be encoded gets None, or NaN.
         type : {"class", "prob"}
             "class": a Series of classes, as the class column holds them; "prob": a DataFrame, one
@@ -203,7 +203,7 @@ class BayesModel(TestedResult):
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the features' columns and the class column.
         """
         with naming("newdata"):

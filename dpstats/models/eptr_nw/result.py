@@ -318,7 +318,7 @@ class KernelModel(TestedResult):
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the covariates. Beyond the public range the curve is taken at its edge; a row that
             cannot be encoded, or where neither private nor public rows are seen, gets NaN.
         interval : {None, "confidence"}

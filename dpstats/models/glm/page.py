@@ -39,7 +39,7 @@ class GlmPage(ModelPage):
     pearson, pearson_sd : float or None
         A released Pearson dispersion and its noise. It is shown where the family fixes the
         dispersion, so that over-dispersion is seen.
-    wald : (float, int) or None
+    wald : (float, int, float) or None
         Chi-square of all terms but the intercept, from the release, and its degrees of freedom.
     iterations : int
         Private Newton steps.
@@ -53,7 +53,7 @@ class GlmPage(ModelPage):
     dispersion_source: str
     pearson: float | None
     pearson_sd: float | None
-    wald: tuple[float, int] | None
+    wald: tuple[float, int, float] | None
     iterations: int
     response: str | None = None
     variance: ClassVar[str] = "the family's variance"

@@ -37,7 +37,7 @@ class LinearPage(ModelPage):
     r_squared: tuple[float, float] | None
     ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
     answer: str = ""
-    wald: tuple[float, int] | None = None
+    wald: tuple[float, int, float] | None = None
 
 
 def summary_page(page: LinearPage) -> Page:

@@ -209,7 +209,7 @@ class MixtureModel(Released):
 
         Parameters
         ----------
-        newdata : table
+        newdata : table or dict
             Rows with the formula's columns. A row that cannot be encoded gets <NA>, or NaN.
         type : {"class", "prob"}
             "class": a Series of components; "prob": a DataFrame, one column per component.

@@ -45,7 +45,7 @@ BINOMIAL = GlmPage(
     dispersion_source="fixed",
     pearson=None,
     pearson_sd=None,
-    wald=(123.4321, 2),
+    wald=(123.4321, 2, math.inf),
     iterations=3,
 )
 POISSON = replace(
@@ -58,7 +58,7 @@ POISSON = replace(
     link="log",
     pearson=6.30512,
     pearson_sd=0.02034,
-    wald=(8.7654, 2),
+    wald=(8.7654, 2, math.inf),
     iterations=1,
 )
 QUASIPOISSON = replace(
@@ -114,11 +114,12 @@ def test_pearson_is_shown_only_beside_a_fixed_dispersion() -> None:
 @pytest.mark.parametrize(
     ("wald", "said"),
     [
-        ((123.4321, 2), "chi2 = 123.4 on 2 df, p < 2e-16\n"),
-        ((8.7654, 2), "chi2 = 8.765 on 2 df, p = 0.0125\n"),
+        ((123.4321, 2, math.inf), "chi2 = 123.4 on 2 df, p < 2e-16\n"),
+        ((8.7654, 2, math.inf), "chi2 = 8.765 on 2 df, p = 0.0125\n"),
+        ((8.7654, 2, 30.0), "Wald test of all terms: F = 4.383 on 2 and 30 df, p = 0.0214"),
     ],
 )
-def test_the_wald_test_reads_as_rs(wald: tuple[float, int], said: str) -> None:
+def test_the_wald_test_reads_as_rs(wald: tuple[float, int, float], said: str) -> None:
     assert said in str(summary_page(replace(BINOMIAL, wald=wald)))
 
 
