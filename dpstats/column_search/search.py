@@ -103,9 +103,11 @@ class _Bracket:
         """The points of the next halvings."""
         places = [self.low, self.high]
         for _ in range(_AHEAD):
-            between = [(a + b) // 2 for a, b in itertools.pairwise(places)]
-            places = sorted({*places, *between})
-        return np.array([float_at(place) for place in places[1:-1]])
+            halves = [(a + b) // 2 for a, b in itertools.pairwise(places)]
+            places = sorted({*places, *halves})
+        between = np.array(places[1:-1], dtype=np.int64)
+        sizes = np.abs(between).view(np.float64)
+        return np.where(between >= 0, sizes, -sizes)
 
     def halve(self, below: bool) -> None:
         """Keep the lower half, where the quantile lies ``below`` the middle."""

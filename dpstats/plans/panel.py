@@ -24,6 +24,7 @@ from dpstats.frame import (
     public_persons,
 )
 from dpstats.mechanism.noise import make_noise
+from dpstats.mechanism.threads import InTurn
 from dpstats.models.feols.dp_feols import panel_model
 from dpstats.models.feols.fit import PanelTask, fit_rows
 from dpstats.models.linear.dp_lm import check_response
@@ -143,7 +144,7 @@ class ExpectedPersons:
     """Simulated rows of persons as a source that a session can read."""
 
     simulated: PersonsBlock
-    threads: Executor | None = None
+    threads: Executor = InTurn()  # noqa: RUF009
 
     @property
     def n(self) -> int:

@@ -26,7 +26,7 @@ from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
 from dpstats.models.glm.estimate import unbiased_fit
 from dpstats.models.glm.family import Family, resolve_family
-from dpstats.models.glm.methods import GlmTask
+from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.public import public_start
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
@@ -51,10 +51,11 @@ from dpstats.plans.population import (
     undone,
     with_full_residuals,
 )
-from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
+from dpstats.plans.rehearsal import ExpectedRows, Predicted, Rehearsal
 from dpstats.plans.result import AlonePlan, Plan, TargetPlan
 from dpstats.plans.search import (
     MOST_ROWS,
+    Curve,
     Target,
     falling,
     rows_by_budget,
@@ -69,8 +70,8 @@ _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20
 _METHODS = ("anchored", "pmt")
 _PUBLIC_ROWS = 30, 300
-_COVERAGE = 20
-"""Rehearsed fits whose intervals are counted."""
+_REPEATS_ALONE, _REPEATS_BOUGHT = 3, 2
+"""Rehearsals of a fit without public rows, which takes twice as long; and of what these would buy."""
 
 
 @spelled
@@ -156,12 +157,16 @@ def plan_lm(
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
         alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov, alone=True)
 
+        @cache
+        def with_sample(m: int, seed: int) -> LinearTask:
+            if not m:
+                return alone
+            sample = ordinary.sample(m, seed)
+            known = linear_moments(ordinary.formula, sample, None, None, ordinary.levels)
+            return replace(alone, design=known.design, moments=known, alone=False)
+
         def linear(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-            task = alone
-            if m:
-                sample = ordinary.sample(m, seed)
-                known = linear_moments(ordinary.formula, sample, None, None, ordinary.levels)
-                task = replace(alone, design=known.design, moments=known, alone=False)
+            task = with_sample(m, seed)
             fit, session = fit_rows(task, expected, total.per_row(unit.times), make_noise(seed))
             return linear_model(text, task, fit, session, (), unit, delta)
 
@@ -289,7 +294,8 @@ def plan_glm(
             alone=True,
         )
 
-        def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+        @cache
+        def with_sample(m: int, seed: int, rows: int) -> GlmTaskForN:
             task = bare
             if m:
                 sample = ordinary.sample(m, seed)
@@ -298,7 +304,10 @@ def plan_glm(
                 task = replace(
                     bare, design=moments.design, moments=moments, known=known, alone=False
                 )
-            ready = task.prepared(expected.n)
+            return task.prepared(rows)
+
+        def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+            ready = with_sample(m, seed, expected.n)
             fit, session = ready.fit_rows(expected, total.per_row(unit.times), make_noise(seed))
             return glm_model(text, ready, fit, session, (), unit, delta)
 
@@ -376,14 +385,18 @@ def _plan_alone(
         least,
         least_budget=budget,
         truth=truth,
+        repeats=_REPEATS_ALONE,
+        size=0.5,
     )
     aim = target_of(target_se, moments.terms)
-    plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta)
-    more = replace(alone, repeats=_COVERAGE)
+    check_size(n, len(moments.terms))
+    rehearsed = tuple(alone.at(n, total) for _, total in totals)
+    plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta, rehearsed)
     said = AlonePlan(
         least_mu=budget / n,
         least_rows=tuple(math.ceil(budget / total.mu) for _, total in totals),
-        coverage=tuple(more.at(n, total).covered for _, total in totals),
+        coverage=tuple(p.covered for p in rehearsed),
+        intervals=_REPEATS_ALONE * len(moments.terms),
         bought={m: _with_public(alone, partial(fitting, m), n, totals) for m in _PUBLIC_ROWS},
         note=ordinary.note,
     )
@@ -394,9 +407,11 @@ def _with_public(
     alone: Rehearsal, fitting: Any, n: int, totals: Sequence[tuple[str, Privacy]]
 ) -> tuple[float, ...]:
     """Errors over those without privacy, of fits that have a public sample."""
-    rehearsal = replace(alone, fitting=fitting, least_budget=0.0, truth=None)
+    rehearsal = replace(
+        alone, fitting=fitting, least_budget=0.0, truth=None, repeats=_REPEATS_BOUGHT
+    )
     try:
-        errors = [rehearsal.at(n, total).std_error for _, total in totals]
+        errors = [rehearsal.at(n, total, bounds=False).std_error for _, total in totals]
     except PublicDataError:  # a sample that cannot carry so many columns
         return (math.nan,) * len(totals)
     return tuple(float(np.median(e / rehearsal.nonprivate(n))) for e in errors)
@@ -458,24 +473,27 @@ def finished_plan(
     moments: PublicMoments,
     aim: Target | None,
     delta: float | None,
+    rehearsed: Sequence[Predicted] | None = None,
 ) -> Plan:
     """Rehearse every budget, and search for the target."""
     d, m = len(moments.terms), moments.m
     check_size(n, d)
     if sure is None:
         sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
-    rehearsed = tuple(rehearsal.at(n, total) for _, total in totals)
+    if rehearsed is None:
+        rehearsed = tuple(rehearsal.at(n, total) for _, total in totals)
     budgets = [total for _, total in totals]
     errors = falling([p.std_error for p in rehearsed], budgets)
     nonprivate = rehearsal.nonprivate(n)
     reached = None
     if aim is not None:
         enough = [t.mu for t, e in zip(budgets, errors, strict=True) if aim.met(e)]
-        reaching = (smallest_mu(rehearsal, n, aim), *enough)
+        curve = Curve(rehearsal, n, budgets, rehearsed)
+        reaching = (smallest_mu(curve, n, aim), *enough)
         reached = TargetPlan(
             target=dict(zip(aim.terms, aim.values.tolist(), strict=True)),
             mu=min((mu for mu in reaching if mu is not None), default=None),
-            rows=rows_by_budget(rehearsal, n, budgets, aim),
+            rows=rows_by_budget(curve, n, budgets, aim),
             rows_nonprivate=rows_without_privacy(nonprivate, n, aim),
         )
     return Plan(

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.frame import Block
+from dpstats.mechanism.threads import InTurn, one_blas_thread
 from dpstats.plans.population import Population
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.score_rounds.result import Model
 
 _T = TypeVar("_T")
-_LARGEST = 60_000
+_LARGEST = 40_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
 _NORMAL = 1.96
@@ -37,7 +38,7 @@ class ExpectedRows:
     """Simulated rows as a source that a session can read."""
 
     simulated: Block
-    threads: Executor | None = None
+    threads: Executor = InTurn()  # noqa: RUF009
 
     @property
     def n(self) -> int:
@@ -124,6 +125,8 @@ class Rehearsal:
     truth : (d,) array or None
         Coefficients of the simulated rows, where intervals are to be counted.
     repeats : int
+    size : float
+        Share of the numbers of `_LARGEST` that a table has.
     """
 
     population: Population
@@ -137,6 +140,7 @@ class Rehearsal:
     least_budget: float = 0.0
     truth: Floats | None = None
     repeats: int = _REPEATS
+    size: float = 1.0
 
     @property
     def d(self) -> int:
@@ -146,8 +150,10 @@ class Rehearsal:
         """Standard errors without privacy."""
         return np.asarray(np.sqrt(self.least / (n * self.share)))
 
-    def at(self, n: int, total: Privacy) -> Predicted:
+    def at(self, n: int, total: Privacy, bounds: bool = True) -> Predicted:
         """Medians of a few rehearsals with n rows; the same seeds whatever n and total.
+
+        ``bounds``: whether those of a fit are wanted, which take time of their own.
 
         A larger table is rehearsed with N rows at a total of mu n/N: then noise is to means over rows
         what it will be, and the sampling part is N/n of that.
@@ -156,12 +162,14 @@ class Rehearsal:
             unknown = np.full(self.d, math.nan)
             return Predicted(n, total, unknown, unknown, 1.0, 0.0, ())
         counting = max(round(n * self.share), self.d + 2)
-        few = min(counting, max(_LARGEST // self.d, 2000))
-        models = []
-        for seed in range(self.repeats):
-            rows = self.population.rows(few, np.random.default_rng([seed, 17]))
-            raised = Privacy(total.mu * counting / few)
-            models.append(self.fitting(self.expected(rows), raised, seed))
+        few = min(counting, max(int(self.size * _LARGEST) // self.d, 2000))
+        raised, models = Privacy(total.mu * counting / few), []
+        with (
+            one_blas_thread()
+        ):  # tables are small: to start threads takes longer than to do without
+            for seed in range(self.repeats):
+                rows = self.population.rows(few, np.random.default_rng([seed, 17]))
+                models.append(self.fitting(self.expected(rows), raised, seed))
         parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
         known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)
@@ -176,7 +184,7 @@ class Rehearsal:
             self.noise_undone * privacy,
             silent,
             sum(bool(m.cautions) for m in models) / len(models),
-            _scaled(models[0], total, counting, back)._bounds(),
+            _scaled(models[0], total, counting, back)._bounds() if bounds else (),
             math.nan if self.truth is None else _covered(models, self.truth),
         )
 

@@ -77,6 +77,8 @@ class AlonePlan:
         For every budget of the plan.
     coverage : tuple of float
         Of 95 % intervals, over the rehearsed fits.
+    intervals : int
+        From so many, at every budget.
     bought : mapping from public rows to tuple of float
         Errors over those without privacy for every budget, with so many public rows; NaN where they
         are too few.
@@ -87,6 +89,7 @@ class AlonePlan:
     least_mu: float
     least_rows: tuple[int, ...]
     coverage: tuple[float, ...]
+    intervals: int
     bought: Mapping[int, tuple[float, ...]]
     note: str
 
@@ -294,7 +297,10 @@ def _bought(plan: Plan, alone: AlonePlan) -> list[Part]:
         (
             ("Least budget without public rows", f"mu = {format_scalar(alone.least_mu, 3)}"),
             ("Least rows", ", ".join(map(str, alone.least_rows))),
-            ("Coverage of 95 % intervals", ", ".join(map(_two_places, alone.coverage))),
+            (
+                f"Coverage of 95 % intervals, in {alone.intervals}",
+                ", ".join(map(_two_places, alone.coverage)),
+            ),
         )
     )
     return [table, least]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     beyond = _beyond(histogram, quantile90)
     laws = _laws(n, power)
     weight, expected = _posterior(laws, beyond, quantile90)
-    body, outliers = laws.longer(_GRID)
+    body, outliers = laws.on_grid
     share: Floats = (weight.sum(axis=1) @ body + weight.sum(axis=0) @ outliers) / n
     known = len(expected)
     if known:
@@ -257,6 +257,11 @@ class _Laws:
         """Rows of the body, and outliers, that are longer; lengths in units of the quantile."""
         body = self.n / 10 * _law(np.log(lengths), self.slopes, self.bends)
         return body, _apart(lengths, self.rows, self.powers)
+
+    @cached_property
+    def on_grid(self) -> tuple[Floats, Floats]:
+        """`longer` at the lengths of `_GRID`, which every histogram of n rows asks for."""
+        return self.longer(_GRID)
 
 
 @lru_cache(maxsize=64)

@@ -149,6 +149,31 @@ def test_the_smallest_table_reaches_the_target_and_a_smaller_one_does_not() -> N
     assert plan.smallest_n().iloc[1] < plan.smallest_n().iloc[0]
 
 
+@pytest.mark.parametrize("target", [0.25, 0.08])
+def test_one_curve_of_rehearsals_answers_every_budget(
+    monkeypatch: pytest.MonkeyPatch, target: float
+) -> None:
+    """Rows differ between budgets, and a target adds few rehearsals to those of the table."""
+    asked: list[float] = []
+    at = dpstats.plans.rehearsal.Rehearsal.at
+
+    def counted(self: object, n: int, total: object, *args: bool, **more: bool) -> object:
+        asked.append(n)
+        return at(self, n, total, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(dpstats.plans.rehearsal.Rehearsal, "at", counted)
+    plan = plan_lm(
+        "y ~ a + b + c + d", simulated(1, 300), 10_000, [0.25, 0.5, 1, 2], target_se=target
+    )
+    rows = plan.smallest_n()
+    assert len(asked) <= 8
+    assert rows.is_unique
+    assert rows.is_monotonic_decreasing
+    for label, n, total in zip(plan.labels, rows, plan.totals, strict=True):
+        there = plan_lm("y ~ a + b + c + d", simulated(1, 300), int(n), total.mu)
+        assert np.nanmax(there.std_errors[0][1:]) == pytest.approx(target, rel=0.03), label
+
+
 def test_targets_out_of_reach_are_named() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, 1, target_se=0.001)
     assert plan.smallest_mu is None
