@@ -86,7 +86,9 @@ table.round(3)
 
 # %%
 off = table.sub(table["without privacy"], axis=0).div(plain.bse.to_numpy(), axis=0)
-distance = (off**2).mean().pow(0.5).drop("without privacy").rename("standard errors away").to_frame()
+distance = (
+    (off**2).mean().pow(0.5).drop("without privacy").rename("standard errors away").to_frame()
+)
 distance.round(2)
 
 # %%

@@ -56,8 +56,8 @@ def said(told: dict[str, Any]) -> str:
     return " ".join(told[key] for key in ("table", "formula", "family", "weights") if key in told)
 
 
-RENAMED = re.compile(r"contr\.(sum|helmert)|!")
-"""Columns that are named by their level where R counts, and parentheses that Python leaves out."""
+RENAMED = re.compile(r"\bC\(|as\.(ordered|integer)|unclass|!")
+"""Columns that are named by their level where R counts, and what is spelled otherwise in Python."""
 
 ALL = [pytest.param(k, id=said(told)) for k, told in enumerate(R["fits"])]
 LINEAR = [one for one, told in zip(ALL, R["fits"], strict=True) if "family" not in told]
@@ -79,8 +79,13 @@ def as_r_names_it(term: str) -> list[str]:
 
 def plain(term: str) -> list[str]:
     """Without what R and Python spell in several ways, and the order of an interaction's parts."""
-    term = re.sub(r"TRUE(?=:|$)|[\s'\"{}]", "", term)
-    for one, other in (("TRUE", "True"), ("FALSE", "False"), ("%%", "%"), ("as.numeric", "I")):
+    term = re.sub(r"TRUE(?=:|$)|[\s'\"{}`]", "", term)
+    for one, other in (
+        ("TRUE", "True"),
+        ("FALSE", "False"),
+        ("%%", "%"),
+        ("as.numeric", "as_numeric"),
+    ):
         term = term.replace(one, other)
     for one, other in (
         ("as.factor", "factor"),

@@ -160,7 +160,10 @@ def main() -> None:
             table = pd.read_csv(given.real / f"{key}.csv.gz")
             numbers = {c: float for c in table.columns if table[c].dtype.kind in "iub"}
             whole = table.astype(numbers)
-            cases.append((name, manifest.loc[key, "formula"], lambda _, t=whole: t, _linear))
+            # powers as they are: a basis would differ between public and private rows
+            formula = manifest.loc[key, "formula"]
+            formula = formula.replace("poly(experience, 4)", "experience + I(experience**2)")
+            cases.append((name, formula, lambda _, t=whole: t, _linear))
     for name, formula, make, measure in cases:
         for epsilon in map(float, given.epsilon.split(",")):
             lines = []

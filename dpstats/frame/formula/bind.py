@@ -69,8 +69,9 @@ def _fields(
     text = factor.text
     if expr.op == "C" or (expr.op == "column" and columns[expr.value].kind != "number"):
         specs = [columns[name] for name in expr.columns]
-        levels = engine.combined_levels([spec.levels or () for spec in specs])
         options = (expr.value if expr.op == "C" else None) or {}
+        sep = options.get("sep", ".")
+        levels = engine.combined_levels([spec.levels or () for spec in specs], sep)
         if specs[0].ordered and len(specs) == 1 and "contrasts" not in options:
             options = {**options, "contrasts": {"contrast": "poly", "options": {}}}
         return engine.category_fields(text, levels, options)

@@ -224,7 +224,7 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
     return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
 
 
-def combined_levels(levels: Sequence[Sequence[Any]]) -> Sequence[Any]:
+def combined_levels(levels: Sequence[Sequence[Any]], sep: str = ".") -> Sequence[Any]:
     """Levels of a category; of several categories all combinations, the first one's fastest.
 
     Examples
@@ -237,7 +237,7 @@ def combined_levels(levels: Sequence[Sequence[Any]]) -> Sequence[Any]:
     if math.prod(map(len, levels)) > _MOST_TERMS:
         raise FormulaError(f"interaction() makes {_MOST_TERMS} levels at most.")
     short = [[*map(_short, one)] for one in levels]
-    return [".".join(reversed(made)) for made in product(*reversed(short))]
+    return [sep.join(reversed(made)) for made in product(*reversed(short))]
 
 
 def _plain_levels(levels: Any) -> list[Any]:
@@ -251,6 +251,11 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
     if not isinstance(spec, dict):
         return spec
     given = dict(spec["options"])
+    if "level" in given:  # counted from 1
+        at = given.pop("level")
+        if not 1 <= at <= len(levels):
+            raise ValueError(f"base={at} counts one of {len(levels)} levels")
+        given["base"] = levels[at - 1]
     if "base" in given:
         given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
         if given["base"] not in levels:

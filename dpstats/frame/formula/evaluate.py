@@ -134,6 +134,8 @@ def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
     for arg in expr.args:
         known = levels.get(arg.value) if arg.op == "column" else None
         # a column of True and False counts as 1 and 0 in arithmetic, as in R
+        if known is not None and expr.op == "as_numeric":
+            return replace(expr, value=True)  # R counts levels from 1
         if known is not None and known != (False, True) and expr.op != "C":
             raise FormulaError(
                 f"`{arg.value}` is a category (levels {_listing(known)}), and {expr.op} needs a "
@@ -198,6 +200,8 @@ def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]
     args = [_value(arg, columns, states) for arg in expr.args]
     if op == "offset":
         return args[0]
+    if op == "as_numeric":
+        return args[0] + 1.0 if expr.value else args[0]
     if op in ("pmin", "pmax"):
         return reduce(np.minimum if op == "pmin" else np.maximum, args)
     if op in ("and", "or", "not", "in", "ifelse"):

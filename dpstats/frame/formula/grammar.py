@@ -46,11 +46,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "cr": _CUBIC,
     "cc": _CUBIC,
     "cut": ("breaks", "labels", "include_lowest", "right"),
-    "C": ("contrasts", "levels", "spans_intercept"),
-    "factor": ("levels",),
+    "C": ("contrasts", "levels", "spans_intercept", "base"),
+    "factor": ("levels", "ordered"),
     "ordered": ("levels",),
     "relevel": ("ref",),
-    "interaction": (),
+    "interaction": ("sep",),
 }
 CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "treatment": ("base",),
@@ -61,7 +61,9 @@ CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "diff": ("backward",),
 }
 _CONTRAST_ALIASES: Mapping[str, str] = {
-    key.capitalize(): key for key in ("treatment", "sum", "helmert", "poly", "diff")
+    name: key
+    for key in ("treatment", "sum", "helmert", "poly", "diff")
+    for name in (key.capitalize(), key)
 }
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
@@ -81,7 +83,10 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.UAdd: "pos",
 }
 _NAMED = {"Inf": math.inf, "T": True, "F": False}
-_CALLABLE = (*ELEMENTWISE, *SEVERAL, *SCALINGS, *BASES, *CATEGORIES, "I", "offset")
+_CALLABLE = (
+    *(*ELEMENTWISE, *SEVERAL, *SCALINGS, *BASES, *CATEGORIES),
+    *("I", "offset", "as_numeric", "as_logical"),
+)
 _DOT = "_dot_"
 """The dot of R's is.na(), which Python reads as an attribute."""
 _MOST_COLUMNS = 1000  # of one basis
@@ -233,12 +238,16 @@ class _Parser:
             return Expr("offset", (self.row(arg),), options)
         if name == "interaction":
             return self.interaction(node)
+        if name == "factor" and node.args and _called(node.args[0]) == "cut":  # type: ignore[attr-defined]
+            return self.top(node.args[0])  # type: ignore[attr-defined]
         if name in CATEGORIES:
             return self.category(node, name)
         if name in BASES:
             call = self.with_options(node, name)
             if name == "cut":
                 self.check_cut(call.value)
+                if call.value.get("labels") is False:
+                    return _numbered(call.args[0], call.value)
             if name in ("bs", "ns"):
                 return replace(call, value=self.spline(name, call.value))
             return call
@@ -246,9 +255,10 @@ class _Parser:
 
     def category(self, node: ast.expr, name: str) -> Expr:
         """factor(), ordered(), relevel() and C(), as C(); a comparison in factor() as it is."""
-        if name == "relevel" and isinstance(node, ast.Call) and node.args:
+        if name in ("relevel", "C") and isinstance(node, ast.Call) and node.args:
             inner = node.args[0]
-            if _called(inner) == "factor" and len(inner.args) == 1 and not inner.keywords:  # type: ignore[attr-defined]
+            plain = isinstance(inner, ast.Call) and len(inner.args) == 1 and not inner.keywords
+            if plain and _called(inner) == "factor":
                 node.args[0] = inner.args[0]  # type: ignore[attr-defined]
         call = self.with_options(node, name)
         arg, options = call.args[0], call.value
@@ -261,8 +271,13 @@ class _Parser:
                 raise self.refuse("relevel() needs ref=, the level to compare with")
             base = {"contrast": "treatment", "options": {"base": options["ref"]}}
             options = {"contrasts": base}
-        elif name == "ordered":
-            options = {**options, "contrasts": {"contrast": "poly", "options": {}}}
+        elif name == "ordered" or options.get("ordered") is not None:
+            how = "poly" if options.pop("ordered", True) else "treatment"
+            options = {**options, "contrasts": {"contrast": how, "options": {}}}
+        if "base" in options:  # as in C(g, contr.treatment, base=2): a number counts the levels
+            given = options.pop("base")
+            at = {"level": given} if type(given) is int else {"base": given}
+            options["contrasts"] = {"contrast": "treatment", "options": at}
         return replace(call, op="C", value=options)
 
     def interaction(self, node: ast.expr) -> Expr:
@@ -270,9 +285,18 @@ class _Parser:
         assert isinstance(node, ast.Call)
         args = tuple(map(self.row, node.args))
         names = [arg.value for arg in args if arg.op == "column"]
-        if node.keywords or len(args) < 2 or len(set(names)) < len(args):
-            raise self.refuse("interaction() takes the names of two columns or more")
-        return Expr("C", args)
+        given = {str(k.arg): self.constant(k.value) for k in node.keywords}
+        if (
+            len(args) < 2
+            or len(set(names)) < len(args)
+            or not isinstance(given.get("sep", ""), str)
+        ):
+            raise self.refuse("interaction() takes the names of two columns or more, and sep='.'")
+        if not set(given) <= {"sep"}:
+            raise self.refuse(
+                "interaction() has all combinations of levels; its one option is sep="
+            )
+        return Expr("C", args, given)
 
     def spline(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
         """Options of bs() and ns() under one spelling: lists of knots, bounds, include_intercept."""
@@ -410,6 +434,10 @@ class _Parser:
             inner = self.row(self.call(node, name, ())[0])
             if inner.op in TRUTHS:
                 return inner
+        if name == "as_logical":
+            return Expr("!=", (self.row(self.call(node, name, ())[0]), Expr("number", value=0.0)))
+        if name == "as_numeric":
+            return Expr(name, (self.row(self.call(node, name, ())[0]),))
         if name in SCALINGS:
             return self.with_options(node, name)
         if name in (*BASES, *CATEGORIES, "offset"):
@@ -479,6 +507,20 @@ class _Parser:
                 raise self.refuse(f"contr.{name} takes only: {', '.join(keys) or 'no option'}")
             options = {str(key): self.constant(value) for key, value in given.items()}
         return {"contrast": name, "options": options}
+
+
+def _numbered(x: Expr, options: Mapping[str, Any]) -> Expr:
+    """cut(x, breaks, labels=FALSE): the number of the interval, from 1."""
+    breaks = [Expr("number", value=float(v)) for v in options["breaks"]]
+    above, below = (">", "<=") if options.get("right", True) else (">=", "<")
+    first, last = (above, below) if not options.get("include_lowest", False) else (">=", "<=")
+    inside = Expr("and", (Expr(first, (x, breaks[0])), Expr(last, (x, breaks[-1]))))
+    number = reduce(
+        lambda total, at: Expr("+", (total, Expr(above, (x, at)))),
+        breaks[1:-1],
+        Expr("number", value=1.0),
+    )
+    return Expr("ifelse", (inside, number, Expr("number", value=math.nan)))
 
 
 class _Constants(ast.NodeTransformer):

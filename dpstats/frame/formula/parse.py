@@ -60,6 +60,12 @@ def split_sides(formula: str) -> tuple[str, str]:
     formula = in_python(formula)
     names, expressions, tildes = set(), set(), []
     found = engine.tokens(formula)
+    left = formula.partition("~")[0].strip()
+    if re.search(r"(?<![\w.])\d[\d.]*\s*[*/^]|[*/^]\s*\d", left) and not re.search(r"[({`]", left):
+        raise FormulaError(
+            f"the formula '{formula}' cannot be read: arithmetic on the response stands inside I(): "
+            f"write 'I({left}) ~ ...'."
+        )
     why = no_tilde(formula) or misread(formula, found)
     if why is not None:
         raise FormulaError(f"the formula '{formula}' cannot be read: {why}.")

@@ -25,18 +25,24 @@ _SIGNS = {
     "|": " or ",
     "!": " not ",
 }
-_KINDS = {"numeric": "I", "double": "I", "integer": "trunc"}
+_KINDS = {
+    "as.factor": "factor",
+    "as.ordered": "ordered",
+    "as.integer": "trunc",
+    "as.logical": "as_logical",
+}
 _LONGEST = 1000
 _EARLY = re.compile(r"%%|%/%|%in%")
 _TOKEN = re.compile(
     r"""(?P<kept>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|!=)"""
     r"|(?P<sign>%in%|%/%|%%|\^|&&?|\|\|?|!)"
     r"|\b(?P<word>TRUE|FALSE|NULL)\b(?!\s*\()"
-    r"|(?<![\w.])as\.(?P<kind>factor|ordered|numeric|integer|double)(?=\s*\()"
+    r"|(?<![\w.])(?P<kind>as\.(?:factor|ordered|numeric|integer|double|logical)|unclass)(?=\s*\()"
     r"|(?<![\w.])(?P<verb>as|is)\.(?=[A-Za-z]+\s*\()"
     r"|(?<![\w.])(?P<first>\d{1,6}):(?P<last>\d{1,6})\b"
     r"|(?<![\w.])(?P<whole>\d+)L\b"
     r"|\b(?P<dotted>Boundary\.knots|include\.lowest)\b"
+    r"|(?<![\w.`])(?P<column>(?!contr\.|np\.)[^\W\d]\w*(?:\.\w+)+)(?![\w.]*\s*(?:\(|=(?!=)))"
 )
 
 
@@ -88,7 +94,7 @@ def _spelled(match: re.Match[str]) -> str:
     if match["word"]:
         return _WORDS[match["word"]]
     if match["kind"]:
-        return _KINDS.get(match["kind"], match["kind"])
+        return _KINDS.get(match["kind"], "as_numeric")
     if match["verb"]:
         return f"{match['verb']}_dot_"
     if match["first"]:
@@ -96,6 +102,8 @@ def _spelled(match: re.Match[str]) -> str:
         if abs(last - first) < _LONGEST:
             step = 1 if last >= first else -1
             return f"c({', '.join(map(str, range(first, last + step, step)))})"
+    if match["column"]:
+        return f"`{match['column']}`"
     if match["dotted"]:
         return match["dotted"].replace(".", "_")
     return match["whole"] or match[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats.errors import FormulaError
+from dpstats.errors import FormulaError, SchemaError
 from dpstats.frame import learn_design
 from dpstats.frame.formula.grammar import parse_factor
 from dpstats.frame.formula.parse import parse
@@ -183,3 +183,38 @@ def test_what_is_not_there_is_answered_by_what_is(formula: str, said: str) -> No
 def test_nothing_new_looks_at_two_rows(text: str) -> None:
     with pytest.raises(FormulaError):
         parse_factor(text)
+
+
+def test_categories_as_numbers_and_other_ways_to_spell_them() -> None:
+    def columns(right: str) -> np.ndarray:
+        return np.asarray(design_matrix(learn_design(f"y ~ {right}", _TABLE), _TABLE)[0])
+
+    place = np.array(["abc".index(g) + 1.0 for g in _g])
+    assert (columns("as.numeric(g)")[:, 1] == place).all()
+    assert (columns("unclass(g)")[:, 1] == place).all()
+    assert (columns("as.numeric(k)")[:, 1] == _k).all()
+    assert (columns("as.logical(x)")[:, 1] == (_x != 0)).all()
+    assert (columns("C(g, contr.treatment, base=2)") == columns("relevel(g, 'b')")).all()
+    assert (columns("C(factor(k), sum)") == columns("C(k, contr.sum)")).all()
+    assert (columns("relevel(factor(k), ref='2')") == columns("C(k, contr.treatment(2))")).all()
+    assert (columns("factor(g, ordered=TRUE)") == columns("ordered(g)")).all()
+    assert (columns("factor(cut(x, c(-9, 0, 9)))") == columns("cut(x, c(-9, 0, 9))")).all()
+    breaks = "c(-3, 0, 2, 7)"
+    for how in ("", ", right=FALSE", ", include.lowest=TRUE", ", right=FALSE, include.lowest=TRUE"):
+        table = _TABLE.assign(x=[-9.0, *_X[1:]])
+        coded = design_matrix(learn_design(f"y ~ 0 + cut(x, {breaks}{how})", _TABLE), table)[0]
+        design = learn_design(f"y ~ cut(x, {breaks}, labels=FALSE{how})", _TABLE)
+        number = design_matrix(design, table)[0][:, 1]
+        expected = np.where(np.isnan(coded).any(axis=1), np.nan, coded.argmax(axis=1) + 1)
+        np.testing.assert_array_equal(number, expected)
+
+
+def test_a_dot_in_a_name_is_no_attribute() -> None:
+    table = _TABLE.rename(columns={"x": "my.x", "z": "a.b.c"})
+    design = learn_design("y ~ log(a.b.c + 9) + I(my.x^2) + poly(my.x, 2)", table)
+    x = design_matrix(design, table)[0]
+    np.testing.assert_allclose(x[:, 1], np.log(_z + 9))
+    np.testing.assert_allclose(x[:, 2], _x**2)
+    for text in ("my.x.mean()", "log(my.x.mean())", "I(x.__class__)"):
+        with pytest.raises((FormulaError, SchemaError)):
+            learn_design(f"y ~ {text}", table)
