@@ -285,7 +285,7 @@ def _averages(
         for j, one in zip(unknown, columns, strict=True):
             centre[j] = one.location
             scale[j] = one.scale or 1e-3 * (abs(one.location) or 1.0)
-    with AverageSession(source, k, total, noise, before) as session:
+    with AverageSession(source, k, total, noise, after=before) as session:
         share = _LENGTHS if unknown else _LENGTHS / 2
         # gradients are measured in errors of the coefficients: of about any size
         windows = [(-120, 160), *[_WINDOW for _ in unknown]]

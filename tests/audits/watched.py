@@ -171,7 +171,12 @@ PLACES = {
         ("alone",),
         inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
-    "averages": Place("dpstats.margins.averages", "ColumnSession AverageSession", ()),
+    "averages": Place(
+        "dpstats.margins.averages",
+        "ColumnSession AverageSession",
+        ("_averages",),
+        inner="dpstats.margins.averages",
+    ),
     "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
     "eptr_lm alone": Place(
         "dpstats.models.eptr_linear.eptr_lm",

@@ -19,6 +19,7 @@ from dpstats.errors import ArgumentError, DPStatsError, PrivacyError, SchemaErro
 from dpstats.margins.averages import PrivateMargins
 from dpstats.margins.verbs import MarginalModel
 from tests.audits.changes import changes
+from tests.audits.verdict import judge
 from tests.audits.watched import Watched
 from tests.conftest import SECRETS, Silent
 from tests.contracts.held import held_rows
@@ -128,7 +129,7 @@ _PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def _watched(fit: MarginalModel, verb: str, pair: str) -> Watched:
+def _watched(fit: MarginalModel, verb: str, pair: str, mu: float = 4.0) -> Watched:
     rest = _table(_ROWS - 1, 3)[["x", "z", "g", "k"]]
     tables = tuple(
         pd.concat([rest, pd.DataFrame([{"k": 1.0, **row}])], ignore_index=True)
@@ -136,7 +137,7 @@ def _watched(fit: MarginalModel, verb: str, pair: str) -> Watched:
     )
 
     def call(data: pd.DataFrame, seed: int) -> Any:
-        return _private(fit, verb, data, mu=4.0, seed=seed)
+        return _private(fit, verb, data, mu=mu, seed=seed)
 
     return Watched("averages", call, (tables[0], tables[1]))
 
@@ -161,6 +162,15 @@ def test_no_total_moves_farther_than_is_claimed(name: str, verb: str) -> None:
         assert most["sums of squared values"] > 0.95
         assert most["numbers of used and of cut rows"] >= 0.7
         assert most["lengths of gradients and values"] >= 0.7
+
+
+@pytest.mark.parametrize("name", ["logit", "counts"])
+def test_no_pair_refutes_the_claim_but_with_less_noise_it_does(name: str) -> None:
+    """By exact likelihood ratios of all that is released; a false alarm has a chance of 1e-8."""
+    case = _watched(_FITS[name], "predictions", "far", mu=1.0)
+    assert not judge(case.ratios(150, 1), case.total, 1e-8).refuted
+    if name == "logit":
+        assert judge(case.ratios(300, 2, 0.3), case.total, 1e-8).refuted
 
 
 def test_a_logits_slope_moves_by_a_quarter_of_its_coefficient() -> None:
