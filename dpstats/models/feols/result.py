@@ -85,7 +85,7 @@ class PanelModel(Model):
     def _bounds(self) -> tuple[Bound, ...]:
         return ()
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """fixest's summary, with the privacy spent and diagnostics."""
         return summary_page(self._page(with_bounds=True))
 
