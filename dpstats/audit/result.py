@@ -16,7 +16,17 @@ from dpstats.audit.attack import epsilon_given_away, lower_limit, mu_given_away,
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, axes
 from dpstats.report.privacy import PrivacyStatement, total_line
-from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Printed, Table
+from dpstats.report.table import (
+    Column,
+    Heading,
+    KeyValues,
+    Notes,
+    Page,
+    Paragraph,
+    Part,
+    Printed,
+    Table,
+)
 from dpstats.report.tradeoff import draw_ignorance, draw_limit, finish_errors, type_one_errors
 
 _SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim", "size": "values alone"}
@@ -202,7 +212,7 @@ def _page(audit: Audit) -> Page:
             ("Verdict", _verdict(audit, sure)),
         )
     )
-    parts: list[Part] = [head, *(Paragraph(f"Note: {note}") for note in audit.notes)]
+    parts: list[Part] = [head, *([Notes(audit.notes)] if audit.notes else [])]
     parts += [Heading("Events"), _events(audit.points)]
     if audit._unseen:
         parts += [Heading("Not examined"), Paragraph(f"{'; '.join(audit._unseen)}.")]

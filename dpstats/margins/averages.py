@@ -112,7 +112,7 @@ class PrivateMargins(Released):
         notes = [Paragraph(f"Note: {note}") for note in self.notes]
         return Page((*table, Preformatted(privacy_line(self.privacy)), *notes))
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """The averages, the privacy that they cost, and diagnostics."""
         return Page(
             (

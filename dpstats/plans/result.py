@@ -15,7 +15,7 @@ from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
 from dpstats.report.format import format_scalar
-from dpstats.report.model import bounded, gaps, or_na, shown_bounds
+from dpstats.report.model import bounded, gaps, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.released import bounds_frame
 from dpstats.report.table import (
@@ -23,9 +23,7 @@ from dpstats.report.table import (
     Heading,
     KeyValues,
     Page,
-    Paragraph,
     Part,
-    Preformatted,
     Printed,
     Table,
 )
@@ -235,7 +233,7 @@ class Plan(Printed):
 
 def _page(plan: Plan) -> Page:
     """Predicted standard errors by budget, the target, the bounds, and how sure all this is."""
-    parts: list[Part] = [Heading("Call"), Preformatted(plan.call)]
+    parts: list[Part] = [*head_parts(plan.call, (), _notes(plan))]
     parts.append(Heading("Predicted standard errors"))
     groups = [slice(k, k + _MOST_COLUMNS) for k in range(0, len(plan.labels), _MOST_COLUMNS)]
     parts += [_errors(plan, part) for part in groups]
@@ -245,7 +243,7 @@ def _page(plan: Plan) -> Page:
         parts += [Heading("Target"), *_target(plan, plan.reached)]
     if any(plan.bound_sets):
         parts += [Heading("Error bounds"), *_bounds(plan, groups)]
-    return Page((*parts, *[Paragraph(f"Note: {note}") for note in _notes(plan)]))
+    return Page(tuple(parts))
 
 
 def _errors(plan: Plan, part: slice) -> Table:

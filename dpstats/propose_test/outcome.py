@@ -10,9 +10,9 @@ from dpstats.propose_test.bounds import unanswered
 from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
-from dpstats.report.model import closing_blocks
+from dpstats.report.model import closing_blocks, head_parts
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.table import Heading, KeyValues, Page, Paragraph, Part, Preformatted
+from dpstats.report.table import Page, Part
 
 NO_REPLY_NOTE = "NO REPLY: the test did not pass, or its coin said no."
 
@@ -81,11 +81,8 @@ class TestedResult(Released):
         answers = self.answers[:1] if isinstance(self.answers, tuple) else (self.answers,)
         return Page(
             (
-                Heading("Call"),
-                Preformatted(self.call),
-                *([KeyValues(tuple(facts))] if facts else []),
+                *head_parts(self.call, facts, self.notes),
                 *parts,
-                *[Paragraph(f"Note: {note}") for note in self.notes],
                 *closing_blocks(self.privacy, self.error, self.details),
                 *[
                     part

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from scipy import stats
@@ -26,13 +27,16 @@ from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, law_letter
 from dpstats.report.table import (
     Column,
+    Folded,
     Heading,
     KeyValues,
+    Notes,
     Page,
     Paragraph,
     Part,
     Preformatted,
     Table,
+    folded_call,
 )
 
 ERRORS = {
@@ -43,6 +47,18 @@ ERRORS = {
 CLUSTERED = "clustered by `{}`, with the noise for privacy"
 ERROR_NAMES = {"hetero": "sandwich", "iid": "iid"}
 """The same in a word, for tables of fits."""
+
+
+_KINDS = {
+    "bound": ", at most",
+    "simulated": ", as simulated",
+    "estimated": ", estimated",
+    "rate": " (a rate)",
+}
+_UNITS = "Distances: lengths of differences of coefficients, in their units."
+_MANY_TERMS = 40
+_FIRST_LEVELS = 4
+"""Levels of a factor that a page shows where there are more than `_MANY_TERMS` coefficients."""
 
 
 @dataclass(frozen=True)
@@ -69,24 +85,29 @@ def print_page(page: ModelPage, as_table: bool = False) -> Page:
     """R's print of a fit: the call and the coefficients, in a line as in R or as a table."""
     terms = page.coefficients.terms
     coef = format_numbers([float(v) for v in page.coefficients.coef], digits=5)
-    table = Table(terms, (tuple(coef),), align=tuple("r" for _ in coef))
-    shown = table if as_table else _folded(terms, coef)
-    return printed(page.call, [Heading("Coefficients"), shown], page.privacy, page.notes)
+    kept, more = first_levels(terms)
+    names, numbers = [terms[k] for k in kept], [coef[k] for k in kept]
+    table = Table(tuple(names), (tuple(numbers),), align=tuple("r" for _ in names))
+    shown: list[Part] = [table if as_table else _folded(names, numbers)]
+    if more:
+        shown.append(Paragraph(more))
+    return printed(page.call, [Heading("Coefficients"), *shown], page.privacy, page.notes)
 
 
 def printed(
     call: str, parts: Sequence[Part], privacy: PrivacyStatement, notes: Sequence[str]
 ) -> Page:
-    """R's print of a result: the call, the results, the privacy spent in a line, and notes."""
-    return Page(
-        (
-            Heading("Call"),
-            Preformatted(call),
-            *parts,
-            Preformatted(privacy_line(privacy)),
-            *[Paragraph(f"Note: {note}") for note in notes],
-        )
-    )
+    """R's print of a result: the call, notes, the results, and the privacy spent in a line."""
+    return Page((*head_parts(call, (), notes), *parts, Paragraph(privacy_line(privacy))))
+
+
+def head_parts(
+    call: str, facts: Sequence[tuple[str, str]], notes: Sequence[str]
+) -> tuple[Part, ...]:
+    """What every page begins with: the call, facts of it, and what must be known before the numbers."""
+    parts: tuple[Part, ...] = (Heading("Call"), Preformatted(folded_call(call)))
+    parts += (KeyValues(tuple(facts)),) if facts else ()
+    return (*parts, Notes(tuple(notes))) if notes else parts
 
 
 def _folded(terms: Sequence[str], numbers: Sequence[str], width: int = 80) -> Preformatted:
@@ -155,17 +176,51 @@ def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Seque
 
     ``head`` stands between the call and the coefficients, ``fit`` below these.
     """
-    parts: list[Part] = [
-        Heading("Call"),
-        Preformatted(page.call),
-        KeyValues((*head, ("Errors", errors_line(page)))),
-        Heading("Coefficients"),
-        coefficient_table(page.coefficients),
-        *fit,
-        *[Paragraph(f"Note: {note}") for note in page.notes],
-        *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "pmt"),
+    facts = (*head, ("Errors", errors_line(page)))
+    return Page(
+        (
+            *head_parts(page.call, facts, page.notes),
+            Heading("Coefficients"),
+            folded_levels(coefficient_table(page.coefficients)),
+            *fit,
+            *closing_blocks(page.privacy, page.bounds, page.diagnostics, page.method == "pmt"),
+        )
+    )
+
+
+def folded_levels(table: Table) -> Part:
+    """A table of terms, and in short without most levels of a factor that has many."""
+    kept, more = first_levels([row[0] for row in table.rows])
+    if not more:
+        return table
+    return Folded(replace(table, kept=tuple(kept), notes=(*table.notes, more)), table)
+
+
+def first_levels(terms: Sequence[str]) -> tuple[list[int], str]:
+    """Which terms a page shows, and a line on the others: R prints all, and so does a full summary.
+
+    Examples
+    --------
+    >>> kept, line = first_levels(["x", *(f"g[T.{k}]" for k in range(60))])
+    >>> kept, line
+    ([0, 1, 2, 3, 4], 'Not shown: 56 more of g; summary(full=True), coef() and tidy() have all.')
+    """
+    if len(terms) <= _MANY_TERMS:
+        return list(range(len(terms))), ""
+    kept: list[int] = []
+    seen: dict[str, int] = {}
+    for k, term in enumerate(terms):
+        factor = re.sub(r"\[[^\]]*\]", "[]", term)
+        seen[factor] = seen.get(factor, 0) + 1
+        if "[]" not in factor or seen[factor] <= _FIRST_LEVELS:
+            kept.append(k)
+    more = [
+        f"{count - _FIRST_LEVELS} more of {factor.replace('[]', '')}"
+        for factor, count in seen.items()
+        if "[]" in factor and count > _FIRST_LEVELS
     ]
-    return Page(tuple(parts))
+    line = f"Not shown: {', '.join(more)}; summary(full=True), coef() and tidy() have all."
+    return kept, line if more else ""
 
 
 def errors_line(page: ModelPage) -> str:
@@ -192,7 +247,8 @@ def closing_blocks(
     """What every summary ends with: the privacy spent, error bounds if there are any, diagnostics."""
     parts: list[Part] = [*privacy_blocks(privacy)]
     if bounds:
-        parts += [Heading("Error bounds"), bounds_table(bounds, rates)]
+        full = bounds_table(bounds, rates)
+        parts += [Heading("Error bounds"), Folded(bounds_in_short(bounds, rates), full)]
     return [*parts, Heading("Diagnostics"), diagnostics_table(diagnostics)]
 
 
@@ -225,7 +281,8 @@ def row_lines(
 def privacy_blocks(privacy: PrivacyStatement) -> tuple[Part, ...]:
     """What was spent, on what, and with which noise."""
     items = KeyValues(tuple(_privacy_items(privacy)))
-    return Heading("Privacy"), items, mechanism_table(privacy)
+    table = Folded(mechanisms_by_kind(privacy), mechanism_table(privacy))
+    return Heading("Privacy"), items, table
 
 
 def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
@@ -235,8 +292,8 @@ def _privacy_items(privacy: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 def mechanism_table(privacy: PrivacyStatement) -> Table:
-    """What was released, with which noise."""
-    spent = privacy.in_short()
+    """Every release, with its noise."""
+    spent = privacy.spent
     return Table.from_columns(
         [
             Column("Released", [s.released for s in spent], align="l"),
@@ -248,10 +305,54 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
     )
 
 
+def mechanisms_by_kind(privacy: PrivacyStatement) -> Table:
+    """What was released, a line for each kind."""
+    kinds = privacy.by_kind()
+    shares = ["" if math.isnan(k.share) else f"{100 * k.share:.2g}%" for k in kinds]
+    names = [k.released + (f" ({k.times} times)" if k.times > 1 else "") for k in kinds]
+    return Table.from_columns(
+        [
+            Column("Released", names, align="l"),
+            Column("numbers", [str(k.numbers) for k in kinds]),
+            Column("noise sd", [_range(*k.noise_sd) for k in kinds]),
+            Column("mu", [or_na(k.mu) for k in kinds]),
+            *([Column("share", shares)] if any(shares) else []),
+        ]
+    )
+
+
+def _range(low: float, high: float) -> str:
+    if low == high:
+        return format_scalar(low, 3)
+    return f"{format_scalar(low, 2)} to {format_scalar(high, 2)}"
+
+
 def shown_bounds(bounds: Sequence[Bound], rates: bool) -> list[Bound]:
     """Bounds that are numbers about a fit; the rate of the papers' estimator with that one only."""
     shown = [b for b in bounds if b.kind in ("bound", "simulated", "estimated")]
     return shown + [b for b in bounds if b.kind == "rate" and rates][:1]
+
+
+def bounds_in_short(bounds: Sequence[Bound], rates: bool) -> Table:
+    """The bounds of the fit itself, each with a name of its own, and what they are measured in."""
+    shown = [b for b in shown_bounds(bounds, rates) if not b.statement.endswith("(planned)")]
+    names = [b.statement for b in shown]
+    kinds = ["" if b.kind == "bound" and names.count(b.statement) == 1 else b.kind for b in shown]
+    failed = [p.condition for b in shown for p in b.premises if p.met is False]
+    lengths = any(b.norm == "l2" and b.statement.startswith(("dist", "noise")) for b in shown)
+    notes = (_UNITS,) if lengths else ()
+    return Table.from_columns(
+        [
+            Column(
+                "Bound",
+                [n + _KINDS.get(k, "") for n, k in zip(names, kinds, strict=True)],
+                align="l",
+            ),
+            Column("value", [bounded(b.value) for b in shown]),
+            Column.of("prob.", [b.probability for b in shown]),
+        ],
+        notes=(*notes, *(f"{condition}: NOT met" for condition in dict.fromkeys(failed))),
+    )
 
 
 def bounds_table(bounds: Sequence[Bound], rates: bool) -> Table:

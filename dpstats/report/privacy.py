@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
@@ -60,10 +61,6 @@ class ReleasedNumbers(Protocol):
     def cost(self) -> Total: ...
 
 
-_MANY = "counts of values below points"
-"""A release that is made many times."""
-
-
 @dataclass(frozen=True)
 class Spent:
     """One line of the table of mechanisms; ``share`` is that of the total's mu^2, or pure epsilon."""
@@ -74,6 +71,25 @@ class Spent:
     noise_sd: float
     mu: float
     share: float = math.nan
+
+
+@dataclass(frozen=True)
+class SpentKind:
+    """Releases of one kind; ``noise_sd`` is the range of theirs."""
+
+    released: str
+    times: int
+    numbers: int
+    noise_sd: tuple[float, float]
+    mu: float
+    share: float
+
+
+def _kind(released: str) -> str:
+    """Histograms of lengths are of one kind, whatever has the length."""
+    return (
+        "histograms of lengths" if re.fullmatch(r"histogram of .* lengths", released) else released
+    )
 
 
 def _share(cost: Total, total: Total) -> float:
@@ -190,26 +206,25 @@ class PrivacyStatement:
         """What was released, its sensitivity, the noise added and the share of the total."""
         return frame_of(self.spent, *(field.name for field in fields(Spent)))
 
-    def in_short(self) -> tuple[Spent, ...]:
-        """The same lines, with the many counts of a search as one.
+    def by_kind(self) -> tuple[SpentKind, ...]:
+        """What was released by kind, in the order in which each came first.
 
-        Sensitivity and mu add in squares; the noise is the largest.
+        Numbers and shares of the total add, mu adds in squares.
         """
-        out: list[Spent] = []
+        kinds: dict[str, list[Spent]] = {}
         for line in self.spent:
-            last = out[-1] if out else None
-            if last is None or (last.released, line.released) != (_MANY, _MANY):
-                out.append(line)
-                continue
-            out[-1] = replace(
-                last,
-                numbers=last.numbers + line.numbers,
-                sensitivity=math.hypot(last.sensitivity, line.sensitivity),
-                noise_sd=max(last.noise_sd, line.noise_sd),
-                mu=math.hypot(last.mu, line.mu),
-                share=last.share + line.share,
+            kinds.setdefault(_kind(line.released), []).append(line)
+        return tuple(
+            SpentKind(
+                name,
+                len(lines),
+                sum(line.numbers for line in lines),
+                (min(line.noise_sd for line in lines), max(line.noise_sd for line in lines)),
+                math.hypot(*(line.mu for line in lines)),
+                sum(line.share for line in lines),
             )
-        return tuple(out)
+            for name, lines in kinds.items()
+        )
 
     def plot(self, ax: Any = None, at: Any = None) -> Any:
         """The trade-off curve: the errors of a test on one row (or person), whatever else is known.

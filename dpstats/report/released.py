@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from dpstats.arguments import check_switch, spelled
 from dpstats.errors import NotReleasedError
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement, frame_of
@@ -124,8 +125,24 @@ class Released(Printed):
         """One row that describes the fit."""
         raise NotImplementedError
 
-    def summary(self) -> Page:
-        """The page of the fit; prints as text, shows as HTML, exports to Markdown, LaTeX, CSV."""
+    @spelled
+    def summary(self, full: bool = False) -> Page:
+        """The page of the fit; prints as text, shows as HTML, exports to Markdown, LaTeX, CSV.
+
+        Estimates with their errors, notes, the privacy spent, error bounds and diagnostics.
+
+        Parameters
+        ----------
+        full : bool
+            Whether every release has its line, with its sensitivity, and every bound and level of a
+            factor as well; otherwise a line for each kind of release.
+        """
+        check_switch("full", full)
+        page = self._summary()
+        return page.full() if full else page
+
+    def _summary(self) -> Page:
+        """What `summary` shows, in short and in full."""
         raise NotImplementedError
 
     def _printed(self) -> Page:

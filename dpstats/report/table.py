@@ -28,6 +28,10 @@ Align = Literal["l", "r"]
 WIDTH = 80
 """Columns of a line of text; R's ``options(width = 80)``."""
 
+_NARROWEST = 24
+"""Columns of a text, down to which it is folded so that a table fits."""
+_LONG = 45
+"""Letters of a cell from which LaTeX folds it."""
 _RULE = "---"  # R sets the legend off with this line
 # Classes only, no colours: the page's own text and background show through, light or dark.
 _STYLE = """<style>
@@ -40,6 +44,7 @@ table.dpstats tr > th, table.dpstats tr > td { padding: 0.15em 0.7em; border: 0;
   white-space: nowrap; vertical-align: baseline; color: inherit; }
 table.dpstats tr > .l { text-align: left; }
 table.dpstats tr > .r { text-align: right; }
+table.dpstats tbody > tr > .l { white-space: normal; max-width: 34em; }
 table.dpstats thead > tr > th { font-weight: 600; border-top: 1px solid currentColor;
   border-bottom: 1px solid currentColor; }
 table.dpstats tbody > tr > th { font-weight: normal; }
@@ -49,6 +54,8 @@ table.dpstats tfoot td { font-size: 0.9em; white-space: normal; opacity: 0.8; }
 table.dpstats-keys tbody { border-bottom: 0; }
 table.dpstats-keys tr > td { white-space: normal; }
 table.dpstats-keys tr > th { opacity: 0.8; }
+div.dpstats { overflow-x: auto; }
+ul.dpstats { margin: 0.4em 0; padding-left: 1.4em; max-width: 60em; }
 p.dpstats-heading { font-weight: 600; margin: 0.6em 0 0.2em; }
 p.dpstats { margin: 0.4em 0; max-width: 60em; }
 pre.dpstats { margin: 0.4em 0; color: inherit; background: transparent; }
@@ -67,6 +74,66 @@ def _width(text: str) -> int:
 def _align(text: str, width: int, align: Align) -> str:
     gap = " " * (width - _width(text))
     return gap + text if align == "r" else text + gap
+
+
+def _pieces(text: str) -> list[str]:
+    """Where a cell may be broken: at blanks, and between the parts of the name of a column."""
+    return [piece for piece in re.split(r"(?<=[\s:,])|(?=[\[(])", text) if piece]
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """A cell in lines of at most so many columns, where it can be broken; the second ones indented."""
+    lines = [""]
+    for piece in _pieces(text):
+        if lines[-1].strip() and _width(lines[-1] + piece.rstrip()) > width:
+            lines.append("  ")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
+def _fitting(widths: Sequence[int], align: Sequence[Align]) -> list[int]:
+    """Widths of columns that fit on a line, where folding the widest of text is enough for that."""
+    out = list(widths)
+    while sum(out) + len(out) - 1 > WIDTH:
+        foldable = [i for i, a in enumerate(align) if a == "l" and out[i] > _NARROWEST]
+        if not foldable:
+            break
+        out[max(foldable, key=lambda i: out[i])] -= 1
+    return out
+
+
+def _blocks(widths: Sequence[int], first: bool) -> list[list[int]]:
+    """Columns that stand beside each other; those that do not fit follow below, as R prints a matrix.
+
+    ``first``: the first column names the rows and is repeated.
+    """
+    head = [0] if first else []
+    blocks = [list(head)]
+    for i in range(len(head), len(widths)):
+        used = sum(widths[j] + 1 for j in blocks[-1])
+        if len(blocks[-1]) > len(head) and used + widths[i] > WIDTH:
+            blocks.append(list(head))
+        blocks[-1].append(i)
+    return blocks
+
+
+def folded_call(call: str) -> str:
+    """A call in lines of `WIDTH`, broken between its arguments, which stay as they can be typed."""
+    lines, depth, quoted, start, escaped = [""], 0, "", 0, False
+    for end, letter in enumerate(call):
+        if quoted:
+            quoted = "" if letter == quoted and not escaped else quoted
+            escaped = letter == "\\" and not escaped
+        elif letter in "\"'":
+            quoted = letter
+        else:
+            depth += (letter in "([{") - (letter in ")]}")
+        if (letter == "," and depth == 1 and not quoted) or end == len(call) - 1:
+            piece, start = call[start : end + 1], end + 1
+            if lines[-1].strip() and len(lines[-1] + piece) > WIDTH:
+                lines.append("   ")
+            lines[-1] += piece
+    return "\n".join(lines)
 
 
 def _wrap(text: str, first: str = "", rest: str = "") -> str:
@@ -162,6 +229,58 @@ class Preformatted:
 
 
 @dataclass(frozen=True)
+class Lines(Preformatted):
+    """Lines of their own, such as R's below a table; printed text folds long ones."""
+
+    def to_text(self) -> str:
+        return "\n".join(_wrap(line, rest="  ") for line in self._lines())
+
+    def to_markdown(self) -> str:
+        return "\n".join(f"- {Paragraph(line).to_markdown()}" for line in self._lines())
+
+    def to_latex(self) -> str:
+        return "\n".join(Paragraph(line).to_latex() for line in self._lines())
+
+    def html_body(self) -> str:
+        lines = "<br>\n".join(escape_html(line) for line in self._lines())
+        return f'<p class="dpstats">{lines}</p>\n'
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a reader must know before the numbers: one note as a paragraph, several as a list."""
+
+    notes: tuple[str, ...]
+
+    def _alone(self) -> Paragraph:
+        return Paragraph(f"Note: {self.notes[0]}")
+
+    def to_text(self) -> str:
+        if len(self.notes) == 1:
+            return self._alone().to_text()
+        return "\n".join(["Notes:", *(_wrap(note.strip(), "- ", "  ") for note in self.notes)])
+
+    def to_markdown(self) -> str:
+        if len(self.notes) == 1:
+            return self._alone().to_markdown()
+        items = "\n".join(f"- {Paragraph(note).to_markdown()}" for note in self.notes)
+        return f"{Heading('Notes').to_markdown()}\n\n{items}"
+
+    def to_latex(self) -> str:
+        if len(self.notes) == 1:
+            return self._alone().to_latex()
+        items = [rf"\item {escape_latex(note.strip())}" for note in self.notes]
+        body = [r"\begin{itemize}", *items, r"\end{itemize}"]
+        return "\n".join([Heading("Notes").to_latex(), *body])
+
+    def html_body(self) -> str:
+        if len(self.notes) == 1:
+            return self._alone().html_body()
+        items = "".join(f"<li>{escape_html(note.strip())}</li>\n" for note in self.notes)
+        return f'{Heading("Notes").html_body()}<ul class="dpstats">\n{items}</ul>\n'
+
+
+@dataclass(frozen=True)
 class Heading:
     """A small heading, such as R's ``Coefficients:``; printed text alone adds the colon."""
 
@@ -223,7 +342,7 @@ class KeyValues:
         return f'<table class="dpstats dpstats-keys">\n<tbody>\n{rows}</tbody>\n</table>\n'
 
 
-Text = Paragraph | Preformatted | Heading | KeyValues
+Text = Paragraph | Preformatted | Heading | KeyValues | Notes
 
 
 def _latex_row(cells: Sequence[str]) -> str:
@@ -279,6 +398,8 @@ class Table(Printed):
         column out.
     main : bool
         Whether this is the table that stands for its page in the CSV form.
+    kept : tuple of int, optional
+        Rows that are printed, where there are more than a page should have; CSV has all of them.
     rules : tuple of int
         Rows before which a rule is drawn; printed text leaves a line free.
 
@@ -305,6 +426,7 @@ class Table(Printed):
     csv_header: tuple[str | None, ...] = ()
     main: bool = False
     rules: tuple[int, ...] = ()
+    kept: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         columns = len(self.header)
@@ -378,23 +500,57 @@ class Table(Printed):
     def to_text(self) -> str:
         """Print the table as R prints a matrix of text, without trailing spaces."""
         # By hand: tabulate sets its columns at least two apart and widens every header.
-        lines = [[flat(cell) for cell in row] for row in (self.header, *self.rows)]
-        widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-        body = [" ".join(map(_align, line, widths, self.align)).rstrip() for line in lines]
-        for k in sorted(self.rules, reverse=True):
-            body.insert(k + 1, "")
+        lines = [[flat(cell) for cell in row] for row in (self.header, *self._shown())]
+        natural = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+        limits = _fitting(natural, self.align)
+        folded = [
+            [
+                _fold(cell, k) if a == "l" and _width(cell) > k else [cell]
+                for cell, k, a in zip(line, limits, self.align, strict=True)
+            ]
+            for line in lines
+        ]
+        widths = [
+            max(_width(t) for cell in column for t in cell) for column in zip(*folded, strict=True)
+        ]
+        body: list[str] = []
+        for block in _blocks(widths, self.align[0] == "l"):
+            rows = [self._text_row(line, widths, block) for line in folded]
+            for k in sorted(self.rules, reverse=True):
+                rows.insert(k + 1, "")
+            body += rows
         title = [] if self.title is None else [Heading(self.title).to_text()]
         notes = [_RULE, *(_wrap(note) for note in self.notes)] if self.notes else []
         return "\n".join([*title, *body, *notes])
 
+    def _shown(self) -> tuple[tuple[str, ...], ...]:
+        """The rows that are printed."""
+        return self.rows if self.kept is None else tuple(self.rows[k] for k in self.kept)
+
+    def _text_row(
+        self, cells: Sequence[Sequence[str]], widths: Sequence[int], block: Sequence[int]
+    ) -> str:
+        """One row, in as many lines as its longest cell has."""
+        height = max(len(cells[i]) for i in block)
+        lines = [
+            [
+                _align(cells[i][k] if k < len(cells[i]) else "", widths[i], self.align[i])
+                for i in block
+            ]
+            for k in range(height)
+        ]
+        return "\n".join(" ".join(line).rstrip() for line in lines)
+
     def to_markdown(self) -> str:
         """Write the table as a Markdown pipe table."""
         grid = tabulate(
-            [[escape_markdown(cell.strip()) for cell in row] for row in self.rows],
+            [[escape_markdown(cell.strip()) for cell in row] for row in self._shown()],
             [escape_markdown(name.strip()) for name in self.header],
             tablefmt="pipe",
             disable_numparse=True,
-            colalign=["left" if a == "l" else "right" for a in self.align] if self.rows else None,
+            colalign=["left" if a == "l" else "right" for a in self.align]
+            if self._shown()
+            else None,
         )
         title = [] if self.title is None else [Heading(self.title).to_markdown()]
         return "\n\n".join([*title, grid, *(Paragraph(n).to_markdown() for n in self.notes)])
@@ -404,13 +560,13 @@ class Table(Printed):
         # By hand: of tabulate's LaTeX forms the one with booktabs' rules escapes on its own
         # terms (no math for Greek letters), and the one that leaves escaping alone has other rules.
         grid = [
-            rf"\noindent\begin{{tabular}}{{{''.join(self.align)}}}",
+            rf"\noindent\begin{{tabular}}{{{self._latex_columns()}}}",
             r"\toprule",
             _latex_row(self.header),
             r"\midrule",
             *(
                 ("\\midrule\n" if k in self.rules else "") + _latex_row(row)
-                for k, row in enumerate(self.rows)
+                for k, row in enumerate(self._shown())
             ),
             r"\bottomrule",
             r"\end{tabular}\par",
@@ -418,6 +574,16 @@ class Table(Printed):
         title = [] if self.title is None else [Heading(self.title).to_latex()]
         notes = [rf"{{\footnotesize\noindent {escape_latex(n)}\par}}" for n in self.notes]
         return "\n".join([*title, *grid, *notes])
+
+    def _latex_columns(self) -> str:
+        """Alignments; a column of long texts is a paragraph."""
+        longest = [
+            max(map(len, column)) for column in zip(self.header, *self._shown(), strict=True)
+        ]
+        return "".join(
+            r"p{0.36\linewidth}" if a == "l" and size > _LONG else a
+            for a, size in zip(self.align, longest, strict=True)
+        )
 
     def to_html(self) -> str:
         """Write the table as HTML with a small style of its own."""
@@ -437,7 +603,10 @@ class Table(Printed):
                 f"<caption>{caption}</caption>\n" if caption else "",
                 f"<thead>\n{self._html_row(self.header, 'col')}</thead>\n",
                 "<tbody>\n",
-                *(self._html_row(row, ruled=k in self.rules) for k, row in enumerate(self.rows)),
+                *(
+                    self._html_row(row, ruled=k in self.rules)
+                    for k, row in enumerate(self._shown())
+                ),
                 "</tbody>\n",
                 f"<tfoot>\n{foot}</tfoot>\n" if foot else "",
                 "</table>\n",
@@ -470,7 +639,27 @@ def _csv_line(fields: Sequence[str]) -> str:
     return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 
-Part = Table | Text
+@dataclass(frozen=True)
+class Folded:
+    """A part that a page shows in short, unless it is asked for in full."""
+
+    short: Table | Text
+    full: Table | Text
+
+    def to_text(self) -> str:
+        return self.short.to_text()
+
+    def to_markdown(self) -> str:
+        return self.short.to_markdown()
+
+    def to_latex(self) -> str:
+        return self.short.to_latex()
+
+    def html_body(self) -> str:
+        return self.short.html_body()
+
+
+Part = Table | Text | Folded
 
 
 @dataclass(frozen=True, repr=False)
@@ -501,6 +690,10 @@ class Page(Printed):
 
     parts: tuple[Part, ...]
 
+    def full(self) -> Page:
+        """The page with everything that it shows in short."""
+        return Page(tuple(p.full if isinstance(p, Folded) else p for p in self.parts))
+
     def to_text(self) -> str:
         """Print the page as R prints a summary: parts are set apart by an empty line."""
         pieces = []
@@ -529,7 +722,7 @@ class Page(Printed):
         ArgumentError
             If the page has no table.
         """
-        tables = [part for part in self.parts if isinstance(part, Table)]
+        tables = [part for part in self.full().parts if isinstance(part, Table)]
         if not tables:
             raise ArgumentError("the page has no table to write as CSV")
         return next((table for table in tables if table.main), tables[0]).to_csv()

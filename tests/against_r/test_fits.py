@@ -72,6 +72,7 @@ def as_r_names_it(term: str) -> list[str]:
         ("**", "^"),
         ("//", "%/%"),
         ("_knots", ".knots"),
+        ("include_", "include."),
     ):
         term = term.replace(ours, rs)
     return plain(term)

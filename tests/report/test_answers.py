@@ -156,8 +156,9 @@ def test_pages_are_as_they_were_last_looked_at(name: str, form: str) -> None:
 
 def test_prints_are_the_short_pages() -> None:
     lines = BAYES._printed().to_text().splitlines()
-    assert lines[3] == "Priors and means by class:"
-    assert lines[4].split() == ["prior", "x_1", "log(<b>)"]
+    assert lines[3] == "Note: A note in words."  # before the numbers
+    assert lines[5] == "Priors and means by class:"
+    assert lines[6].split() == ["prior", "x_1", "log(<b>)"]
     lines = KERNEL._printed().to_text().splitlines()
     assert lines[3] == "Bandwidth: x_1 8.24 (chosen on public rows)"
     assert "18 more points in .curve" in lines
@@ -179,8 +180,8 @@ def test_no_reply_is_shown_as_what_it_is() -> None:
     assert "There was an answer" not in nothing
     public = replace(OWN, released=False).summary().to_text()
     assert "public answer" in public
-    assert "noise sd" in public.split("Note")[0]
-    assert "0.209" not in public.split("Note")[0]
+    assert "noise sd" in public.split("Privacy:")[0]
+    assert "0.209" not in public.split("Privacy:")[0]
 
 
 def test_missing_numbers_print_as_na() -> None:

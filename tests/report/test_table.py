@@ -25,6 +25,7 @@ from dpstats.report.table import (
     escape_html,
     escape_latex,
     escape_markdown,
+    folded_call,
 )
 
 ESTIMATES = [-17.5790948905109, 3.93240875912409]
@@ -345,3 +346,42 @@ def test_csv_numbers_read_back_exactly(values: list[float]) -> None:
     table = Table.from_columns([Column("x", ["?"] * len(values), values)])
     read = list(csv.reader(io.StringIO(table.to_csv(), newline="")))
     assert [float(row[0]) for row in read[1:]] == values
+
+
+def test_a_wide_matrix_is_printed_in_blocks_as_in_r() -> None:
+    """R 4.2: print(matrix(...), quote = FALSE) repeats the names of rows below each other."""
+    names = [f"column{j:02d}" for j in range(12)]
+    table = Table(("", *names), tuple((name, *["1.234567"] * 12) for name in names))
+    lines = table.to_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 2 * 13
+    assert [line.split()[0] for line in lines[1:13]] == names
+    assert [line.split()[0] for line in lines[14:]] == names
+    assert sorted(lines[0].split() + lines[13].split()) == names
+
+
+def test_long_texts_are_folded_where_they_may_be() -> None:
+    long = "C(occupation)[T.farmer]:C(region)[T.north]"
+    table = Table(("", "note", "n"), ((long, "many words " * 8, "1"),), align=("l", "l", "r"))
+    text = table.to_text()
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.replace("\n", " ").count("many") == 8
+    assert text.splitlines()[1].endswith(" 1")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'dp_lm("y ~ x", data, mu = 1)',
+        f'dp_lm("y ~ {" + ".join(f"x{j}, " for j in range(30))}", limits = {{"a": (1, 2)}})',
+        'f("an \\" odd, one", [1, 2, 3], '
+        + ", ".join(f"argument{j} = {j}" for j in range(20))
+        + ")",
+    ],
+)
+def test_a_folded_call_is_the_same_call(call: str) -> None:
+    lines = folded_call(call).splitlines()
+    assert " ".join(line.strip() for line in lines) == call
+    assert all(line.startswith("    ") for line in lines[1:])
+    if "odd" in call:
+        assert max(map(len, lines)) <= 80

@@ -128,7 +128,7 @@ class BayesModel(TestedResult):
         parts = (Heading("Priors and means by class"), self._groups.table())
         return printed(self.call, parts, self.privacy, self.notes)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """Priors and means with their errors, privacy, error parts and diagnostics."""
         facts = (
             ("Method", BAYES_METHODS[self.method]),

@@ -57,9 +57,9 @@ class EptrLinearModel(LinearModel):
         """One row that describes the fit, and whether there was an answer."""
         return super().glance().assign(released=self.released)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """R's summary.lm, with the privacy spent, the error's parts and the test's probabilities."""
-        page = super().summary()
+        page = super()._summary()
         if self.answers is None:
             return page
         return Page((*page.parts, *answers_table(self.answers, self.released)))

@@ -375,7 +375,7 @@ class KernelModel(TestedResult):
         parts = (bandwidth, Heading("Curve"), self._curve_table())
         return printed(self.call, parts, self.privacy, self.notes)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """The curve with the privacy spent, the error's parts and diagnostics."""
         terms, degree = (
             len(self.setting.centre.powers),

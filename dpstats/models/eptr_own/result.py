@@ -14,10 +14,10 @@ from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_numbers, format_scalar
-from dpstats.report.model import privacy_line
+from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.table import Column, Heading, Page, Paragraph, Part, Preformatted, Table
+from dpstats.report.table import Column, Heading, Page, Part, Preformatted, Table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,10 +93,8 @@ class EptrResult(TestedResult):
         return Heading("Answer"), Table.from_columns(columns, main=True)
 
     def _printed(self) -> Page:
-        notes = [Paragraph(f"Note: {note}") for note in self.notes]
-        line = Preformatted(privacy_line(self.privacy))
-        return Page((Heading("Call"), Preformatted(self.call), *self._answer(), *notes, line))
+        return printed(self.call, self._answer(), self.privacy, self.notes)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """The answer with the privacy spent, the error's parts and the probabilities of an answer."""
         return self._summary_of((), self._answer())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_pval, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines
-from dpstats.report.table import Column, Page, Preformatted, Table
+from dpstats.report.table import Column, Lines, Page, Table
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def summary_page(page: PanelPage) -> Page:
             ("Instruments", ", ".join(page.instruments)),
         ]
     lines = [*row_lines(page), _fit_line(page)]
-    parts: list[Preformatted | Table] = [Preformatted("\n".join(lines))]
+    parts: list[Lines | Table] = [Lines("\n".join(lines))]
     if page.tests:
         parts.append(_tests(page))
     return model_summary(page, tuple(head), parts)

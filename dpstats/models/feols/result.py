@@ -89,8 +89,7 @@ class PanelModel(MarginalModel):
     def _bounds(self) -> tuple[Bound, ...]:
         return ()
 
-    @spelled
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """fixest's summary, with the privacy spent and diagnostics."""
         return summary_page(self._page(with_bounds=True))
 

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 from dpstats.arrays import Floats
 from dpstats.report.format import format_scalar
-from dpstats.report.model import closing_blocks, gaps, or_na
+from dpstats.report.model import closing_blocks, gaps, head_parts, or_na
 from dpstats.report.released import Released
 from dpstats.report.result import Coefficients
 from dpstats.report.table import (
     Column,
     Heading,
-    KeyValues,
     Page,
     Paragraph,
     Part,
-    Preformatted,
     Table,
 )
 
@@ -45,11 +43,8 @@ def summary_page(
     """
     return Page(
         (
-            Heading("Call"),
-            Preformatted(fit.call),
-            KeyValues(tuple(facts)),
+            *head_parts(fit.call, facts, fit.notes),
             *parts,
-            *[Paragraph(f"Note: {note}") for note in fit.notes],
             *closing_blocks(fit.privacy, fit.error, fit.details, rates),
         )
     )

@@ -136,7 +136,7 @@ class GaussianModel(Result):
         parts = [Heading("Mean"), means, *self._covariance_parts()]
         return printed(self.call, parts, self.privacy, self.notes)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""
         methods = MEAN_METHODS if self.noise is None else MVNORM_METHODS
         method = methods[self.method]

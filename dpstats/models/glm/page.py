@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dpstats.report.format import format_numbers, format_pval, format_scalar
 from dpstats.report.model import ModelPage, gaps, model_summary, row_lines, wald_lines
-from dpstats.report.table import Column, Page, Paragraph, Preformatted, Table
+from dpstats.report.table import Column, Lines, Page, Paragraph, Table
 
 GLM_METHODS = {
     "anchored": "private Newton steps from a public anchor",
@@ -65,7 +65,7 @@ def summary_page(page: GlmPage) -> Page:
         ("Method", _SHOWN[page.method]),
         ("Family", f"{page.family}, link: {page.link}"),
     )
-    fit = (Paragraph(_dispersion_line(page)), Preformatted("\n".join(_fit_lines(page))))
+    fit = (Paragraph(_dispersion_line(page)), Lines("\n".join(_fit_lines(page))))
     return model_summary(page, said, fit)
 
 

@@ -96,8 +96,7 @@ class GlmModel(MarginalModel):
             return None
         return f"Response: {self.design.response} is {levels[1]!s}, rather than {levels[0]!s}"
 
-    @spelled
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """R's summary.glm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines, wald_lines
-from dpstats.report.table import Page, Preformatted
+from dpstats.report.table import Lines, Page
 
 METHODS = {
     "anchored": "anchored score rounds on public moments",
@@ -45,7 +45,7 @@ def summary_page(page: LinearPage) -> Page:
     said: tuple[tuple[str, str], ...] = (("Method", _SHOWN[page.method]),)
     if page.answer:
         said += (("Answer", page.answer),)
-    fit = Preformatted("\n".join(row_lines(page) + _fit_lines(page)))
+    fit = Lines("\n".join(row_lines(page) + _fit_lines(page)))
     return model_summary(page, said, [fit])
 
 

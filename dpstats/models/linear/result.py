@@ -63,8 +63,7 @@ class LinearModel(MarginalModel):
             wald=self._wald(),
         )
 
-    @spelled
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """R's summary.lm, with the privacy spent, error bounds and diagnostics."""
         return summary_page(self._page(with_bounds=True))
 

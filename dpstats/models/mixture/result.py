@@ -167,7 +167,7 @@ class MixtureModel(Released):
         parts = (Heading("Weights and means by component"), self._groups.table())
         return printed(self.call, parts, self.privacy, self.notes)
 
-    def summary(self) -> Page:
+    def _summary(self) -> Page:
         """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""
         decided = "the likelihood" if self.regime == "likelihood" else "the partition"
         asked = f"{decided} decided" if self.asked is None else f"{self.asked} asked for"
@@ -184,8 +184,11 @@ class MixtureModel(Released):
             Heading("Covariances: expected relative error (Frobenius norm) and condition number"),
             self._shapes(),
         ]
-        if len(self.terms) <= 4:
-            for name, matrix in zip(self._names, self.numbers.covariances, strict=True):
+        matrices = self.numbers.covariances
+        if len(matrices) > 1 and all(np.array_equal(m, matrices[0]) for m in matrices):
+            parts += matrix_parts("Covariance of every component", self.terms, matrices[0])
+        elif len(self.terms) <= 4:
+            for name, matrix in zip(self._names, matrices, strict=True):
                 parts += matrix_parts(f"Covariance of component {name}", self.terms, matrix)
         return summary_page(self, facts, parts)
 

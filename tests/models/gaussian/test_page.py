@@ -145,12 +145,13 @@ def test_pages_are_as_they_were_last_looked_at(name: str, form: str) -> None:
 
 def test_prints_are_the_short_pages() -> None:
     lines = MVNORM._printed().to_text().splitlines()
-    assert lines[3] == "Mean:"
-    assert lines[4].split() == ["Mean", "Std.", "Dev."]
+    assert lines[3].startswith("Note: ")  # before the numbers
+    assert lines[5] == "Mean:"
+    assert lines[6].split() == ["Mean", "Std.", "Dev."]
     assert KNOWN._printed().to_text().startswith("Call:\ndp_mean(")
     lines = MIXTURE._printed().to_text().splitlines()
-    assert lines[3] == "Weights and means by component:"
-    assert [line.split()[0] for line in lines[5:7]] == ["1", "2"]
+    assert lines[5] == "Weights and means by component:"
+    assert [line.split()[0] for line in lines[7:9]] == ["1", "2"]
     for page in (MVNORM._printed(), KNOWN._printed(), MIXTURE._printed()):
         assert "Error bounds" not in page.to_text()
         assert "Privacy: " in page.to_text()

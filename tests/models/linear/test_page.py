@@ -67,8 +67,59 @@ def test_the_summary_is_as_it_was_last_looked_at(form: str) -> None:
     as_last_looked_at("summary", summary_page(PAGE), form)
 
 
+def test_the_full_summary_is_as_it_was_last_looked_at() -> None:
+    as_last_looked_at("summary_full", summary_page(PAGE).full(), "text")
+
+
+def test_releases_of_one_kind_have_one_line() -> None:
+    """Numbers and shares add, mu adds in squares, noise is a range."""
+    spent = (
+        Spent("histogram of row lengths", 74, 1.4, 10.0, 0.3, 0.09),
+        Spent("mean score", 3, 0.002, 0.007, 0.4, 0.16),
+        Spent("histogram of score lengths", 126, 1.4, 5.0, 0.4, 0.16),
+        Spent("mean score", 3, 0.002, 0.004, 0.768, 0.59),
+    )
+    privacy = PrivacyStatement(Privacy(1.0), spent, seeded=True)
+    histograms, score = privacy.by_kind()
+    assert (histograms.released, histograms.numbers) == ("histograms of lengths", 200)
+    assert histograms.mu == pytest.approx(0.5)
+    assert histograms.share + score.share == pytest.approx(1.0)
+    page = summary_page(replace(PAGE, privacy=privacy))
+    assert re.search(r"mean score \(2 times\) +6 +0.004 to 0.007 +0.866 +75%", page.to_text())
+    assert page.full().to_text().count("mean score") == 2
+
+
+def test_notes_come_before_numbers_and_bounds_have_names_of_their_own() -> None:
+    same = [
+        Bound("distance", "l2", v, 0.95, "theorem", k)
+        for v, k in ((2.0, "bound"), (1.0, "simulated"))
+    ]
+    page = summary_page(
+        replace(PAGE, notes=("Intervals may fail.", "So may this."), bounds=tuple(same))
+    )
+    for form in FORMS[:-1]:
+        made = getattr(page, f"to_{form}")()
+        assert made.index("Intervals may fail") < made.index("So may this") < made.index("Estimate")
+        assert "distance, at most" in made
+        assert "distance, as simulated" in made
+
+
+def test_wide_pages_fit_and_many_levels_do_not_flood() -> None:
+    names = ["Intercept", "x", *(f"C(g)[T.a rather long name {k}]" for k in range(60))]
+    names += [f"x:C(g)[T.a rather long name {k}]" for k in range(60)]
+    k = len(names)
+    many = Coefficients(tuple(names), np.arange(k) * 1.5, np.eye(k), np.eye(k))
+    page = summary_page(replace(PAGE, coefficients=many))
+    assert max(map(len, page.to_text().splitlines())) <= 80
+    assert len(page.to_text().splitlines()) < 80
+    assert "Not shown: 56 more of C(g), 56 more of x:C(g)" in page.to_text()
+    assert all(f"name {j}]" in page.full().to_text().replace("\n  ", " ") for j in range(60))
+    assert page.to_csv().count("\n") == k + 1
+    assert len(print_page(replace(PAGE, coefficients=many)).to_text().splitlines()) < 22
+
+
 def test_print_is_rs() -> None:
-    assert print_page(PAGE).to_text().splitlines()[3:6] == [
+    assert print_page(replace(PAGE, notes=())).to_text().splitlines()[3:6] == [
         "Coefficients:",
         "Intercept       x_1  g[T.<b>]",
         "  3.69225  -0.00309   0.40010",
@@ -102,3 +153,4 @@ def test_anova_reads_as_rs() -> None:
 
 if __name__ == "__main__":
     renew("summary", summary_page(PAGE))
+    renew("summary_full", summary_page(PAGE).full(), ["text"])
