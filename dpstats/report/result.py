@@ -63,7 +63,9 @@ def quantile(level: float, freedom: float = math.inf) -> float:
     """Half width of a two-sided interval in standard errors, normal or of a t distribution."""
     share = number(level)
     if share is None or not 0 < share < 1:
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
+        raise ArgumentError(
+            f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
+        )
     return float(_law(freedom).ppf((1 + share) / 2))
 
 
