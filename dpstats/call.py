@@ -459,7 +459,9 @@ def check_numbers(ridge: float, eta: float) -> None:
         )
     chance = number(eta)
     if chance is None or not 0 < chance < 1:
-        raise ArgumentError(f"eta must lie strictly between 0 and 1, not {shown(eta)}.")
+        raise ArgumentError(
+            f"eta must lie strictly between 0 and 1, such as eta=0.05, not {shown(eta)}."
+        )
     if eta < 1e-12:
         raise ArgumentError(
             f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."

@@ -263,7 +263,9 @@ Total = Cost | ApproximatePrivacy
 def check_delta(delta: float) -> None:
     size = number(delta)
     if size is None or not 0 < size < 1:
-        raise PrivacyError(f"delta must lie strictly between 0 and 1, not {shown(delta)}.")
+        raise PrivacyError(
+            f"delta must lie strictly between 0 and 1, such as delta=1e-6, not {shown(delta)}."
+        )
 
 
 def _positive(name: str, value: float) -> float:

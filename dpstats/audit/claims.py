@@ -43,7 +43,9 @@ def check_audit(release: Any, statistic: Any, trials: Any, confidence: Any) -> N
             "of the two data sets. Below some hundreds an audit finds gross mistakes alone."
         )
     if not isinstance(confidence, float | np.floating) or not 0.5 <= confidence < 1:
-        raise ArgumentError(f"confidence must lie in [0.5, 1), not {shown(confidence)}.")
+        raise ArgumentError(
+            f"confidence must lie in [0.5, 1), such as confidence=0.95, not {shown(confidence)}."
+        )
 
 
 def claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
@@ -54,7 +56,7 @@ def claim_of(claim: Any, mu: Any, rho: Any, epsilon: Any, delta: Any) -> Any:
         raise PrivacyError(f"make one claim: {'= and '.join(given)}= were given.")
     beyond = number(delta)
     if delta is not None and (beyond is None or not 0 <= beyond < 1):
-        raise PrivacyError(f"delta must lie in [0, 1), not {shown(delta)}.")
+        raise PrivacyError(f"delta must lie in [0, 1), such as delta=1e-5, not {shown(delta)}.")
     if claim is not None:
         if not callable(getattr(claim, "delta", None)):
             raise PrivacyError(

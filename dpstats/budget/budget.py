@@ -131,11 +131,15 @@ class Budget(Printed):
                 )
             self._ledger: Ledger = MemoryLedger(terms)
         elif isinstance(path, str) and ("://" in path or not path.strip()):
-            raise ArgumentError(f"path must name a file on this machine, not {shown(path)}.")
+            raise ArgumentError(
+                f"path must name a file on this machine, such as path='study.budget', not {shown(path)}."
+            )
         elif isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
             self._ledger = FileLedger(Path(path), terms)
         else:
-            raise ArgumentError(f"path must name a file, not {shown(path)}.")
+            raise ArgumentError(
+                f"path must name a file, such as path='study.budget', not {shown(path)}."
+            )
         self._terms = self._ledger.terms
         self._state = _State()
         self._read()
@@ -222,9 +226,13 @@ class Budget(Printed):
         0.4
         """
         if not isinstance(what, str) or not what.strip():
-            raise ArgumentError(f"describe in words what is released, not {shown(what)}.")
+            raise ArgumentError(
+                f"describe in words what is released, such as 'the mean of x', not {shown(what)}."
+            )
         if not isinstance(data, str):
-            raise ArgumentError(f"data is a label, a text, not {shown(data)}.")
+            raise ArgumentError(
+                f"data is a label, a text such as data='survey 2024', not {shown(data)}."
+            )
         cost: Total = resolve_cost(mu, rho, epsilon, delta)
         if epsilon is not None and delta is not None:
             cost = ApproximatePrivacy(float(epsilon), float(delta))

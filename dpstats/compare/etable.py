@@ -185,7 +185,7 @@ def _open_entry(name: str, fit: Any) -> Entry:
     if entry is None:
         raise ArgumentError(
             "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
-            f"{shown(fit)}."
+            "{shown(fit)}. Write etable([fit1, fit2])."
         )
     return entry
 

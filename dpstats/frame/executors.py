@@ -270,7 +270,10 @@ def _by_executor(
 def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
     sent = _unbroken(lambda: executor.submit(dpstats_pass, job))
     if sent is None:
-        raise PassError("the executor takes no work; it may have been shut down.")
+        raise PassError(
+            "the executor takes no work; it may have been shut down: make a new one, or leave "
+            "executor= out."
+        )
     return sent
 
 

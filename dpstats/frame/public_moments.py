@@ -208,7 +208,10 @@ class PublicMoments:
         except Exception:  # whatever a text may be: it is read as untrusted
             moments = None
         if moments is None:
-            raise PublicDataError("this text is not what PublicMoments.to_json() has written.")
+            raise PublicDataError(
+                "this text is not what PublicMoments.to_json() has written: pass on "
+                "public_moments(formula, public).to_json()."
+            )
         return moments
 
     @classmethod
@@ -420,7 +423,10 @@ def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
         full = np.block([[gram, cross[:, None]], [cross[None, :], np.array([[yy]])]])
     diagonal = np.diag(full)
     if (diagonal < 0).any():
-        raise PublicDataError("the diagonal of gram (and yy) holds mean squares: none is negative.")
+        raise PublicDataError(
+            "the diagonal of gram (and yy) holds mean squares: none is negative. Write gram = "
+            "x.T @ x / len(x)."
+        )
     rms = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
     if float(np.linalg.eigvalsh(full / np.outer(rms, rms))[0]) < -1e-8:
         raise PublicDataError(

@@ -220,7 +220,7 @@ def open_rows(
         source = OfPersons(first.ordered(source), first)
     n = reading.size(source, partial(check_table, design), design.columns_for(ROLES))
     if n == 0:
-        raise SchemaError("the table has no rows.")
+        raise SchemaError("the table has no rows: look at what was read or filtered before.")
     return Rows(design, source, reading, n)
 
 

@@ -249,7 +249,11 @@ class Blocks(Opaque):
 
         result = suppress_private_errors(lambda: (silently(made),))
         if result is None and kind:
-            raise SchemaError(f"the function given as data failed with {kind} when it was called.")
+            raise SchemaError(
+                f"the function given as data failed with {kind} when it was called; its message is "
+                "withheld, because it may quote a private cell. Where you may see the rows, call it "
+                "yourself: data()."
+            )
         if result is None:
             raise unreadable()
         return result[0]
@@ -318,7 +322,10 @@ class ParquetFiles(Opaque):
                 )
             )
         if not files.schemas:
-            raise SchemaError(f"there is no Parquet file in '{names[0]}'.")
+            raise SchemaError(
+                f"there is no Parquet file in '{names[0]}': give a file, or a folder with names "
+                "that end in .parquet."
+            )
         _refuse_same_rows(parts)
         return files
 
@@ -381,7 +388,7 @@ class ParquetFiles(Opaque):
 def _together(tables: list[Any]) -> Table:
     """Public tables, one under the other."""
     if not tables:
-        raise SchemaError("the table has no rows.")
+        raise SchemaError("the table has no rows: look at what was read or filtered before.")
 
     def joined() -> Any:
         if not any(isinstance(table, pd.DataFrame) for table in tables):
@@ -412,7 +419,9 @@ def _named(path: str) -> list[str]:
         return [path]
     paths = sorted(glob.glob(path, recursive=True))
     if not paths:
-        raise SchemaError(f"there is no file or folder '{path}'.")
+        raise SchemaError(
+            f"there is no file or folder '{path}': give its path from here, or a full one."
+        )
     return paths
 
 

@@ -125,7 +125,8 @@ def as_table(data: Any) -> Table:
     if is_arrow(data):
         return ArrowTable(data)
     raise SchemaError(
-        f"a table is a pandas, polars or pyarrow DataFrame/Table, not {type(data).__name__}."
+        f"a table is a pandas, polars or pyarrow DataFrame/Table, not {type(data).__name__}: "
+        "write pandas.DataFrame(data)."
     )
 
 

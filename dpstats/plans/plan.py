@@ -651,7 +651,7 @@ def listed_budgets(
         (f"{name} = {_short(v)}", resolve_privacy(**{name: v, "delta": delta})) for v in several
     ]
     if len({label for label, _ in totals}) < len(totals):
-        raise ArgumentError(f"{name} names one budget twice.")
+        raise ArgumentError(f"{name} names one budget twice: leave one out.")
     shown_values = several[0] if len(several) == 1 else [float(v) for v in several]
     return totals, {name: shown_values}
 

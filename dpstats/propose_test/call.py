@@ -220,7 +220,7 @@ def require_bounds(
         sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
         if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
             raise ArgumentError(
-                f"limits[{name!r}] is beyond what can be computed with: change the unit."
+                f"limits[{name!r}] is beyond what can be computed with: change the unit of the column."
             )
     if public is None and not limits:
         raise PublicDataError(
@@ -236,6 +236,6 @@ def positive(name: str, value: Any) -> float:
         raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
     if not SMALLEST <= size <= LARGEST:
         raise ArgumentError(
-            f"{name} = {size:g} is beyond what can be computed with: change the unit."
+            f"{name} = {size:g} is beyond what can be computed with: change the unit of the column."
         )
     return size

@@ -155,7 +155,9 @@ def plot_path(
     kept = chosen(terms, selected, intercept)
     some = lambdas > 0
     if not some.any():
-        raise ArgumentError("a path is drawn on a log scale, and no lambda is above 0.")
+        raise ArgumentError(
+            "a path is drawn on a log scale, and no lambda is above 0: path(lambdas=[0.01, 0.1])."
+        )
     order = np.argsort(lambdas[some], kind="stable")
     grid, coef = lambdas[some][order], coef[some][order][:, kept]
     ax = axes(ax, min(max(4.2, 1.0 + 0.19 * len(kept)), _TALLEST))

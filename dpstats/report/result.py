@@ -90,7 +90,9 @@ def quantile(level: float, freedom: Any = math.inf) -> Any:
     """Half width of a two-sided interval in standard errors, normal or of t distributions."""
     share = number(level)
     if share is None or not 0 < share < 1:
-        raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
+        raise ArgumentError(
+            f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
+        )
     chance = (1 + share) / 2
     found = np.where(np.isinf(freedom), stats.norm.ppf(chance), stats.t.ppf(chance, freedom))
     return found if np.ndim(freedom) else float(found)

@@ -73,7 +73,9 @@ def deltas_of(at: Any, shown_delta: float) -> tuple[float, ...]:
     for one in given:
         delta = number(one)
         if delta is None or not 0 < delta < 1:
-            raise ArgumentError(f"at holds deltas, strictly between 0 and 1, not {shown(one)}.")
+            raise ArgumentError(
+                f"at holds deltas, strictly between 0 and 1, as in at=[1e-3, 1e-6], not {shown(one)}."
+            )
         values.append(delta)
     return tuple(sorted(set(values), reverse=True))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, linear_constraints
@@ -49,7 +50,8 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
         values, shown = np.zeros(len(matrix)), "R b = 0"
     if matrix.ndim != 2 or matrix.shape[1] != len(names) or not np.isfinite(matrix).all():
         raise ArgumentError(
-            f"the matrix of a hypothesis needs {len(names)} columns of finite numbers."
+            f"the matrix of a hypothesis needs {len(names)} columns of finite numbers, one for "
+            f"each of {listed(names)}."
         )
     if np.linalg.matrix_rank(matrix) < len(matrix):
         raise ArgumentError("the hypotheses are not independent: one follows from the others.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,8 @@ _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
 
+_PARTIAL = ("log", "log2", "log10", "log1p", "sqrt")
+"""Functions of formulas that have no value for some numbers."""
 TOO_LITTLE = (
     "The rows tell too little for a fit: hardly any can be used, or their responses hardly differ. No "
     "coefficients are given. Look at missing values, at levels that "
@@ -160,24 +163,41 @@ def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str
 
 
 def unused_note(
-    rest: RowSummary, persons: str | None = None, alone: bool = False
+    rest: RowSummary, formula: str, persons: str | None = None, alone: bool = False
 ) -> tuple[str, ...]:
     """Said when a tenth of the rows, or ``persons``, or more surely does not count.
 
-    ``alone``: without public rows.
+    What a row may lack is read off the formula, which is public. ``alone``: without public rows.
     """
-    known = "were not declared" if alone else "the public data do not know"
     if rest.empty_share - 3 * rest.share_sd < 0.1:
         return ()
     share = 100 * min(rest.empty_share, 0.99)
+    causes = ", ".join(row_causes(formula, alone))
     if persons is not None:
         why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
         return (
             f"About {share:.2g}% of the persons tell nothing: they have {why}none that can be used "
-            "(missing values, levels that the public data do not know, impossible responses).",
+            f"({causes}).",
         )
     return (
-        f"About {share:.2g}% of the private rows are not used: missing values, levels that {known}, "
-        "impossible responses, or rows of a person beyond rows_per_person."
-        + ("" if alone else " Levels count when public rows have them."),
+        f"About {share:.2g}% of the private rows are not used: {causes}, or rows of a person beyond "
+        "rows_per_person." + ("" if alone else " Levels count when public rows have them."),
     )
+
+
+def row_causes(formula: str, alone: bool) -> list[str]:
+    """Why a row may not count, as far as a formula tells.
+
+    Examples
+    --------
+    >>> row_causes("log(y) ~ cut(x, [0, 10])", alone=False)[1:3]
+    ['values where log() has none', 'values outside the breaks of cut()']
+    """
+    known = "were not declared" if alone else "the public data do not know"
+    functions = [name for name in _PARTIAL if re.search(rf"\b{name}\(", formula)]
+    out = ["missing values"]
+    if functions:
+        out.append(f"values where {', '.join(f'{name}()' for name in functions)} has none")
+    if re.search(r"\bcut\(", formula):
+        out.append("values outside the breaks of cut()")
+    return [*out, f"levels that {known}", "impossible responses"]

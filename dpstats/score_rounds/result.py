@@ -332,7 +332,7 @@ class Model(Result):
 
     def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
         if not kept:
-            raise ArgumentError("the sub-model has no columns left.")
+            raise ArgumentError("the sub-model has no columns left: '~ 1' keeps a constant.")
         estimate = restrict(self.estimate, kept, self._fixed_dispersion)
         terms = [self.coefficients.terms[k] for k in kept]
         alone = self.public_fit

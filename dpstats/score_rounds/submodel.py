@@ -97,7 +97,9 @@ def penalised_path(
         )
     mix = {"ridge": 0.0, "lasso": 1.0}.get(penalty, number(alpha))
     if mix is None or not 0 <= mix <= 1:
-        raise ArgumentError(f"alpha must lie between 0 and 1, not {shown(alpha)}.")
+        raise ArgumentError(
+            f"alpha must lie between 0 and 1, such as alpha=0.5, not {shown(alpha)}."
+        )
     size = np.sqrt(np.diag(estimate.moments))
     moments = estimate.moments / np.outer(size, size)
     cross = moments @ (estimate.coef * size)
@@ -105,7 +107,9 @@ def penalised_path(
     if intercept is not None:
         free[intercept] = 0.0
     if not free.any():
-        raise ArgumentError("a path needs a column besides the intercept, which is not penalised.")
+        raise ArgumentError(
+            "a path needs a column besides the intercept, which is not penalised: fit 'y ~ x1 + x2'."
+        )
     found = _grid(moments, cross, free, mix) if lambdas is None else numbers(lambdas)
     grid = np.zeros(0) if found is None else np.atleast_1d(found)
     if grid.ndim > 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():

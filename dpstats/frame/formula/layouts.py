@@ -73,9 +73,11 @@ def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
         for c in factor.parse().columns
     }
     if name in used:
-        raise FormulaError(f"`{name}` is the class and also on the right-hand side.")
+        raise FormulaError(
+            f"`{name}` is the class and also on the right-hand side: leave it out there."
+        )
     if parsed.offsets:
-        raise FormulaError("a classification has no offset.")
+        raise FormulaError("a classification has no offset: leave offset() out of the formula.")
     features = formula_text(None, tuple(t for t in parsed.terms if t), ()).removeprefix("~ ")
     features = features.removeprefix("0 + ")
     if features in ("1", "0"):
@@ -108,7 +110,7 @@ def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
             "for a regression."
         )
     if parsed.offsets:
-        raise FormulaError("points have no offset.")
+        raise FormulaError("points have no offset: leave offset() out of the formula.")
     terms = tuple(t for t in parsed.terms if t)
     if not terms:
         raise FormulaError("the formula has no column: write '~ x1 + x2', or ['x1', 'x2'].")
@@ -141,7 +143,7 @@ def _listed(columns: Sequence[str]) -> str:
     names = list(columns)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise FormulaError(f"column `{twice[0]}` is listed twice.")
+        raise FormulaError(f"column `{twice[0]}` is listed twice: leave one out.")
     return "~ " + " + ".join(Factor(name, "column").code for name in names)
 
 

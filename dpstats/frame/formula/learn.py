@@ -65,7 +65,8 @@ def learn_design(
     response = parsed.response
     if response is not None and any(response.text == f.text for t in parsed.terms for f in t):
         raise FormulaError(
-            f"`{response.text}` is the response of '{formula}' and also on its right-hand side."
+            f"`{response.text}` is the response of '{formula}' and also on its right-hand side: "
+            "leave it out there."
         )
     factors = _all_factors(parsed, offsets)
     needed = dict.fromkeys(name for factor in factors for name in factor.columns)
@@ -294,7 +295,7 @@ def _build(
     own = tuple(text for text in offsets if text.startswith("offset("))
     formula = formula_text(response, parsed.terms, own)
     if not program:
-        raise FormulaError(f"'{formula}' has no column on its right-hand side.")
+        raise FormulaError(f"'{formula}' has no column on its right-hand side: write '~ x1 + x2'.")
     return Design(
         formula=formula,
         terms=tuple(column.name for column in program),
@@ -368,7 +369,9 @@ def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
     kind = type_.kind
     if kind == "number":
         if isinstance(limit, list) and declared_spec(name, limit).spec.kind != "number":
-            raise SchemaError(f"`{name}` holds numbers, and so must its levels in limits.")
+            raise SchemaError(
+                f"`{name}` holds numbers, and so must its levels: limits={{'{name}': [1, 2, 3]}}."
+            )
         return ColumnSpec("number")
     if kind == "bool":
         return ColumnSpec("bool", (False, True))
@@ -453,7 +456,9 @@ def _weight_bound(
     if weights is None:
         return None
     if weights in rows and float(rows[weights].min()) < 0:
-        raise PublicDataError(f"the public weights in `{weights}` include negative ones.")
+        raise PublicDataError(
+            f"the public weights in `{weights}` include negative ones: weights are 0 or more."
+        )
     if WEIGHTS in limits:
         limit = limits[WEIGHTS]
         upper = limit[1] if isinstance(limit, tuple) and len(limit) == 2 else limit

@@ -106,7 +106,10 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
             f"version {VERSION}. Compute them again with public_moments()."
         )
     if not _fits(saved, _SHAPE):
-        raise PublicDataError("these saved moments hold entries of the wrong kind.")
+        raise PublicDataError(
+            "these saved moments hold entries of the wrong kind. Compute them again with "
+            "public_moments()."
+        )
     columns = {
         name: ColumnSpec(one["kind"], _tuple(one["levels"]))
         for name, one in saved["columns"].items()

@@ -151,7 +151,9 @@ def eptr_bayes(
         seed=seed,
     )
     if isinstance(public, PublicMoments):
-        raise PublicDataError("eptr_bayes takes its bounds from public rows, not from moments.")
+        raise PublicDataError(
+            "eptr_bayes takes its bounds from public rows, not from moments: public=frame."
+        )
     known = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
     with naming("the public data") if public is not None else nullcontext():
         design, column = class_design(formula, public, known if public is None else limits or {})

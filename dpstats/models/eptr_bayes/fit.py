@@ -158,7 +158,10 @@ def make_test(
         if method == "paper":  # c0 n, half the smallest frequency
             target = int(float(geometry.frequency.min()) / 2 * n)
     if n < classes:
-        raise ArgumentError(f"{n} private rows cannot have {classes} classes.")
+        raise ArgumentError(
+            f"{n} private rows cannot have {classes} classes: give more rows, or public rows of "
+            "fewer classes."
+        )
     if not 1 <= target <= n / classes:
         raise ArgumentError(
             f"the smallest of {classes} classes among {n} rows cannot be expected to have {target} "

@@ -40,6 +40,11 @@ from dpstats.propose_test.call import (
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
 
+WEAKER = (
+    "limits['(coef)'] was declared, so that method='adaptive' was chosen: all noise comes from the "
+    "limits. method='rounds', with limits of the columns alone, is often far more accurate: leave "
+    "'(coef)' out."
+)
 _KINDS: dict[str, Kind] = {
     "rounds": "bounded",
     "adaptive": "bounded",
@@ -135,6 +140,7 @@ def eptr_lm(
     """
     declares_coef = "(coef)" in mapping("limits", limits)
     default = "adaptive" if public is None and declares_coef else "rounds"
+    weaker = method is None and default == "adaptive"
     method = choose("eptr_lm", EPTR_METHODS, method, default)
     given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     check_numbers(0.0, eta)
@@ -161,7 +167,9 @@ def eptr_lm(
     moments = find_moments(formula, public, limits)
     if declares_coef and (method == "rounds" or moments is not None):
         bound = "the rounds bound" if moments is None else "public rows bound"
-        raise ArgumentError(f"limits['(coef)'] has no effect here: {bound} the coefficients.")
+        raise ArgumentError(
+            f"limits['(coef)'] has no effect here: {bound} the coefficients. Leave '(coef)' out."
+        )
     design: Design | None = None
     if moments is not None:
         design = moments.design
@@ -190,6 +198,8 @@ def eptr_lm(
     else:
         fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
     qualified = charged.notes(rows.n, public)
+    if weaker:
+        qualified = (WEAKER, *qualified)
     model = EptrLinearModel(
         call=text,
         method=method,

@@ -123,7 +123,10 @@ def public_geometry(
     sigma = math.sqrt(float(residual @ residual) / (m - d))
     size = math.sqrt(float(y @ y) / m)
     if not size > 1e-140:
-        raise PublicDataError("the public response is zero in every row, or too small to square.")
+        raise PublicDataError(
+            "the public response is zero in every row, or too small to square: give rows with "
+            "other responses, or change its unit."
+        )
     sigma = max(sigma, 1e-9 * size)
     covariance = sigma**2 / m * whitening.back @ whitening.back.T
     answer = plain_estimate(whitening.back @ fit, covariance, sigma, moments.gram, whitening, m)

@@ -91,7 +91,9 @@ class CurveSetting:
 
 def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> Design:
     if isinstance(public, PublicMoments):
-        raise PublicDataError("eptr_nw takes its range from public rows, not from moments.")
+        raise PublicDataError(
+            "eptr_nw takes its range from public rows, not from moments: public=frame."
+        )
     if public is None:
         design = declare_design(curve_formula(formula, tuple(limits or {})), limits or {})
     else:
@@ -200,7 +202,10 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
     width = x.max(axis=0) - x.min(axis=0)
     flat = [name for name, size in zip(design.terms[1:], width, strict=True) if not size > 0]
     if flat:
-        raise PublicDataError(f"the public rows do not vary in {', '.join(flat)}.")
+        raise PublicDataError(
+            f"the public rows do not vary in {', '.join(flat)}: give rows that do, or leave it "
+            "out of the formula."
+        )
     if not (width > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
         raise PublicDataError(
             f"the range of {names} in the public rows is of a size that cannot be computed with: "

@@ -157,7 +157,9 @@ def eptr(
         if not 0 < positive(name, value) < 1:
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
     if target is not None and positive("target", target) < 1:
-        raise ArgumentError(f"target is a safety of 1 or more, not {shown(target)}.")
+        raise ArgumentError(
+            f"target is a safety of 1 or more, such as target=10, not {shown(target)}."
+        )
     if callable(data) and not isinstance(data, type):
         raise ArgumentError(
             "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
@@ -281,7 +283,10 @@ def _answer(no_reply: Any, size: int) -> Any:
         value = answer_of("no_reply()", no_reply) if callable(no_reply) else no_reply
     answer = numbers_of("no_reply", value)
     if answer.size != size:
-        raise ArgumentError(f"no_reply has {answer.size} numbers and the estimate has {size}.")
+        raise ArgumentError(
+            f"no_reply has {answer.size} numbers and the estimate has {size}: give as many, "
+            f"no_reply=[0.0] * {size}."
+        )
     return answer
 
 

@@ -34,7 +34,10 @@ def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
     try:
         return function(*public)
     except Exception as error:
-        raise ArgumentError(f"{name} failed with {type(error).__name__}: see above.") from error
+        raise ArgumentError(
+            f"{name} failed with {type(error).__name__}: {error}. It ran on what is public; its own "
+            "traceback is above."
+        ) from error
 
 
 def one_number(name: str, value: Any) -> float:

@@ -144,7 +144,9 @@ class PanelModel(MarginalModel):
             )
         share = number(level)
         if share is None or not 0 < share < 1:
-            raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
+            raise ArgumentError(
+                f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
+            )
         return pd.DataFrame(self._weak_set(share), columns=["lower", "upper"])
 
     def _weak_set(self, level: float) -> list[tuple[float, float]]:

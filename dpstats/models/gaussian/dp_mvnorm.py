@@ -430,7 +430,9 @@ def _check_points(
 
 def _check_cond(cond: float | None) -> None:
     if cond is not None and positive("cond", cond) < 1:
-        raise ArgumentError(f"cond is a condition number, 1 or more, not {shown(cond)}.")
+        raise ArgumentError(
+            f"cond is a condition number, 1 or more, such as cond=100, not {shown(cond)}."
+        )
 
 
 def _warn(messages: Sequence[str]) -> None:

@@ -145,7 +145,10 @@ def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
 def _stated(terms: tuple[str, ...], given: Any) -> Floats:
     d = len(terms)
     if isinstance(given, bool):
-        raise ArgumentError("covariance must hold standard deviations or a matrix, not a bool.")
+        raise ArgumentError(
+            "covariance must hold standard deviations or a matrix, such as covariance=[1.0, "
+            "2.5], not a bool."
+        )
     if isinstance(given, Mapping):
         given = pd.Series(given, dtype=object)
     if isinstance(given, pd.Series | pd.DataFrame):
@@ -157,7 +160,7 @@ def _stated(terms: tuple[str, ...], given: Any) -> Floats:
         given = given.loc[list(terms)] if given.ndim == 1 else given.loc[list(terms), list(terms)]
     values = numbers(given)
     if values is None:
-        raise ArgumentError("covariance must hold numbers.")
+        raise ArgumentError("covariance must hold numbers, such as covariance=[1.0, 2.5].")
     if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
         raise ArgumentError(
             f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "

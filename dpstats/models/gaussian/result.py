@@ -217,7 +217,8 @@ class GaussianModel(Result):
             raise FormulaError("to_moments() takes no offset: subtract it from the response first.")
         if design.response in design.terms:
             raise FormulaError(
-                f"`{design.response}` is the response and also on the right-hand side."
+                f"`{design.response}` is the response and also on the right-hand side: leave it "
+                "out there."
             )
         terms = [t for t, seen in zip(terms, self._seen, strict=True) if seen]
         needed = [t for t in (*design.terms, design.response) if t not in (None, "Intercept")]

@@ -302,7 +302,8 @@ def check_response(design: Design, family: Family) -> None:
     if design.response_kind == "category" and not family.binary:
         raise ArgumentError(
             f"the response `{design.response}` is categorical; the {family} family needs "
-            f"{family.domain}."
+            f"{family.domain}. Write I({design.response} == 'a') for one level, or choose "
+            "another family=."
         )
 
 

@@ -445,7 +445,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         len(steps),
         diagnostics,
         (() if start.enough else TOO_LITTLE)
-        + unused_note(summary, rounds.session.persons, start.leverage is not None)
+        + unused_note(summary, design.formula, rounds.session.persons, start.leverage is not None)
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, last, ridge)
         + (_SEPARATED if separated else ())

@@ -9,12 +9,13 @@ cells together by one mechanism per round. The privacy is proved in `dpstats.mod
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.arguments import as_int, check_switch, number, one_of, shown
+from dpstats.arguments import as_int, check_switch, listed, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers, documented
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
@@ -140,6 +141,7 @@ def dp_mixture(
     )
     check_numbers(0.0, eta)
     points = find_points("dp_mixture", formula, public, limits)
+    _check_numbers(formula, points)
     given_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)
     kind = _check_covariance(covariance, regime)
@@ -159,7 +161,9 @@ def dp_mixture(
     with call.charged(call.text(points.formula, options), data) as charged:
         rows = charged.rows(points.design)
         if rows.n < 2 * (k or 1):
-            raise ArgumentError(f"{rows.n} private rows cannot make {k or 1} components.")
+            raise ArgumentError(
+                f"{rows.n} private rows cannot make {k or 1} components: give more rows, or a smaller k."
+            )
         require_room(call.per_row, rows.n, len(points.terms), k or _MOST, [0.05])
         warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
         for message in warned:
@@ -228,6 +232,20 @@ def _check(
             f"very least, and better {math.ceil(2 * math.log(most / 0.05) / w_min)} or more."
         )
     return None if k is None else int(k), float(w_min)
+
+
+def _check_numbers(formula: Any, points: PublicPoints) -> None:
+    """A dot stands for all columns, and categories are no coordinates of a Gaussian."""
+    dot = isinstance(formula, str) and re.search(r"(?<![\w.`])\.(?![\w.`])", formula)
+    found = [name for name, spec in points.design.columns.items() if spec.kind == "category"]
+    if dot and found:
+        without = " ".join(
+            f"- `{name}`" if not name.isidentifier() else f"- {name}" for name in found
+        )
+        raise ArgumentError(
+            f"'{formula}' takes in {listed(found)}, which holds categories: components are Gaussian, "
+            f"and have numbers alone. Write '{formula.strip()} {without}', or name the columns."
+        )
 
 
 def _check_covariance(covariance: str, regime: str) -> Covariance:

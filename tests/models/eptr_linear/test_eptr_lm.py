@@ -547,3 +547,14 @@ def test_errors_are_of_the_packages_family() -> None:
     ):
         with pytest.raises(kind):
             fit(**arguments)
+
+
+def test_a_bound_on_coefficients_that_chooses_the_method_says_so() -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.uniform(size=500)}).assign(y=lambda t: t.x)
+    limits = {"x": (0, 1), "y": (0, 1), "(coef)": 2}
+    chosen = eptr_lm("y ~ x", data, epsilon=1, delta=1e-5, limits=limits, seed=1)
+    asked = eptr_lm("y ~ x", data, epsilon=1, delta=1e-5, limits=limits, method="adaptive", seed=1)
+    assert chosen.method == asked.method == "adaptive"
+    assert any("leave '(coef)' out" in note for note in chosen.notes)
+    assert not any("leave '(coef)' out" in note for note in asked.notes)

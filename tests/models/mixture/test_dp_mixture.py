@@ -854,3 +854,9 @@ def test_a_wrong_split_is_said_and_never_blown_up() -> None:
         said += not right and any("no mixture was found" in note for note in found.notes)
         assert right or any("taken for one" in note or "overlap" in note for note in found.notes)
     assert said > 0
+
+
+def test_a_dot_does_not_take_in_text() -> None:
+    public = PUBLIC.assign(city=["a", "b"] * (len(PUBLIC) // 2))
+    with pytest.raises(ArgumentError, match=r"takes in 'city'.*Write '~ \. - city'"):
+        dp_mixture("~ .", public, public, 2, mu=1)
