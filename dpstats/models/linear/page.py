@@ -29,7 +29,8 @@ class LinearPage(ModelPage):
     """What the pages of a linear model show beyond those of every model.
 
     ``ranges`` are those of sigma and of R-squared, where the noise of a released square and what its cut
-    may have taken off are known.
+    may have taken off are known. With an offset R-squared is that of the response less the offset, whose
+    own variance is not released.
     """
 
     sigma: float | None
@@ -38,6 +39,7 @@ class LinearPage(ModelPage):
     ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
     answer: str = ""
     wald: tuple[float, int, float] | None = None
+    offset: bool = False
 
 
 def summary_page(page: LinearPage) -> Page:
@@ -64,6 +66,8 @@ def _fit_lines(page: LinearPage) -> list[str]:
         lines.append(
             f"Multiple R-squared: {format_c(plain, 4)}, Adjusted R-squared: {format_c(adjusted, 4)}"
         )
+        if page.offset:
+            lines.append("R-squared is that of the response less the offset")
     if page.ranges is not None:
         (low, high), (least, most) = page.ranges
         sigma = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"

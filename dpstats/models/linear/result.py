@@ -61,6 +61,7 @@ class LinearModel(MarginalModel):
             r_squared=self._r_squared(),
             ranges=self._ranges(),
             wald=self._wald(),
+            offset=bool(self.design.offsets),
         )
 
     def _summary(self) -> Page:

@@ -154,3 +154,9 @@ def test_anova_reads_as_rs() -> None:
 if __name__ == "__main__":
     renew("summary", summary_page(PAGE))
     renew("summary_full", summary_page(PAGE).full(), ["text"])
+
+
+def test_with_an_offset_r_squared_says_of_what_it_is() -> None:
+    said = "R-squared is that of the response less the offset"
+    assert said not in str(summary_page(PAGE))
+    assert said in str(summary_page(replace(PAGE, offset=True)))
