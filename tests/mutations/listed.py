@@ -1187,6 +1187,28 @@ _FORMULAS = (
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
     ),
     _formula(
+        "types of a text file are guessed from its cells",
+        "dpstats/frame/text_files.py",
+        "            column_types=dict.fromkeys(self.names, pa.binary()),\n",
+        "",
+        "tests/frame/test_text_files.py::test_a_cell_changes_its_own_row_alone",
+    ),
+    _formula(
+        "the kind of a column of a text file follows from its cells",
+        "dpstats/frame/text_files.py",
+        "        number = pc.match_substring_regex(cells, _NUMBER)\n"
+        "        kept = pc.if_else(number, cells, None).cast(self._pa.string())\n",
+        "        kept = cells.cast(self._pa.string())\n",
+        "tests/frame/test_text_files.py::test_a_cell_changes_its_own_row_alone",
+    ),
+    _formula(
+        "a combination of levels is looked up beyond the table",
+        "dpstats/frame/rows.py",
+        "            position = position + times * codes[name]\n",
+        "            position = position + codes[name]\n",
+        "tests/frame/formula/test_natural.py::test_interaction_has_all_combinations_with_the_first_column_fastest",
+    ),
+    _formula(
         "errors of a reader quote cells",
         "dpstats/frame/source.py",
         "        result = suppress_private_errors(lambda: (silently(made),))\n",
