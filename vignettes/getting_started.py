@@ -106,8 +106,9 @@ print(fit.summary())
 #
 # **Privacy.** *Total* is the price of the call in three units (next section). *Unit* is who is
 # protected: one row, whatever it is replaced by. *Noise* is the source of randomness. The
-# table has every number that left the private rows: how far one row can move it (sensitivity), how
-# much noise was added, and its part of mu. The parts add up in squares:
+# table has every number that left the private rows, a line for each kind: how much noise was added, its
+# part of mu, and its share of mu squared. (`fit.summary(full=True)` has a line for each release, and how
+# far one row can move it, its sensitivity.) The parts add up in squares:
 
 # %%
 parts = fit.privacy.mechanisms
@@ -116,8 +117,8 @@ print("\nroot of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).su
 
 # %% [markdown]
 # **Error bounds.** How far the coefficients, as a vector in the units of the columns, are from two other
-# fits, with probability 0.95. The first has the same cuts and no noise: "bound" is a proof, and
-# wide; "simulated" is the same number from the law of the noise, and is what you can expect. The
+# fits, with probability 0.95. The first has the same cuts and no noise: "at most" is a proof, and
+# wide; "as simulated" is the same number from the law of the noise, and is what you can expect. The
 # second is the fit without privacy, nothing cut: "estimated" adds what the cuts may have moved, by the
 # tail that was released, and is no proof. (On real tables it holds in nine fits of ten, the noise alone
 # in three of four.) `fit.bounds()` has more, each with its premises and whether they are met.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str]) -> P
     table = Table.from_columns(columns, notes=[*_legend(entries, style), *notes], main=True)
     rules = (len(head), len(head) + len(labels)) if head else (len(labels),)
     above_it = () if several else (KeyValues((("Response", responses[0]),)),)
-    return Page((*above_it, table.ruled(rules)))
+    return Page((*above_it, replace(table.ruled(rules), folds=False)))
 
 
 def _fact(value: str | float) -> str:

@@ -101,6 +101,11 @@ def printed(
     return Page((*head_parts(call, (), notes), *parts, Paragraph(privacy_line(privacy))))
 
 
+def unwarned(notes: Sequence[str], warned: Sequence[str]) -> list[str]:
+    """What a print says: a call has just warned of the others, and its summary has all of them."""
+    return [note for note in notes if note not in warned]
+
+
 def head_parts(
     call: str, facts: Sequence[tuple[str, str]], notes: Sequence[str]
 ) -> tuple[Part, ...]:

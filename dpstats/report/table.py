@@ -398,6 +398,8 @@ class Table(Printed):
         column out.
     main : bool
         Whether this is the table that stands for its page in the CSV form.
+    folds : bool
+        Whether printed text folds what is wider than a line.
     kept : tuple of int, optional
         Rows that are printed, where there are more than a page should have; CSV has all of them.
     rules : tuple of int
@@ -426,6 +428,7 @@ class Table(Printed):
     csv_header: tuple[str | None, ...] = ()
     main: bool = False
     rules: tuple[int, ...] = ()
+    folds: bool = True
     kept: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -502,7 +505,7 @@ class Table(Printed):
         # By hand: tabulate sets its columns at least two apart and widens every header.
         lines = [[flat(cell) for cell in row] for row in (self.header, *self._shown())]
         natural = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-        limits = _fitting(natural, self.align)
+        limits = _fitting(natural, self.align) if self.folds else natural
         folded = [
             [
                 _fold(cell, k) if a == "l" and _width(cell) > k else [cell]
@@ -514,7 +517,8 @@ class Table(Printed):
             max(_width(t) for cell in column for t in cell) for column in zip(*folded, strict=True)
         ]
         body: list[str] = []
-        for block in _blocks(widths, self.align[0] == "l"):
+        every = [list(range(len(widths)))]
+        for block in _blocks(widths, self.align[0] == "l") if self.folds else every:
             rows = [self._text_row(line, widths, block) for line in folded]
             for k in sorted(self.rules, reverse=True):
                 rows.insert(k + 1, "")

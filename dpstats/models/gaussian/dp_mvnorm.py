@@ -162,7 +162,7 @@ def dp_mean(
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
     notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
-    return charged.released(_model(charged, points, method, fit, session, notes))
+    return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
 
 @documented
@@ -298,7 +298,7 @@ def dp_mvnorm(
         else:
             fit = refined_gaussian(session, points, whitening, plan, pool)
     notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
-    return charged.released(_model(charged, points, method, fit, session, notes))
+    return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
 
 def _mean_of_private_rows(
@@ -374,12 +374,12 @@ def _alone(
     fit: GaussianFit,
     found: FoundColumns,
     session: Session[Any],
-    notes: tuple[str, ...] = (),
+    warned: tuple[str, ...] = (),
 ) -> GaussianModel:
     """The model of private rows alone, with NaN for columns that noise hides."""
     fit = with_all_columns(fit, found)
-    notes += fit.notes + charged.notes(session.n, None)
-    return charged.released(_model(charged, wanted, method, fit, session, notes))
+    notes = warned + fit.notes + charged.notes(session.n, None)
+    return charged.released(_model(charged, wanted, method, fit, session, notes, warned))
 
 
 def _check_size(n: int, d: int) -> None:
@@ -447,6 +447,7 @@ def _model(
     fit: GaussianFit,
     session: Session[Any],
     notes: tuple[str, ...],
+    warned: tuple[str, ...],
 ) -> GaussianModel:
     public = points if isinstance(points, PublicPoints) else None
     return GaussianModel(
@@ -466,5 +467,6 @@ def _model(
         error=fit.bounds,
         details=with_person_note(fit.diagnostics, charged.call.unit),
         notes=notes,
+        warned=warned,
         public_points=None if public is None else public.shown,
     )

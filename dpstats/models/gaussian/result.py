@@ -25,7 +25,7 @@ from dpstats.models.gaussian.page import (
 )
 from dpstats.models.gaussian.synthetic import check_size, draw_normal
 from dpstats.report.format import format_scalar
-from dpstats.report.model import printed
+from dpstats.report.model import printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
@@ -77,6 +77,7 @@ class GaussianModel(Result):
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
     public_points: Floats | None
+    warned: tuple[str, ...] = ()
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ class GaussianModel(Result):
     def _printed(self) -> Page:
         means = mean_table(self.coefficients, self.matrix, brief=True)
         parts = [Heading("Mean"), means, *self._covariance_parts()]
-        return printed(self.call, parts, self.privacy, self.notes)
+        return printed(self.call, parts, self.privacy, unwarned(self.notes, self.warned))
 
     def _summary(self) -> Page:
         """Means and covariance with their errors, the privacy spent, bounds and diagnostics."""

@@ -199,6 +199,7 @@ def dp_mixture(
         m=points.m,
         dropped=points.dropped,
         public_points=points.shown,
+        warned=warned,
         **described,
     )
     return charged.released(model)

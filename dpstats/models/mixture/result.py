@@ -18,7 +18,7 @@ from dpstats.models.gaussian.page import matrix_parts, rows_fact, summary_page
 from dpstats.models.gaussian.synthetic import check_size, draw_mixture
 from dpstats.report.format import format_scalar
 from dpstats.report.groups import Groups
-from dpstats.report.model import or_na, printed
+from dpstats.report.model import or_na, printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
 from dpstats.report.table import Column, Heading, Page, Part, Table
@@ -96,6 +96,7 @@ class MixtureModel(Released):
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
     public_points: Floats
+    warned: tuple[str, ...] = ()
 
     @property
     def k(self) -> int:
@@ -165,7 +166,7 @@ class MixtureModel(Released):
 
     def _printed(self) -> Page:
         parts = (Heading("Weights and means by component"), self._groups.table())
-        return printed(self.call, parts, self.privacy, self.notes)
+        return printed(self.call, parts, self.privacy, unwarned(self.notes, self.warned))
 
     def _summary(self) -> Page:
         """Weights, means and covariances with their errors, privacy, bounds and diagnostics."""

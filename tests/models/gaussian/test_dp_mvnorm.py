@@ -998,6 +998,9 @@ def test_plans_that_promise_little_warn_before_private_data_are_read(
     assert any(said in str(w.message) for w in caught)
     assert {w.category for w in caught} == {PlanWarning}
     assert all(str(w.message) in found.notes for w in caught)
+    summary = " ".join(found.summary().to_text().split())
+    assert all(str(w.message) in summary for w in caught)
+    assert not any(str(w.message) in " ".join(repr(found).split()) for w in caught)  # once will do
     assert {w.filename for w in caught} == {__file__}  # it points at the call
     seen.clear()
     with warnings.catch_warnings():
