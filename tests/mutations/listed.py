@@ -1194,14 +1194,6 @@ _FORMULAS = (
         "tests/frame/test_text_files.py::test_a_cell_changes_its_own_row_alone",
     ),
     _formula(
-        "the kind of a column of a text file follows from its cells",
-        "dpstats/frame/text_files.py",
-        "        number = pc.match_substring_regex(cells, _NUMBER)\n"
-        "        kept = pc.if_else(number, cells, None).cast(self._pa.string())\n",
-        "        kept = cells.cast(self._pa.string())\n",
-        "tests/frame/test_text_files.py::test_a_cell_changes_its_own_row_alone",
-    ),
-    _formula(
         "a combination of levels is looked up beyond the table",
         "dpstats/frame/rows.py",
         "            position = position + times * codes[name]\n",
