@@ -39,6 +39,7 @@ from dpstats.mechanism.lattice import (
 from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
 Integers = NDArray[np.object_]
+Whole = NDArray[np.int64]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -47,7 +48,8 @@ _Q = ParamSpec("_Q")
 
 _PIECE_ROWS = 65536
 _PIECE_NUMBERS = 2**21
-_PASSING_ROWS = 8192
+_SLAB_ROWS = 2**8, 2**14
+_SLAB_NUMBERS = 2**17
 _CACHE_BYTES = 256 * 2**20
 CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
@@ -120,8 +122,8 @@ class PrivateRows(Generic[_S]):
         self.d = d
         self.grid = Grid.for_rows(source.n)
         self._source: RowSource | None = source
-        self._threads = source.threads or ThreadPoolExecutor(processors())
         self._own_threads = source.threads is None
+        self._threads = source.threads or self._new_threads()
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
 
@@ -165,8 +167,7 @@ class PrivateRows(Generic[_S]):
     def _slabs(self, block: Block) -> Iterator[_S]:
         """Slabs of a block, prepared for the work of a pass."""
         x, columns = self._encode(block)
-        # slabs that are not kept go through all their steps in the processor's cache
-        rows = self.grid.rows if self._cache_fits else min(self.grid.rows, _PASSING_ROWS)
+        rows = self._slab_rows()
         # one large piece of memory for the block: the system hands it out faster
         shape = (-(-len(x) // rows), self.d + 1, rows)
         space = np.empty(shape) if self._cache_fits else scratch_space(shape)
@@ -207,10 +208,23 @@ class PrivateRows(Generic[_S]):
             if self._cache_fits:
                 self._cached = cached
 
+    def _new_threads(self) -> Executor:
+        """As many as there are processors; none where there is no work for two."""
+        few = self.n <= self._piece_rows()
+        return InTurn() if few else ThreadPoolExecutor(processors())
+
+    def _slab_rows(self) -> int:
+        """A power of two: rows that go through all steps of a pass in the processor's cache."""
+        least, most = _SLAB_ROWS
+        fitting = _SLAB_NUMBERS // (self.d + 1)
+        return min(max(1 << fitting.bit_length() >> 1, least), most)
+
     def _piece_rows(self) -> int:
-        """Whole slabs of some megabytes."""
-        slabs = _PIECE_NUMBERS // (self.d + 1) // self.grid.rows
-        return min(max(slabs, 1) * self.grid.rows, _PIECE_ROWS)
+        """Whole slabs of some megabytes; of small tables few, so that all threads have some."""
+        rows = self._slab_rows()
+        shared = self.n // (2 * processors())
+        most = min(_PIECE_NUMBERS // (self.d + 1), _PIECE_ROWS, shared)
+        return max(most // rows, 1) * rows
 
     def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
         """``work`` on every item, in their order; a few of them are in hand at a time."""
@@ -247,9 +261,9 @@ class PrivateRows(Generic[_S]):
         return self._sums(work, *((4 * octaves,) for _, octaves in windows))
 
     def _sums(
-        self, work: Callable[[_S], tuple[Floats, ...]], *shapes: tuple[int, ...]
+        self, work: Callable[[_S], tuple[Floats | Whole, ...]], *shapes: tuple[int, ...]
     ) -> list[Integers]:
-        """Exact totals over the slabs of what ``work`` returns: integer-valued floats."""
+        """Exact totals over the slabs of what ``work`` returns, as `ExactSum` takes it."""
         totals = [ExactSum(shape) for shape in shapes]
         for parts in self._over(work):
             for total, part in zip(totals, parts, strict=True):

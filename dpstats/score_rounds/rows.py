@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, one_pass
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram
+from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, Whole, one_pass
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 SHORTEST = 1e-100
@@ -70,7 +70,7 @@ class LeastSquares:
 
 @dataclass
 class Slab:
-    """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
+    """Rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
 
     ``above`` is 1 where the weight was above its public bound, or a number outside its declared box.
     """
@@ -252,9 +252,9 @@ class ScoreRows(WhitenedRows[Slab]):
     def moments(self, radius: float) -> Integers:
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
-        def work(slab: Slab) -> tuple[Floats]:
+        def work(slab: Slab) -> tuple[Whole]:
             whole, _ = self._stack(slab, np.ones(len(slab.y)), radius, self.grid.steps)
-            return (whole @ whole.T,)
+            return (exact_gram(whole, self.grid.rows),)
 
         return self._sums(work, (self.d, self.d))[0]
 
@@ -273,14 +273,14 @@ class ScoreRows(WhitenedRows[Slab]):
         """
         steps, d = self.grid.steps, self.d
 
-        def work(slab: Slab) -> tuple[Floats, ...]:
+        def work(slab: Slab) -> tuple[Floats | Whole, ...]:
             r, h, e = self._working(slab, anchor)
             empty = self._empty(slab)
             cut = np.zeros(len(empty), dtype=np.bool_)
-            parts = []
+            parts: list[Floats | Whole] = []
             if cuts.radius is not None:
                 q, long = self._stack(slab, np.sqrt(h), cuts.radius, steps)
-                parts.append(q @ q.T)
+                parts.append(exact_gram(q, self.grid.rows))
                 cut |= long
             if cuts.clip is not None:
                 scores = self._scores(slab, r)
@@ -289,13 +289,13 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= long
                 if cuts.outer:
                     s, _ = rounded(scores, cuts.clip, steps)
-                    parts.append(s @ s.T)
+                    parts.append(exact_gram(s, self.grid.rows))
             if slab.above is not None:
                 cut |= self._any(slab, slab.above > 0)
             if self.leverage is not None:
                 cut |= self._any(slab, slab.norm > self.leverage)
             share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
-            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
+            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2)).astype(np.int64)
             return (
                 *parts,
                 np.array([squares.sum()]),

@@ -24,12 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram, exact_product, scaled_product
 from dpstats.mechanism.passes import (
     Block,
     Integers,
     PrivateRows,
     RowSource,
+    Whole,
     cut_to_grid,
     exact_map,
     octave_bins,
@@ -275,16 +276,16 @@ class CellRows(PrivateRows[CellSlab]):
         exact, maps = self._prepared(partition, len(frames)), cell_maps(frames)
         steps, shape = self.grid.steps, (len(frames), self.d + 1, self.d + 1)
 
-        def work(slab: CellSlab) -> tuple[Floats, Floats]:
+        def work(slab: CellSlab) -> tuple[Whole, Floats]:
             code = self._sorted(slab, exact)
-            total = np.zeros(shape)
+            total = np.zeros(shape, dtype=np.int64)
             cut = 0.0
             for j, frame in enumerate(frames):
                 z, exponent, norm = coordinates(slab.x[code == j], frame, maps[j])
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
                 rows = np.vstack([np.where(finite, float(lift), 0.0), z])
-                total[j] = rows @ rows.T
+                total[j] = exact_gram(rows, self.grid.rows)
                 cut += float(np.count_nonzero(shortened))
             return total, np.array([cut])
 
