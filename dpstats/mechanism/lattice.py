@@ -215,9 +215,7 @@ def scaled_product(rows: Floats, matrix: ExactMatrix) -> tuple[Floats, NDArray[n
     return exact_product(rows * np.ldexp(1.0, -exponent)[:, None], matrix), exponent
 
 
-def exact_gram(
-    rows: Floats, at_once: int, other: Floats | None = None
-) -> NDArray[np.int64]:
+def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArray[np.int64]:
     """Sum over columns of rows x other' (d, k), or of rows x rows', of whole numbers, exactly.
 
     Parameters

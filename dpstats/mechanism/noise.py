@@ -48,14 +48,17 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-import opendp.prelude as opendp
+import opendp.mod
 from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, rough_draw, unbounded_laplace
 
-opendp.enable_features("contrib")
+opendp.mod.enable_features("contrib")
 
 
 SMALLEST_SD = 2.0**16
@@ -111,8 +114,8 @@ def _check_scale(scale: float) -> float:
 
 
 def _laplace(scale: float, size: int) -> NDArray[np.int64]:
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
-    sampler = opendp.m.make_laplace(*space, scale=scale)
+    space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    sampler = make_laplace(*space, scale=scale)
     return np.asarray(sampler([0] * size), dtype=np.int64)
 
 
@@ -122,8 +125,8 @@ class SecureNoise:
     seeded = False
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="f64")
-        sampler = opendp.m.make_gaussian(*space, scale=check_sd(sd))
+        space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+        sampler = make_gaussian(*space, scale=check_sd(sd))
         return np.asarray(sampler([0] * size), dtype=np.int64)
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scipy import stats
+from scipy import special
 
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.report.bound import Bound
@@ -287,7 +287,7 @@ def wald_lines(wald: tuple[float, int] | None) -> list[str]:
     if wald is None:
         return []
     chi2, df = wald
-    p = format_pval([float(stats.chi2.sf(chi2, df))], digits=3)[0]
+    p = format_pval([float(special.chdtrc(df, chi2))], digits=3)[0]
     shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
     return [f"Wald test of all terms: chi2 = {format_scalar(chi2, 4)} on {df} df, p {shown}"]
 

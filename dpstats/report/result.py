@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from dpstats.arguments import listed, number, one_of, shown
 from dpstats.arrays import Floats
@@ -46,7 +46,7 @@ class Coefficients:
 
     @property
     def p_value(self) -> Floats:
-        return np.asarray(2 * _law(self.freedom).sf(np.abs(self.statistic)))
+        return np.asarray(2 * _below(-np.abs(self.statistic), self.freedom))
 
     @property
     def privacy_share(self) -> Floats:
@@ -64,11 +64,13 @@ def quantile(level: float, freedom: float = math.inf) -> float:
     share = number(level)
     if share is None or not 0 < share < 1:
         raise ArgumentError(f"level must lie strictly between 0 and 1, not {shown(level)}.")
-    return float(_law(freedom).ppf((1 + share) / 2))
+    level = (1 + share) / 2
+    return float(special.ndtri(level) if math.isinf(freedom) else special.stdtrit(freedom, level))
 
 
-def _law(freedom: float) -> Any:
-    return stats.norm if math.isinf(freedom) else stats.t(freedom)
+def _below(value: Floats, freedom: float) -> Floats:
+    """Probability of less, under a normal or a t distribution."""
+    return np.asarray(special.ndtr(value) if math.isinf(freedom) else special.stdtr(freedom, value))
 
 
 def limit_names(level: float) -> tuple[str, str]:

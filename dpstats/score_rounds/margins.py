@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from dpstats.arguments import listed, naming
 from dpstats.arrays import Floats
@@ -189,7 +189,7 @@ def table_of(
     half = quantile(level) * frame.std_error
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
-        frame["p_value"] = 2 * stats.norm.sf(frame.statistic.abs())
+        frame["p_value"] = 2 * special.ndtr(-frame.statistic.abs())
     return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
 
 

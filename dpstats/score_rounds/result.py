@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_vcov, naming
@@ -348,7 +348,7 @@ class Model(Result):
         terms = self.coefficients.terms
         matrix, values, text = constraints(hypothesis, terms)
         chi2 = wald_of(self.coefficients.coef, self.coefficients.vcov, matrix, values)
-        p = float(stats.chi2.sf(chi2, len(matrix)))
+        p = float(special.chdtrc(len(matrix), chi2))
         return Anova(len(matrix), chi2, p, terms_page([(text, len(matrix), chi2, p)], "Wald test"))
 
     def _wald(self) -> tuple[float, int] | None:
@@ -536,7 +536,7 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
         part = restrict(fit.estimate, kept, fixed_dispersion=True)
         where = [kept.index(j) for j in at]
         chi2 = wald(part.coef, part.sampling + part.privacy, where)
-        lines.append((name, len(at), chi2, float(stats.chi2.sf(chi2, len(at)))))
+        lines.append((name, len(at), chi2, float(special.chdtrc(len(at), chi2))))
     how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
     title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
@@ -587,7 +587,7 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int = 1) -> Anova | T
         )
     where = [large.coefficients.terms.index(t) for t in extra]
     chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
-    p = float(stats.chi2.sf(chi2, len(extra)))
+    p = float(special.chdtrc(len(extra), chi2))
     free = small.privacy is large.privacy
     page = wald_page([small.formula, large.formula], len(extra), chi2, p, free)
     return Anova(len(extra), chi2, p, page)

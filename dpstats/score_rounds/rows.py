@@ -39,7 +39,15 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix, exact_gram
-from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, Whole, one_pass
+from dpstats.mechanism.passes import (
+    CHUNK_ROWS,
+    Block,
+    Integers,
+    RowSource,
+    WhitenedRows,
+    Whole,
+    one_pass,
+)
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 SHORTEST = 1e-100

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
@@ -510,7 +510,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
         square = float(last.move @ last.move)
-        if self.lost > _EXPLAINED or square < noise * float(stats.chi2.ppf(0.999, d)) / d:
+        if (
+            self.lost > _EXPLAINED
+            or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
+        ):
             return True
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
