@@ -21,6 +21,7 @@ from dpstats.call import Call, Charged, check_numbers, documented
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
 from dpstats.mechanism.session import Session
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.alone import (
     LEAST_SHARE,
     ColumnsToFind,
@@ -53,6 +54,7 @@ from dpstats.report.diagnostics import with_person_note
 from dpstats.score_rounds.first_look import check_budget
 
 
+@one_blas_thread()
 @documented
 def dp_mean(
     formula: str | Sequence[str],
@@ -165,6 +167,7 @@ def dp_mean(
     return charged.released(_model(charged, points, method, fit, session, notes))
 
 
+@one_blas_thread()
 @documented
 def dp_mvnorm(
     formula: str | Sequence[str],
