@@ -81,6 +81,7 @@ class Slab:
     """Rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
 
     ``above`` is 1 where the weight was above its public bound, or a number outside its declared box.
+    ``seen`` is what the family last said of them, and where: rounds look at an anchor twice.
     """
 
     z: Floats
@@ -89,6 +90,7 @@ class Slab:
     y: Floats
     weight: Floats | None
     above: Floats | None
+    seen: tuple[bytes, tuple[Floats, Floats, Floats]] | None = None
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -216,12 +218,21 @@ class ScoreRows(WhitenedRows[Slab]):
         return Slab(z, norm, eta, y, weight, above)
 
     def _working(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
-        """r, h and e of step 2, all finite, h >= 0; eta is added up in one fixed order."""
+        """r, h and e of step 2, all finite, h >= 0; what was found at this anchor before is kept."""
+        where = anchor.tobytes() + repr(self.leverage).encode()
+        if slab.seen is None or slab.seen[0] != where:
+            slab.seen = where, self._found(slab, anchor)
+        return slab.seen[1]
+
+    def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
+        """The same, anew; eta is added up in one fixed order."""
         eta = slab.eta.copy()
-        for coordinate, t in zip(slab.z, anchor, strict=True):
-            eta += coordinate * t
+        if anchor.any():
+            part = np.empty_like(eta)
+            for coordinate, t in zip(slab.z, anchor, strict=True):
+                eta += np.multiply(coordinate, t, out=part)
         found = self._family.working(eta, slab.y)
-        r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)
+        r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
         h = np.maximum(h, 0.0)
         weight = slab.weight
         if self.leverage is not None:
