@@ -127,20 +127,14 @@ class _Workspace(threading.local):
     Fresh memory for every slab costs three times as much as the arithmetic done in it.
     """
 
-    shape = (0, 0, 0)
     memory = space = np.empty(0)
 
-    def arrays(self, d: int, k: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
-        if self.shape != (d, k, rows):
-            self.shape = (d, k, rows)
-            sizes = d, d, 2 * k, k
-            if self.memory.size < sum(sizes) * rows:
-                self.memory = np.empty(sum(sizes) * rows)
-            ends = [rows * sum(sizes[: i + 1]) for i in range(4)]
-            parts = zip(sizes, ends, strict=True)
-            self.parts = [self.memory[end - m * rows : end].reshape(m, rows) for m, end in parts]
-        high, low, both, cross = self.parts
-        return high, low, both, cross
+    def arrays(self, rows: int, *sizes: int) -> list[Floats]:
+        ends = [rows * sum(sizes[: i + 1]) for i in range(len(sizes))]
+        if self.memory.size < ends[-1]:
+            self.memory = np.empty(ends[-1])
+        parts = zip(sizes, ends, strict=True)
+        return [self.memory[end - m * rows : end].reshape(m, rows) for m, end in parts]
 
 
 _workspace = _Workspace()
@@ -189,11 +183,12 @@ def exact_product(rows: Floats, matrix: ExactMatrix, out: Floats | None = None) 
     """
     (b, d), k = rows.shape, matrix.high.shape[1]
     product = np.empty((k, b)) if out is None else out
-    high, low, both, cross = _workspace.arrays(d, k, b)
     grain = (matrix.unit * 2.0 ** (8 - matrix.bits))[:, None]
-    _rounded(rows.T, grain, high)
     if matrix.low is None:
-        return np.matmul(matrix.high.T, high, out=product)
+        (high,) = _workspace.arrays(b, d)
+        return np.matmul(matrix.high.T, _rounded(rows.T, grain, high), out=product)
+    high, low, both, cross = _workspace.arrays(b, d, d, 2 * k, k)
+    _rounded(rows.T, grain, high)
     np.subtract(rows.T, high, out=low)
     _rounded(low, grain * 2.0 ** -(matrix.bits + 1), low)
     # both halves of M at once: fewer and larger products
@@ -216,31 +211,17 @@ def scaled_product(rows: Floats, matrix: ExactMatrix) -> tuple[Floats, NDArray[n
 
 
 def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArray[np.int64]:
-    """Sum over columns of rows x other' (d, k), or of rows x rows', of whole numbers, exactly.
+    """Sum over columns of rows x other' (d, k), or of rows x rows', of whole numbers.
 
-    Parameters
-    ----------
-    rows, other : (d, b), (k, b) arrays
-        At most 2^14 columns.
-    at_once : int
-        Of so many columns sums of products stay below 2^53: `Grid.rows`. They are added as floats, and
-        such sums of at least 2^8 columns as 64-bit integers below 2^59.
+    ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
+    than 2^59, as 64-bit integers.
     """
-    other = rows if other is None else other
-    (d, b), k = rows.shape, len(other)
-    whole = b - b % at_once
-    total = np.zeros((d, k), dtype=np.int64)
-    if whole:
-        left, right = (
-            m[:, :whole].reshape(len(m), -1, at_once).transpose(1, 0, 2) for m in (rows, other)
-        )
-        size = max(2**18 // (d * k), 1)  # sums of some megabytes at a time
-        for a in range(0, len(left), size):
-            products = np.matmul(left[a : a + size], right[a : a + size].transpose(0, 2, 1))
-            total += products.astype(np.int64).sum(axis=0)
-    if whole < b:
-        total += np.matmul(rows[:, whole:], other[:, whole:].T).astype(np.int64)
-    return total
+    pair, parts = (rows, rows if other is None else other), rows.shape[1] // at_once
+    whole = parts * at_once
+    left, right = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in pair)
+    products = np.matmul(left, right.transpose(0, 2, 1)).astype(np.int64)
+    rest = np.matmul(pair[0][:, whole:], pair[1][:, whole:].T).astype(np.int64)
+    return np.asarray(products.sum(axis=0) + rest)
 
 
 class ExactSum:

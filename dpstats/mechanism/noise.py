@@ -46,7 +46,6 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -55,7 +54,6 @@ from numpy.typing import NDArray
 from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_gaussian, make_laplace
 from opendp.metrics import l1_distance, l2_distance
-from opendp.mod import Domain, Measurement, Metric
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
@@ -63,12 +61,12 @@ from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, rough_draw
 from dpstats.mechanism.threads import processors
 
 opendp.mod.enable_features("contrib")
-
+_INTEGERS = vector_domain(atom_domain(T="i64"))
+_L1, _L2 = l1_distance(T="i64"), l2_distance(T="f64")
 
 SMALLEST_SD = 2.0**16
 LARGEST_SD = 2.0**57
-_MANY = 2**9
-"""Draws that are shared out among threads."""
+_MANY = 2**9  # draws that are shared out among threads
 
 
 class Noise(Protocol):
@@ -119,18 +117,8 @@ def _check_scale(scale: float) -> float:
     return scale
 
 
-@cache
-def _laplace_space() -> tuple[Domain, Metric]:
-    return vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
-
-
-@cache
-def _gaussian_space() -> tuple[Domain, Metric]:
-    return vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
-
-
 def _laplace(scale: float, size: int) -> NDArray[np.int64]:
-    sampler = make_laplace(*_laplace_space(), scale=scale)
+    sampler = make_laplace(_INTEGERS, _L1, scale=scale)
     return np.asarray(sampler([0] * size), dtype=np.int64)
 
 
@@ -140,18 +128,13 @@ class SecureNoise:
     seeded = False
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        sampler = make_gaussian(*_gaussian_space(), scale=check_sd(sd))
+        sampler = make_gaussian(_INTEGERS, _L2, scale=check_sd(sd))
         if size < _MANY:
-            return self._some(sampler, size)
-        # independent draws, in whatever thread
-        threads = processors()
-        sizes = [(size + k) // threads for k in range(threads)]
-        with ThreadPoolExecutor(threads) as pool:
-            return np.concatenate(list(pool.map(partial(self._some, sampler), sizes)))
-
-    @staticmethod
-    def _some(sampler: Measurement, size: int) -> NDArray[np.int64]:
-        return np.asarray(sampler([0] * size), dtype=np.int64)
+            return np.asarray(sampler([0] * size), dtype=np.int64)
+        parts = processors()  # independent draws, in whatever thread
+        with ThreadPoolExecutor(parts) as pool:
+            drawn = pool.map(sampler, ([0] * ((size + k) // parts) for k in range(parts)))
+            return np.concatenate([np.asarray(part, dtype=np.int64) for part in drawn])
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
         return unbounded_laplace(_laplace, _check_scale(scale), size)

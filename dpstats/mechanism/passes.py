@@ -123,7 +123,8 @@ class PrivateRows(Generic[_S]):
         self.grid = Grid.for_rows(source.n)
         self._source: RowSource | None = source
         self._own_threads = source.threads is None
-        self._threads = source.threads or self._new_threads()
+        alone = self.n <= self._piece_rows()  # no work for two
+        self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
 
@@ -208,22 +209,15 @@ class PrivateRows(Generic[_S]):
             if self._cache_fits:
                 self._cached = cached
 
-    def _new_threads(self) -> Executor:
-        """As many as there are processors; none where there is no work for two."""
-        few = self.n <= self._piece_rows()
-        return InTurn() if few else ThreadPoolExecutor(processors())
-
     def _slab_rows(self) -> int:
         """A power of two: rows that go through all steps of a pass in the processor's cache."""
-        least, most = _SLAB_ROWS
         fitting = _SLAB_NUMBERS // (self.d + 1)
-        return min(max(1 << fitting.bit_length() >> 1, least), most)
+        return int(np.clip(1 << fitting.bit_length() >> 1, *_SLAB_ROWS))
 
     def _piece_rows(self) -> int:
         """Whole slabs of some megabytes; of small tables few, so that all threads have some."""
         rows = self._slab_rows()
-        shared = self.n // (2 * processors())
-        most = min(_PIECE_NUMBERS // (self.d + 1), _PIECE_ROWS, shared)
+        most = min(_PIECE_NUMBERS // (self.d + 1), _PIECE_ROWS, self.n // (2 * processors()))
         return max(most // rows, 1) * rows
 
     def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
@@ -336,7 +330,7 @@ class WhitenedRows(PrivateRows[_S]):
     shift : (d,) array
         Public coefficients b; x'b comes in full precision beside z.
     prepared : ExactMatrix, optional
-        Both of them as `coarse_map` has rounded them.
+        Both of them as rounded for a coarse product.
     """
 
     def __init__(
@@ -376,22 +370,6 @@ def exact_map(
     typical = np.linalg.norm(np.linalg.inv(whitening) if root is None else root, axis=0)
     full = whitening if shift is None else np.column_stack([whitening, shift])
     return ExactMatrix.split(full, typical)
-
-
-def coarse_map(
-    source: RowSource, whitening: Floats, shift: Floats, scale: float
-) -> ExactMatrix | None:
-    """The same for a table that is read anew at every pass: coarse, where nobody would notice.
-
-    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
-    ``scale``, the public size of residuals. None for other tables and matrices.
-    """
-    if fits_cache(source):
-        return None
-    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
-    matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
-    lost = matrix.lost()
-    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
 
 
 def fits_cache(source: RowSource) -> bool:

@@ -11,10 +11,11 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise, check_sd
-from dpstats.mechanism.passes import Integers, RowSource, coarse_map
+from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
 from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
 
@@ -85,7 +86,7 @@ class ScoreSession(Session[ScoreRows]):
     truncation : float, optional
         Public radius to which whitened rows are cut before the family sees them (the papers').
     prepared : ExactMatrix, optional
-        Whitening and shift as `passes.coarse_map` has rounded them.
+        Whitening and shift as `coarse.coarse_map` has rounded them.
     linear : bool
         The family is that of a linear model: its information rows are rows of the design, at any anchor.
     persons : {"all", "within"} or None
@@ -157,7 +158,7 @@ class ScoreSession(Session[ScoreRows]):
         """Read the rows through another public or released matrix from now on.
 
         Returns both as they are used: of large tables they are rounded, where residuals of this public
-        size do not notice (`passes.coarse_map`).
+        size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
         self._rows.close()

@@ -21,7 +21,7 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import RowSource, coarse_map
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import (
     DeclaredBounds,
@@ -44,6 +44,7 @@ from dpstats.numerics.matrices import (
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
+from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     cut_for_intervals,
