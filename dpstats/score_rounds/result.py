@@ -39,9 +39,11 @@ from dpstats.score_rounds.margins import (
     table_of,
     variables_of,
 )
+from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
+PASSES = "passes"
 
 
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
@@ -91,9 +93,16 @@ def model_items(
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
-        "details": with_person_note(fit.diagnostics, unit),
+        "details": with_person_note(fit.diagnostics, unit) + _passes_line(session),
         "cautions": fit.cautions,
     }
+
+
+def _passes_line(session: Session[Any]) -> tuple[Diagnostic, ...]:
+    """How often a fit by score steps goes over the rows."""
+    if not isinstance(session, ScoreSession):
+        return ()
+    return (Diagnostic(PASSES, session.passes, None, "over the rows, which follow from releases"),)
 
 
 def _seeded(moments: PublicMoments | None) -> bool:
@@ -145,7 +154,7 @@ class Model(Result):
             "coefficients": self.coefficients,
             "privacy": self.privacy,
             "bounds": self._bounds() if with_bounds else (),
-            "diagnostics": self.details,
+            "diagnostics": tuple(line for line in self.details if line.name != PASSES),
             "n": self.n,
             "filled": self.estimate.n,
             "m": None if self.public_spent is not None else self.m,
