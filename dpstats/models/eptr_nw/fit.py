@@ -333,7 +333,7 @@ def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoi
             f"method='paper' answers one point: {count} points share the budget, epsilon / {count} and "
             f"delta / {count} each. method='gp' answers a whole curve for the price of one.",
             PlanWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)
     part = replace(spend, total=each, epsilon=each.at, delta=each.slack)

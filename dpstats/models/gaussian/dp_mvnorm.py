@@ -438,7 +438,7 @@ def _check_cond(cond: float | None) -> None:
 
 def _warn(messages: Sequence[str]) -> None:
     for message in messages:
-        warnings.warn(message, PlanWarning, stacklevel=3)
+        warnings.warn(message, PlanWarning, stacklevel=4)
 
 
 def _model(
