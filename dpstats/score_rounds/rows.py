@@ -219,6 +219,8 @@ class ScoreRows(WhitenedRows[Slab]):
 
     def _working(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """r, h and e of step 2, all finite, h >= 0; what was found at this anchor before is kept."""
+        if isinstance(self._family, LeastSquares) and not anchor.any():
+            return self._found(slab, anchor)  # sooner done than kept
         where = anchor.tobytes() + repr(self.leverage).encode()
         if slab.seen is None or slab.seen[0] != where:
             slab.seen = where, self._found(slab, anchor)
