@@ -8,6 +8,10 @@ suppressed (`suppress_private_errors`), and so is what the frames of an error ho
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -116,3 +120,16 @@ def suppress_private_errors(work: Callable[[], T]) -> T | None:
     if interrupted:
         raise KeyboardInterrupt
     return None
+
+
+def warn_at_call(message: str) -> None:
+    """A `PlanWarning` that points at the line of the user's call, however deep it arises."""
+    inside = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    level, outermost, frame = 1, 1, sys._getframe(1)
+    while frame is not None:
+        level += 1
+        file = frame.f_code.co_filename
+        if file.startswith(inside) or (level == outermost + 1 and file == contextlib.__file__):
+            outermost = level  # a decorator that is a context is called by contextlib
+        frame = frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, PlanWarning, stacklevel=outermost + 1)

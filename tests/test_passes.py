@@ -12,6 +12,7 @@ import pytest
 
 from dpstats import Budget, dp_glm, dp_lm, dp_mean
 from dpstats.accounting.privacy import Privacy
+from dpstats.datasets import fair
 from dpstats.errors import PassError
 from dpstats.frame import FirstRows, Reading, learn_design, open_rows
 from dpstats.frame.persons import SomeRows
@@ -19,6 +20,7 @@ from dpstats.frame.reading import OneTable
 from dpstats.frame.schema import check_table
 from dpstats.frame.table import as_table
 from dpstats.mechanism import passes as slabs
+from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.threads import InTurn
 from dpstats.models.linear.releases import LinearSession
 from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
@@ -199,3 +201,22 @@ def test_a_row_without_a_finite_response_is_empty(bad: float) -> None:
         scores.close()
     assert found[0] == found[1]
     assert found[0][-1] == [1]
+
+
+@pytest.mark.parametrize("executor", [None, InTurn()], ids=["here", "elsewhere"])
+def test_a_fit_says_how_often_it_goes_over_the_rows(
+    executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = 0
+    sums = PrivateRows._sums
+
+    def counted(*given: Any) -> Any:
+        nonlocal made
+        made += 1
+        return sums(*given)
+
+    public, private = fair()
+    monkeypatch.setattr(PrivateRows, "_sums", counted)
+    fit = dp_lm("educ ~ age", private, public, mu=1, seed=1, executor=executor)
+    assert fit.diagnostics().loc["passes", "value"] == made
+    assert "passes" not in str(fit.summary())

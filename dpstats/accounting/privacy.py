@@ -23,7 +23,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from dpstats.arguments import number, shown
 from dpstats.errors import PrivacyError
@@ -90,7 +91,9 @@ class Privacy:
         high = 1.0
         while _log_delta(self.mu, high) > target:
             high *= 2
-        root = optimize.brentq(lambda e: _log_delta(self.mu, e) - target, 0.0, high, xtol=1e-13)
+        root = scipy.optimize.brentq(
+            lambda e: _log_delta(self.mu, e) - target, 0.0, high, xtol=1e-13
+        )
         return float(root)
 
     def share(self, part: float) -> Privacy:
@@ -367,5 +370,5 @@ def _mu_from_epsilon(epsilon: float, delta: float) -> float:
         )
     while _log_delta(high, epsilon) < target:
         high *= 2
-    root = optimize.brentq(lambda m: _log_delta(m, epsilon) - target, low, high, xtol=1e-14)
+    root = scipy.optimize.brentq(lambda m: _log_delta(m, epsilon) - target, low, high, xtol=1e-14)
     return float(root) * (1 - 1e-10 - 1e-14 / root)  # below what root finder and logarithms lose

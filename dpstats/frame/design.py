@@ -117,6 +117,11 @@ class Design:
                     positions.setdefault(expr.value, j)
         return positions
 
+    @cached_property
+    def entering(self) -> frozenset[str]:
+        """Names of the table's columns that factors of the right-hand side read."""
+        return frozenset(name for factor in self.factors.values() for name in factor.expr.columns)
+
     def matrix(self, newdata: Any) -> tuple[Floats, Floats]:
         """Design (k, d) and offset (k,) of rows that you may see; NaN where one cannot be encoded."""
         raise NotImplementedError("`rows`, which imports this file, gives it its body")

@@ -71,7 +71,7 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
         type_ = table.type_of(name)
         needed = design.columns[name].kind
         accepted = _ACCEPTED[needed]
-        if needed == "number" and not _enters_design(design, name):
+        if needed == "number" and name not in design.entering:
             # True and False are 1 and 0 in a response, an offset or a weight
             accepted += ("bool",)
         if type_.kind not in accepted:
@@ -97,10 +97,6 @@ def require_column(table: Table, name: str, why: str) -> None:
             + (f"; did you mean `{near[0]}`?" if near else ".")
             + f" Its columns are: {has}."
         )
-
-
-def _enters_design(design: Design, name: str) -> bool:
-    return any(name in factor.expr.columns for factor in design.factors.values())
 
 
 def _is_number(value: Any) -> bool:

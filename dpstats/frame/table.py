@@ -172,6 +172,7 @@ class PandasTable:
         self.n = len(frame)
         self.names = tuple(frame.columns)
         self._columns: dict[str, pd.Series[Any]] = {}
+        self._types: dict[str, ColumnType] = {}
 
     def _column(self, name: str) -> pd.Series[Any]:
         if name not in self._columns:
@@ -181,6 +182,11 @@ class PandasTable:
         return self._columns[name]
 
     def type_of(self, name: str) -> ColumnType:
+        if name not in self._types:
+            self._types[name] = self._type_of(name)
+        return self._types[name]
+
+    def _type_of(self, name: str) -> ColumnType:
         dtype = self._column(name).dtype
         values: Kind | None = None
         if isinstance(dtype, pd.CategoricalDtype):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from dpstats.arguments import listed, mapping, number, one_of, shown, spelled
 from dpstats.arrays import Floats
@@ -233,7 +233,7 @@ def _adjusted(
         p_value[order] = np.minimum(stepped, 1.0)
         return p_value, plain
     root = math.sqrt(2)
-    law = stats.studentized_range
+    law = scipy.stats.studentized_range
     p_value = np.array(
         [float(law.sf(root * abs(t), means, df)) for t, df in zip(statistic, freedom, strict=True)]
     )

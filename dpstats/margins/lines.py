@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.frame import Change, Changes, Design
@@ -46,7 +46,7 @@ class ResponseScale:
         if self.link == "logit":  # largest about 0, by symmetry: 2 L(t/2) - 1
             return math.tanh(change / 4)
         if self.link == "probit":
-            return float(2 * stats.norm.cdf(change / 2) - 1)
+            return float(2 * special.ndtr(change / 2) - 1)
         return math.copysign(1.0, change) if self.binary else None
 
 

@@ -6,8 +6,9 @@ says cannot be told. Everything that is summed over private rows is therefore an
 
 * `exact_product` applies a public matrix to rows so that the result for a row depends on that row
   alone, bit for bit (`scaled_product` for rows of extreme size);
-* `Grid` holds the number of steps per radius and the rows per slab, chosen so that every partial
+* `Grid` holds the number of steps per radius and the rows of a sum, chosen so that every partial
   sum of products stays below 2^53: float64 BLAS then adds integers, exactly, in any order;
+* `exact_gram` adds such sums as 64-bit integers;
 * `ExactSum` adds the slabs' integers without overflow.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,9 @@ _COARSE_BITS = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps per radius and rows per slab with ``rows * steps^2 <= 2^52``, for sums of products.
+    """Steps per radius and rows of a sum with ``rows * steps^2 <= 2^52``, for sums of products.
+
+    A float64 holds the products of so many rows; `exact_gram` adds as many at a time.
 
     Sums of rows themselves may be taken on a finer grid, `fine` steps per radius: their noise is then
     far above the lattice however large the budget, and still fits 64-bit integers however small.
@@ -44,7 +48,7 @@ class Grid:
 
     @classmethod
     def for_rows(cls, n: int) -> Grid:
-        """Slabs of 2^14 rows for speed; small tables afford short slabs and so a finer grid."""
+        """Sums of 2^14 rows for speed; small tables afford short ones and so a finer grid."""
         log_rows = 14 if n > _SMALL_TABLE else 8
         return cls(2**log_rows, 2 ** ((52 - log_rows) // 2))
 
@@ -76,6 +80,12 @@ class ExactMatrix:
     low: Floats | None
     bits: int
     unit: Floats
+
+    @cached_property
+    def both(self) -> Floats:
+        """Rows of high' and below them those of low'."""
+        assert self.low is not None
+        return np.hstack([self.high, self.low]).T
 
     @classmethod
     def split(cls, matrix: Floats, typical: Floats) -> ExactMatrix:
@@ -117,15 +127,14 @@ class _Workspace(threading.local):
     Fresh memory for every slab costs three times as much as the arithmetic done in it.
     """
 
-    shape = (0, 0, 0)
-    space = np.empty(0)
+    memory = space = np.empty(0)
 
-    def arrays(self, d: int, k: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
-        if self.shape != (d, k, rows):
-            self.shape = (d, k, rows)
-            self.high, self.low = np.empty((d, rows)), np.empty((d, rows))
-            self.both, self.cross = np.empty((2 * k, rows)), np.empty((k, rows))
-        return self.high, self.low, self.both, self.cross
+    def arrays(self, rows: int, *sizes: int) -> list[Floats]:
+        ends = [rows * sum(sizes[: i + 1]) for i in range(len(sizes))]
+        if self.memory.size < ends[-1]:
+            self.memory = np.empty(ends[-1])
+        parts = zip(sizes, ends, strict=True)
+        return [self.memory[end - m * rows : end].reshape(m, rows) for m, end in parts]
 
 
 _workspace = _Workspace()
@@ -174,15 +183,16 @@ def exact_product(rows: Floats, matrix: ExactMatrix, out: Floats | None = None) 
     """
     (b, d), k = rows.shape, matrix.high.shape[1]
     product = np.empty((k, b)) if out is None else out
-    high, low, both, cross = _workspace.arrays(d, k, b)
     grain = (matrix.unit * 2.0 ** (8 - matrix.bits))[:, None]
-    _rounded(rows.T, grain, high)
     if matrix.low is None:
-        return np.matmul(matrix.high.T, high, out=product)
+        (high,) = _workspace.arrays(b, d)
+        return np.matmul(matrix.high.T, _rounded(rows.T, grain, high), out=product)
+    high, low, both, cross = _workspace.arrays(b, d, d, 2 * k, k)
+    _rounded(rows.T, grain, high)
     np.subtract(rows.T, high, out=low)
     _rounded(low, grain * 2.0 ** -(matrix.bits + 1), low)
     # both halves of M at once: fewer and larger products
-    np.matmul(np.hstack([matrix.high, matrix.low]).T, high, out=both)
+    np.matmul(matrix.both, high, out=both)
     # small = high' low + low' high is one exact sum: the two halves may be added in any order
     small = np.matmul(matrix.high.T, low, out=cross)
     small += both[k:]
@@ -200,20 +210,34 @@ def scaled_product(rows: Floats, matrix: ExactMatrix) -> tuple[Floats, NDArray[n
     return exact_product(rows * np.ldexp(1.0, -exponent)[:, None], matrix), exponent
 
 
-class ExactSum:
-    """Running sum of integer-valued float64 arrays (each below 2^53) as exact integers."""
+def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArray[np.int64]:
+    """Sum over columns of rows x other' (d, k), or of rows x rows', of whole numbers.
 
-    _flush = 1 << 10
+    ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
+    than 2^59, as 64-bit integers.
+    """
+    pair, parts = (rows, rows if other is None else other), rows.shape[1] // at_once
+    whole = parts * at_once
+    left, right = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in pair)
+    products = np.matmul(left, right.transpose(0, 2, 1)).astype(np.int64)
+    rest = np.matmul(pair[0][:, whole:], pair[1][:, whole:].T).astype(np.int64)
+    return np.asarray(products.sum(axis=0) + rest)
+
+
+class ExactSum:
+    """Running sum of whole numbers: floats below 2^53 or 64-bit integers below 2^59; exact."""
+
+    _flush = 1 << 4
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._small = np.zeros(shape, dtype=np.int64)
         self._total = np.zeros(shape, dtype=object)
         self._count = 0
 
-    def add(self, values: Floats) -> None:
-        self._small += values.astype(np.int64)
+    def add(self, values: Floats | NDArray[np.int64]) -> None:
+        self._small += values.astype(np.int64, copy=False)
         self._count += 1
-        if self._count == self._flush:  # 2^10 terms below 2^53 stay below 2^63
+        if self._count == self._flush:  # 2^4 terms below 2^59 stay below 2^63
             self._spill()
 
     def _spill(self) -> None:

@@ -44,22 +44,29 @@ correction for the lattice.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-import opendp.prelude as opendp
+import opendp.mod
 from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, rough_draw, unbounded_laplace
+from dpstats.mechanism.threads import processors
 
-opendp.enable_features("contrib")
-
+opendp.mod.enable_features("contrib")
+_INTEGERS = vector_domain(atom_domain(T="i64"))
+_L1, _L2 = l1_distance(T="i64"), l2_distance(T="f64")
 
 SMALLEST_SD = 2.0**16
 LARGEST_SD = 2.0**57
+_MANY = 2**9  # draws that are shared out among threads
 
 
 class Noise(Protocol):
@@ -111,8 +118,7 @@ def _check_scale(scale: float) -> float:
 
 
 def _laplace(scale: float, size: int) -> NDArray[np.int64]:
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
-    sampler = opendp.m.make_laplace(*space, scale=scale)
+    sampler = make_laplace(_INTEGERS, _L1, scale=scale)
     return np.asarray(sampler([0] * size), dtype=np.int64)
 
 
@@ -122,9 +128,13 @@ class SecureNoise:
     seeded = False
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="f64")
-        sampler = opendp.m.make_gaussian(*space, scale=check_sd(sd))
-        return np.asarray(sampler([0] * size), dtype=np.int64)
+        sampler = make_gaussian(_INTEGERS, _L2, scale=check_sd(sd))
+        if size < _MANY:
+            return np.asarray(sampler([0] * size), dtype=np.int64)
+        parts = processors()  # independent draws, in whatever thread
+        with ThreadPoolExecutor(parts) as pool:
+            drawn = pool.map(sampler, ([0] * ((size + k) // parts) for k in range(parts)))
+            return np.concatenate([np.asarray(part, dtype=np.int64) for part in drawn])
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
         return unbounded_laplace(_laplace, _check_scale(scale), size)

@@ -39,6 +39,7 @@ from dpstats.mechanism.lattice import (
 from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
 Integers = NDArray[np.object_]
+Whole = NDArray[np.int64]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -47,7 +48,8 @@ _Q = ParamSpec("_Q")
 
 _PIECE_ROWS = 65536
 _PIECE_NUMBERS = 2**21
-_PASSING_ROWS = 8192
+_SLAB_ROWS = 2**10, 2**14
+_SLAB_NUMBERS = 2**17
 _CACHE_BYTES = 256 * 2**20
 CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
@@ -120,8 +122,9 @@ class PrivateRows(Generic[_S]):
         self.d = d
         self.grid = Grid.for_rows(source.n)
         self._source: RowSource | None = source
-        self._threads = source.threads or ThreadPoolExecutor(processors())
         self._own_threads = source.threads is None
+        alone = self.n <= self._piece_rows()  # no work for two
+        self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
 
@@ -165,8 +168,7 @@ class PrivateRows(Generic[_S]):
     def _slabs(self, block: Block) -> Iterator[_S]:
         """Slabs of a block, prepared for the work of a pass."""
         x, columns = self._encode(block)
-        # slabs that are not kept go through all their steps in the processor's cache
-        rows = self.grid.rows if self._cache_fits else min(self.grid.rows, _PASSING_ROWS)
+        rows = self._slab_rows()
         # one large piece of memory for the block: the system hands it out faster
         shape = (-(-len(x) // rows), self.d + 1, rows)
         space = np.empty(shape) if self._cache_fits else scratch_space(shape)
@@ -207,10 +209,16 @@ class PrivateRows(Generic[_S]):
             if self._cache_fits:
                 self._cached = cached
 
+    def _slab_rows(self) -> int:
+        """A power of two: rows that go through all steps of a pass in the processor's cache."""
+        fitting = _SLAB_NUMBERS // (self.d + 1)
+        return int(np.clip(1 << fitting.bit_length() >> 1, *_SLAB_ROWS))
+
     def _piece_rows(self) -> int:
-        """Whole slabs of some megabytes."""
-        slabs = _PIECE_NUMBERS // (self.d + 1) // self.grid.rows
-        return min(max(slabs, 1) * self.grid.rows, _PIECE_ROWS)
+        """Whole slabs of some megabytes; of small tables few, so that all threads have some."""
+        rows = self._slab_rows()
+        most = min(_PIECE_NUMBERS // (self.d + 1), _PIECE_ROWS, self.n // (2 * processors()))
+        return max(most // rows, 1) * rows
 
     def _in_turn(self, work: Callable[[_A], _T], items: Iterable[_A]) -> Iterator[_T]:
         """``work`` on every item, in their order; a few of them are in hand at a time."""
@@ -248,9 +256,9 @@ class PrivateRows(Generic[_S]):
         return self._sums(work, *((4 * octaves,) for _, octaves in windows))
 
     def _sums(
-        self, work: Callable[[_S], tuple[Floats, ...]], *shapes: tuple[int, ...]
+        self, work: Callable[[_S], tuple[Floats | Whole, ...]], *shapes: tuple[int, ...]
     ) -> list[Integers]:
-        """Exact totals over the slabs of what ``work`` returns: integer-valued floats."""
+        """Exact totals over the slabs of what ``work`` returns, as `ExactSum` takes it."""
         totals = [ExactSum(shape) for shape in shapes]
         for parts in self._over(work):
             for total, part in zip(totals, parts, strict=True):
@@ -323,7 +331,7 @@ class WhitenedRows(PrivateRows[_S]):
     shift : (d,) array
         Public coefficients b; x'b comes in full precision beside z.
     prepared : ExactMatrix, optional
-        Both of them as `coarse_map` has rounded them.
+        Both of them as rounded for a coarse product.
     """
 
     def __init__(
@@ -363,22 +371,6 @@ def exact_map(
     typical = np.linalg.norm(np.linalg.inv(whitening) if root is None else root, axis=0)
     full = whitening if shift is None else np.column_stack([whitening, shift])
     return ExactMatrix.split(full, typical)
-
-
-def coarse_map(
-    source: RowSource, whitening: Floats, shift: Floats, scale: float
-) -> ExactMatrix | None:
-    """The same for a table that is read anew at every pass: coarse, where nobody would notice.
-
-    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
-    ``scale``, the public size of residuals. None for other tables and matrices.
-    """
-    if fits_cache(source):
-        return None
-    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
-    matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
-    lost = matrix.lost()
-    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
 
 
 def fits_cache(source: RowSource) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -26,6 +27,7 @@ from dpstats.mechanism.conditional import TestedRelease, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, PrivateRows
 from dpstats.mechanism.release import Release, release_counts, release_symmetric, release_vector
+from dpstats.mechanism.threads import one_blas_thread
 
 _T = TypeVar("_T")
 _Rows = TypeVar("_Rows", bound=PrivateRows[Any])
@@ -103,6 +105,7 @@ class Session(Generic[_Rows]):
         self._rows = rows
         self._noise = noise
         self._exact: dict[Hashable, Any] = {}
+        self._until_exit = ExitStack()
 
     @property
     def n(self) -> int:
@@ -123,9 +126,11 @@ class Session(Generic[_Rows]):
         return self._noise.seeded
 
     def __enter__(self) -> Self:
+        self._until_exit.enter_context(one_blas_thread())  # once, and not for every pass
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._until_exit.close()
         self._exact.clear()
         self._rows.close()
         if error is not None:

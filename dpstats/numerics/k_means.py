@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from scipy import special
-from scipy.cluster.vq import ClusterError, kmeans2
-from scipy.spatial.distance import cdist
 
 from dpstats.arrays import Floats
 
@@ -116,10 +115,12 @@ def k_means(y: Floats, q: int, least: float, restarts: int = _RESTARTS) -> Float
 def _lloyd(y: Floats, start: Floats, least: float, steps: int) -> tuple[Floats | None, float]:
     """Lloyd's iterations from a start; no centroids if a part is left with too few points."""
     try:
-        centroids, _ = kmeans2(y, start, iter=steps, minit="matrix", missing="raise")
-    except ClusterError:
+        centroids, _ = scipy.cluster.vq.kmeans2(
+            y, start, iter=steps, minit="matrix", missing="raise"
+        )
+    except scipy.cluster.vq.ClusterError:
         return None, np.inf
-    distance = cdist(y, centroids, "sqeuclidean")
+    distance = scipy.spatial.distance.cdist(y, centroids, "sqeuclidean")
     sizes = np.bincount(distance.argmin(axis=1), minlength=len(start))
     if sizes.min() < least:
         return None, np.inf

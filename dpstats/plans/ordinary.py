@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
+import scipy
 
 from dpstats.arguments import as_int, computable, mapping, shown
 from dpstats.arrays import Floats
@@ -242,7 +242,7 @@ def _coef(x: Floats, spread: float, level: float, family: Family) -> Floats:
     constant = 0.0
     if family.name != "gaussian":
         guess = family.predictor(level)
-        constant = brentq(
+        constant = scipy.optimize.brentq(
             lambda b: float(family.mean(b + signal).mean()) - level, guess - 9, guess + 9
         )
     return np.asarray(np.linalg.lstsq(x, signal + constant, rcond=None)[0])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from scipy import stats
+import scipy
 
 from dpstats.report.bound import Bound, Premise
 
@@ -63,7 +63,7 @@ def decomposition(
 
 def noise_radius(size: int, sd: float, eta: float, norm: str) -> Bound:
     """Length that the noise exceeds with probability ``eta``: sd times the root of a chi-square."""
-    value = sd * math.sqrt(float(stats.chi2.ppf(1 - eta, size)))
+    value = sd * math.sqrt(float(scipy.stats.chi2.ppf(1 - eta, size)))
     return Bound(_RADIUS, norm, value, 1 - eta, "exact, chi-square", "bound")
 
 

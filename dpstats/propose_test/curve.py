@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from dpstats.accounting.privacy import resolve_privacy
 from dpstats.arrays import Floats
@@ -205,7 +206,7 @@ def ceilings(epsilon: float, delta: float, calibration: str) -> Ceilings:
     goal, high = math.log(slack / 1000), 1.0
     while log_gaussian_delta(mu, high) > goal:
         high *= 2
-    end = float(optimize.brentq(lambda e: log_gaussian_delta(mu, e) - goal, 0.0, high))
+    end = float(scipy.optimize.brentq(lambda e: log_gaussian_delta(mu, e) - goal, 0.0, high))
     fine = np.linspace(0.0, end, 20 * _ORDERS + 1)
 
     def profile(e: Floats) -> Floats:

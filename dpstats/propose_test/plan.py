@@ -26,8 +26,9 @@ from functools import cache, lru_cache
 from typing import Any, overload
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from dpstats.arguments import as_int, shown
 from dpstats.arrays import Floats
@@ -227,7 +228,7 @@ def _smallest_noise(
     while low == high or excess(low) <= 0:
         low, high = low - stride, low
         stride *= 2
-    root = float(optimize.brentq(excess, low, high, xtol=3e-8))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=3e-8))
     width = 3e-8
     while excess(root) > 0:
         root, width = min(root + width, high), 2 * width

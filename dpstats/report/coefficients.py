@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from dpstats.arguments import check_switch, items, listed, one_of, shown
 from dpstats.arrays import Floats
@@ -232,5 +232,5 @@ def apart(places: Floats, gap: float) -> Floats:
     order = np.argsort(places, kind="stable")
     steps = gap * np.arange(len(places))
     out = np.empty(len(places))
-    out[order] = optimize.isotonic_regression(places[order] - steps).x + steps
+    out[order] = scipy.optimize.isotonic_regression(places[order] - steps).x + steps
     return out

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from scipy import stats
+from scipy import special
 
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.report.bound import Bound
@@ -398,7 +398,7 @@ def wald_lines(wald: tuple[float, int, float] | None) -> list[str]:
         return []
     chi2, df, below = wald
     few = math.isfinite(below)
-    chance = float(stats.f.sf(chi2 / df, df, below) if few else stats.chi2.sf(chi2, df))
+    chance = float(special.fdtrc(df, below, chi2 / df) if few else special.chdtrc(df, chi2))
     p = format_pval([chance], digits=3)[0]
     shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
     value = f"F = {format_scalar(chi2 / df, 4)}" if few else f"chi2 = {format_scalar(chi2, 4)}"

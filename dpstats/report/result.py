@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from dpstats.arguments import listed, number, one_of, shown, spelled
 from dpstats.arrays import Floats
@@ -94,7 +94,7 @@ def quantile(level: float, freedom: Any = math.inf) -> Any:
             f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
         )
     chance = (1 + share) / 2
-    found = np.where(np.isinf(freedom), stats.norm.ppf(chance), stats.t.ppf(chance, freedom))
+    found = np.where(np.isinf(freedom), special.ndtri(chance), special.stdtrit(freedom, chance))
     return found if np.ndim(freedom) else float(found)
 
 
@@ -103,7 +103,7 @@ def two_sided(statistic: Any, freedom: Any = math.inf) -> Floats:
     size = np.abs(np.asarray(statistic, dtype=float))
     freedom = np.broadcast_to(freedom, size.shape)
     return np.asarray(
-        np.where(np.isinf(freedom), 2 * stats.norm.sf(size), 2 * stats.t.sf(size, freedom))
+        np.where(np.isinf(freedom), 2 * special.ndtr(-size), 2 * special.stdtr(freedom, -size))
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.score_rounds.tails import SHORTEST, Tail
@@ -160,9 +160,10 @@ def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:
 
 def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
     """Variance and slope of a standard normal score cut at c, and the mean beyond c on one side."""
-    slope = 2 * stats.norm.cdf(c) - 1
-    variance = slope - 2 * c * stats.norm.pdf(c) + 2 * c**2 * stats.norm.sf(c)
-    beyond = stats.norm.pdf(c) - c * stats.norm.sf(c)
+    density, farther = np.exp(-(c**2) / 2) / math.sqrt(2 * math.pi), special.ndtr(-c)
+    slope = 2 * special.ndtr(c) - 1
+    variance = slope - 2 * c * density + 2 * c**2 * farther
+    beyond = density - c * farther
     return variance, slope, beyond
 
 
@@ -222,7 +223,7 @@ def choose_clip(
     """
     unit = quantile90 / PRODUCT_QUANTILE
     lengths = _MULTIPLES * unit
-    normal = 2 * stats.norm.sf(_MULTIPLES)
+    normal = 2 * special.ndtr(-_MULTIPLES)
     # beyond what normal errors would leave; never so many that the slope is lost
     share = np.clip(above(lengths) / n - normal, 0.0, 0.5 * (1 - normal))
     body = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
@@ -111,7 +111,7 @@ def pool_weighed(steps: Sequence[Step], hessian: Floats, lost: float) -> Pooled:
         return pool_steps(steps)
     noise = last.noise_length**2 + steps[-2].noise_length ** 2
     square = float(last.move @ last.move)
-    agree = square < noise * float(stats.chi2.ppf(0.99, d)) / d
+    agree = square < noise * 2 * float(special.gammaincinv(d / 2, 0.99)) / d
     pooled = pool_steps(steps if agree else [last])
     seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
     return replace(pooled, left=min(lost, 1.0) * seen * hessian @ last.move)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpstats.arguments import listed
 from dpstats.arrays import Floats
@@ -98,8 +98,8 @@ def denominator(total: Floats, sampling: Floats, freedom: float) -> float:
 def wald_p(chi2: float, df: int, below: float) -> float:
     """The p value of a Wald statistic, by an F test where ``below`` is finite."""
     if math.isinf(below):
-        return float(stats.chi2.sf(chi2, df))
-    return float(stats.f.sf(chi2 / df, df, below))
+        return float(special.chdtrc(df, chi2))
+    return float(special.fdtrc(df, below, chi2 / df))
 
 
 def columns_by_term(design: Design) -> list[tuple[frozenset[str], str, list[int]]]:

@@ -104,7 +104,7 @@ class PersonRows(ScoreRows):
         first = 0
         while first < len(starts):
             begin = int(starts[first])
-            last = int(np.searchsorted(ends, begin + self.grid.rows, "right"))
+            last = int(np.searchsorted(ends, begin + self._slab_rows(), "right"))
             last = max(last, first + 1)
             part = slice(begin, int(ends[last - 1]))
             mine = (

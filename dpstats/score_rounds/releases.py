@@ -11,10 +11,11 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise, check_sd
-from dpstats.mechanism.passes import Integers, RowSource, coarse_map
+from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
 from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
 
@@ -85,7 +86,7 @@ class ScoreSession(Session[ScoreRows]):
     truncation : float, optional
         Public radius to which whitened rows are cut before the family sees them (the papers').
     prepared : ExactMatrix, optional
-        Whitening and shift as `passes.coarse_map` has rounded them.
+        Whitening and shift as `coarse.coarse_map` has rounded them.
     linear : bool
         The family is that of a linear model: its information rows are rows of the design, at any anchor.
     persons : {"all", "within"} or None
@@ -93,6 +94,12 @@ class ScoreSession(Session[ScoreRows]):
         all rows or of what is left within persons.
     after : Session, optional
         What was released before, of the same total.
+
+    Attributes
+    ----------
+    passes : int
+        Passes over the rows so far, those of the session before included. The number follows from what
+        was released; a table that fits in memory is read less often.
     """
 
     def __init__(
@@ -111,6 +118,7 @@ class ScoreSession(Session[ScoreRows]):
         after: Session[Any] | None = None,
     ) -> None:
         self._persons = persons
+        self.passes: int = getattr(after, "passes", 0)
         self._source, self._family, self._truncation = source, family, truncation
         super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
@@ -142,6 +150,11 @@ class ScoreSession(Session[ScoreRows]):
             return ScoreRows(*how)
         return PersonRows(*how, within=self._persons == "within")
 
+    def _read(self) -> ScoreRows:
+        """The rows, for one more pass over them."""
+        self.passes += 1
+        return self._rows
+
     def require(self, share: float) -> None:
         """Refuse, before a row is read, a total of which so small a share could not be released.
 
@@ -157,7 +170,7 @@ class ScoreSession(Session[ScoreRows]):
         """Read the rows through another public or released matrix from now on.
 
         Returns both as they are used: of large tables they are rounded, where residuals of this public
-        size do not notice (`passes.coarse_map`).
+        size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
         self._rows.close()
@@ -178,13 +191,15 @@ class ScoreSession(Session[ScoreRows]):
         A person is in one count at most, sqrt(2); and adds a whole number between 0 and ``most``, which
         another takes the place of: ``most``.
         """
-        assert isinstance(self._rows, PersonRows)
+        rows = self._read()
+        assert isinstance(rows, PersonRows)
         costs = self._spend(share / 2), self._spend(share / 2)
-        found = self._counts("histogram of rows per person", self._rows.row_histogram(), costs[0])
+        found = self._counts("histogram of rows per person", rows.row_histogram(), costs[0])
         histogram = LogHistogram.of(found, 0, MOST_OCTAVES)
         most = histogram.largest()
         fine = 2**36 // most  # on as fine a lattice as scores
-        total = self._rows.row_count(most) * fine
+        self._read()
+        total = rows.row_count(most) * fine
         release = release_vector(
             "rows of persons", total, float(most * fine), 1 / fine, costs[1], self._noise
         )
@@ -221,7 +236,7 @@ class ScoreSession(Session[ScoreRows]):
     ) -> LogHistogram:
         cost = self._spend(share)
         key = "lengths", anchor.tobytes(), windows
-        counts = self._once(key, lambda: self._rows.length_counts(anchor, windows))[which]
+        counts = self._once(key, lambda: self._read().length_counts(anchor, windows))[which]
         name = (self._names[0], "histogram of score lengths")[which]
         if fine is not None:
             counts = merged(counts, fine)
@@ -230,14 +245,14 @@ class ScoreSession(Session[ScoreRows]):
     def response_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
         """Where the absolute responses lie. A replaced row moves two counts by one."""
         cost = self._spend(share)
-        counts = self._rows.response_counts(lowest, octaves)
+        counts = self._read().response_counts(lowest, octaves)
         release = self._counts("histogram of responses", counts, cost)
         return LogHistogram.of(release, lowest, octaves)
 
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
         cost, radius = self._spend(share), clamp_to_safe_range(radius)
-        total = self._rows.moments(radius)
+        total = self._read().moments(radius)
         return self._moments("second moments of the design", total, radius, cost)
 
     def round(
@@ -260,7 +275,7 @@ class ScoreSession(Session[ScoreRows]):
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,
         )
-        totals = self._rows.sums(anchor, cuts)
+        totals = self._read().sums(anchor, cuts)
         return Round(
             self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
             self._mean_score(totals.score, cuts.clip, score),

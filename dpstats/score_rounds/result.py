@@ -45,12 +45,14 @@ from dpstats.score_rounds.hypotheses import (
     wald_of,
     wald_p,
 )
+from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 
 _OF_LARGER = "Of the larger model: "
 _MANY = 1000.0
 """Degrees of freedom from which on a t distribution is taken to be normal: 95 % intervals are then wider
 by 0.13 % at most."""
+PASSES = "passes"
 
 
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
@@ -100,9 +102,16 @@ def model_items(
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
-        "details": with_person_note(fit.diagnostics, unit),
+        "details": with_person_note(fit.diagnostics, unit) + _passes_line(session),
         "cautions": fit.cautions,
     }
+
+
+def _passes_line(session: Session[Any]) -> tuple[Diagnostic, ...]:
+    """How often a fit by score steps goes over the rows."""
+    if not isinstance(session, ScoreSession):
+        return ()
+    return (Diagnostic(PASSES, session.passes, None, "over the rows, which follow from releases"),)
 
 
 def _seeded(moments: PublicMoments | None) -> bool:
@@ -170,7 +179,7 @@ class Model(Result):
             "coefficients": self.coefficients,
             "privacy": self.privacy,
             "bounds": self._bounds() if with_bounds else (),
-            "diagnostics": self.details,
+            "diagnostics": tuple(line for line in self.details if line.name != PASSES),
             "n": self.n,
             "filled": self.estimate.n,
             "m": None if self.public_spent is not None else self.m,

@@ -38,8 +38,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import CHUNK_ROWS, Block, Integers, RowSource, WhitenedRows, one_pass
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram
+from dpstats.mechanism.passes import (
+    CHUNK_ROWS,
+    Block,
+    Integers,
+    RowSource,
+    WhitenedRows,
+    Whole,
+    one_pass,
+)
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 SHORTEST = 1e-100
@@ -70,9 +78,10 @@ class LeastSquares:
 
 @dataclass
 class Slab:
-    """Up to `Grid.rows` rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
+    """Rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
 
     ``above`` is 1 where the weight was above its public bound, or a number outside its declared box.
+    ``seen`` is what the family last said of them, and where: rounds look at an anchor twice.
     """
 
     z: Floats
@@ -81,6 +90,7 @@ class Slab:
     y: Floats
     weight: Floats | None
     above: Floats | None
+    seen: tuple[bytes, tuple[Floats, Floats, Floats]] | None = None
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -208,12 +218,23 @@ class ScoreRows(WhitenedRows[Slab]):
         return Slab(z, norm, eta, y, weight, above)
 
     def _working(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
-        """r, h and e of step 2, all finite, h >= 0; eta is added up in one fixed order."""
+        """r, h and e of step 2, all finite, h >= 0; what was found at this anchor before is kept."""
+        if isinstance(self._family, LeastSquares) and not anchor.any():
+            return self._found(slab, anchor)  # sooner done than kept
+        where = anchor.tobytes() + repr(self.leverage).encode()
+        if slab.seen is None or slab.seen[0] != where:
+            slab.seen = where, self._found(slab, anchor)
+        return slab.seen[1]
+
+    def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
+        """The same, anew; eta is added up in one fixed order."""
         eta = slab.eta.copy()
-        for coordinate, t in zip(slab.z, anchor, strict=True):
-            eta += coordinate * t
+        if anchor.any():
+            part = np.empty_like(eta)
+            for coordinate, t in zip(slab.z, anchor, strict=True):
+                eta += np.multiply(coordinate, t, out=part)
         found = self._family.working(eta, slab.y)
-        r, h, e = (np.where(np.isfinite(v), v, 0.0) for v in found)
+        r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
         h = np.maximum(h, 0.0)
         weight = slab.weight
         if self.leverage is not None:
@@ -252,9 +273,9 @@ class ScoreRows(WhitenedRows[Slab]):
     def moments(self, radius: float) -> Integers:
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
-        def work(slab: Slab) -> tuple[Floats]:
+        def work(slab: Slab) -> tuple[Whole]:
             whole, _ = self._stack(slab, np.ones(len(slab.y)), radius, self.grid.steps)
-            return (whole @ whole.T,)
+            return (exact_gram(whole, self.grid.rows),)
 
         return self._sums(work, (self.d, self.d))[0]
 
@@ -273,14 +294,14 @@ class ScoreRows(WhitenedRows[Slab]):
         """
         steps, d = self.grid.steps, self.d
 
-        def work(slab: Slab) -> tuple[Floats, ...]:
+        def work(slab: Slab) -> tuple[Floats | Whole, ...]:
             r, h, e = self._working(slab, anchor)
             empty = self._empty(slab)
             cut = np.zeros(len(empty), dtype=np.bool_)
-            parts = []
+            parts: list[Floats | Whole] = []
             if cuts.radius is not None:
                 q, long = self._stack(slab, np.sqrt(h), cuts.radius, steps)
-                parts.append(q @ q.T)
+                parts.append(exact_gram(q, self.grid.rows))
                 cut |= long
             if cuts.clip is not None:
                 scores = self._scores(slab, r)
@@ -289,13 +310,13 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= long
                 if cuts.outer:
                     s, _ = rounded(scores, cuts.clip, steps)
-                    parts.append(s @ s.T)
+                    parts.append(exact_gram(s, self.grid.rows))
             if slab.above is not None:
                 cut |= self._any(slab, slab.above > 0)
             if self.leverage is not None:
                 cut |= self._any(slab, slab.norm > self.leverage)
             share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
-            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2))
+            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2)).astype(np.int64)
             return (
                 *parts,
                 np.array([squares.sum()]),

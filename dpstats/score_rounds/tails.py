@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     beyond = _beyond(histogram, quantile90)
     laws = _laws(n, power)
     weight, expected = _posterior(laws, beyond, quantile90)
-    body, outliers = laws.on_grid
+    body, outliers = n / 10 * _grid_law(), _apart(_GRID, laws.rows, laws.powers)
     share: Floats = (weight.sum(axis=1) @ body + weight.sum(axis=0) @ outliers) / n
     known = len(expected)
     if known:
@@ -258,17 +258,24 @@ class _Laws:
         body = self.n / 10 * _law(np.log(lengths), self.slopes, self.bends)
         return body, _apart(lengths, self.rows, self.powers)
 
-    @cached_property
-    def on_grid(self) -> tuple[Floats, Floats]:
-        """`longer` at the lengths of `_GRID`, which every histogram of n rows asks for."""
-        return self.longer(_GRID)
+
+@cache
+def _slopes_and_bends() -> tuple[Floats, Floats]:
+    """Those of the laws of the body that fall in the end."""
+    slope, bend = np.meshgrid(np.geomspace(0.4, 12.0, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
+    falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
+    return slope.ravel()[falls], bend.ravel()[falls]
+
+
+@cache
+def _grid_law() -> Floats:
+    """`_law` of all of them at the lengths of `_GRID`: the same for every histogram."""
+    return _law(np.log(_GRID), *_slopes_and_bends())
 
 
 @lru_cache(maxsize=64)
 def _laws(n: int, power: int) -> _Laws:
-    slope, bend = np.meshgrid(np.geomspace(0.4, 12.0, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
-    falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
-    slopes, bends = slope.ravel()[falls], bend.ravel()[falls]
+    slopes, bends = _slopes_and_bends()
     log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
     log_body += np.log(slopes)  # the grid is denser at small slopes
     few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:], np.array(_POWERS) + power - 1))

@@ -5,7 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpstats.mechanism.lattice import ExactMatrix, ExactSum, Grid, exact_product, scaled_product
+from dpstats.mechanism.lattice import (
+    ExactMatrix,
+    ExactSum,
+    Grid,
+    exact_gram,
+    exact_product,
+    scaled_product,
+)
 
 
 def _setting(d: int, n: int = 1500) -> tuple[np.ndarray, np.ndarray, ExactMatrix]:
@@ -60,6 +67,26 @@ def test_exact_sums_do_not_overflow() -> None:
     for _ in range(5000):
         total.add(np.array([2.0**52, -(2.0**52) + 1]))
     assert total.value().tolist() == [5000 * 2**52, 5000 * (1 - 2**52)]
+
+
+@pytest.mark.parametrize("b", [1, 255, 256, 1000, 2**14])
+@pytest.mark.parametrize("n", [1000, 10**6])
+def test_sums_of_products_are_those_of_integers(n: int, b: int) -> None:
+    grid = Grid.for_rows(n)
+    rng = np.random.default_rng(b)
+    # no entry is smaller than the largest by more than a few steps: sums end in odd digits
+    rows = float(grid.steps) - rng.integers(0, 9, (2, b))
+    other = float(grid.steps) - rng.integers(0, 9, (3, b))
+    exact = [[sum(int(p) * int(q) for p, q in zip(x, y, strict=True)) for y in other] for x in rows]
+    assert exact_gram(rows, grid.rows, other).tolist() == exact
+    assert (exact_gram(rows, grid.rows) == exact_gram(rows, grid.rows, rows)).all()
+
+
+def test_exact_sums_of_integers_do_not_overflow() -> None:
+    total = ExactSum((1,))
+    for _ in range(100):
+        total.add(np.array([2**59 - 1]))
+    assert total.value().tolist() == [100 * (2**59 - 1)]
 
 
 @pytest.mark.parametrize("d", [1, 3, 13, 60])

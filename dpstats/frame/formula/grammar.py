@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -116,7 +116,7 @@ class Expr:
             yield from arg.walk()
         yield self
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns it reads, in order of first use."""
         return tuple(dict.fromkeys(e.value for e in self.walk() if e.op == "column"))

@@ -43,6 +43,8 @@ def parse(formula: str, available: Sequence[str] = (), hidden: Iterable[str] = (
     split_sides(formula)
     formula = in_python(formula)
     first = _parse(formula, ())
+    if "." not in formula:  # nothing stands for the columns of a table
+        return first
     used = {*hidden}
     if first.response is not None:
         used.update(first.response.parse().columns)

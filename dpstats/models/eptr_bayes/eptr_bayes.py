@@ -21,6 +21,7 @@ from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_bayes.alone import declared_features, find_features
 from dpstats.models.eptr_bayes.discriminant import KINDS
 from dpstats.models.eptr_bayes.fit import (
@@ -45,6 +46,7 @@ _COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
 
 
+@one_blas_thread()
 @documented
 def eptr_bayes(
     formula: str,

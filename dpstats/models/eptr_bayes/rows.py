@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.lattice import exact_gram
 from dpstats.mechanism.passes import (
     Block,
     Integers,
     RowSource,
     WhitenedRows,
+    Whole,
     cut_to_grid,
     one_pass,
     squared_lengths,
@@ -110,9 +112,10 @@ class ClassRows(WhitenedRows[_Slab]):
         classes, p = self._centres.shape
         groups = classes if by_class else 1
 
-        def work(slab: _Slab) -> tuple[Floats, Floats, Floats]:
+        def work(slab: _Slab) -> tuple[Whole, Floats, Floats]:
             member = slab.member if by_class else slab.member.sum(axis=1, keepdims=True)
-            squares = np.array([(slab.z * some) @ slab.z.T for some in member.T])
+            at_once = self.grid.rows
+            squares = np.array([exact_gram(slab.z * some, at_once, slab.z) for some in member.T])
             return squares, (slab.z @ slab.member).T, slab.member.sum(axis=0)
 
         squares, sums, counts = self._sums(work, (groups, p, p), (classes, p), (classes,))

@@ -18,6 +18,7 @@ from dpstats.call import Call, check_limits, check_numbers, check_size, document
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written
 from dpstats.mechanism.session import Session
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_linear.fit import at_once, make_test
 from dpstats.models.eptr_linear.public import (
     declared_geometry,
@@ -54,6 +55,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+@one_blas_thread()
 @documented
 def eptr_lm(
     formula: str,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.planning import Residuals, unsure
@@ -43,10 +43,10 @@ def critical(bias: Floats, level: float) -> Floats:
     >>> critical(np.array([0.0, 1.0, 9.0]), 0.95).round(2).tolist()
     [1.96, 2.65, 10.64]
     """
-    low, high = np.zeros(len(bias)), bias + stats.norm.isf((1 - level) / 2) + 1e-12
+    low, high = np.zeros(len(bias)), bias + scipy.stats.norm.isf((1 - level) / 2) + 1e-12
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
-        short = stats.norm.cdf(middle - bias) - stats.norm.cdf(-middle - bias) < level
+        short = scipy.stats.norm.cdf(middle - bias) - scipy.stats.norm.cdf(-middle - bias) < level
         low, high = np.where(short, middle, low), np.where(short, high, middle)
     return np.asarray(high)
 

@@ -16,6 +16,7 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_limits, check_numbers, documented
 from dpstats.errors import ArgumentError
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel
@@ -35,6 +36,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+@one_blas_thread()
 @documented
 def eptr_nw(
     formula: str,

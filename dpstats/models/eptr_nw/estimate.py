@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import scipy
 from scipy import special
-from scipy.interpolate import RegularGridInterpolator
 
 from dpstats.arrays import Floats
 
@@ -486,7 +486,7 @@ def interpolated(
         shaped = values.reshape([len(axis) for axis in axes])
         shaped = shaped.reshape([len(axes[j]) for j in kept])
         inside = np.column_stack([np.clip(points[:, j], axes[j][0], axes[j][-1]) for j in kept])
-        curve = RegularGridInterpolator([axes[j] for j in kept], shaped)(inside)
+        curve = scipy.interpolate.RegularGridInterpolator([axes[j] for j in kept], shaped)(inside)
         return np.asarray(curve)
     distance = ((points[:, None, :] - nodes[None, :, :]) ** 2).sum(axis=2)
     distance -= distance.min(axis=1, keepdims=True)

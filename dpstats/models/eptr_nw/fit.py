@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from dpstats.accounting.privacy import ApproximatePrivacy
 from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError, PlanWarning, PrivacyError
+from dpstats.errors import ArgumentError, PrivacyError, warn_at_call
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen
 from dpstats.models.eptr_nw.estimate import constant_centre
 from dpstats.models.eptr_nw.notes import curve_notes
@@ -329,11 +328,9 @@ def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoi
     if setting.expected is not None and degree is None:
         targets = np.maximum(setting.expected / 2, 1.0)  # c0 n, half of what is expected
     if count > 1:
-        warnings.warn(
+        warn_at_call(
             f"method='paper' answers one point: {count} points share the budget, epsilon / {count} and "
-            f"delta / {count} each. method='gp' answers a whole curve for the price of one.",
-            PlanWarning,
-            stacklevel=3,
+            f"delta / {count} each. method='gp' answers a whole curve for the price of one."
         )
     each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)
     part = replace(spend, total=each, epsilon=each.at, delta=each.slack)

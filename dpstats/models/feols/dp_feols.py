@@ -21,6 +21,7 @@ from dpstats.frame import (
     panel_moments,
     subset_design,
 )
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
 from dpstats.models.linear.dp_lm import check_response
@@ -35,6 +36,7 @@ _MANY = 30
 """Levels that may be persons."""
 
 
+@one_blas_thread()
 @documented
 def dp_feols(
     fml: str,

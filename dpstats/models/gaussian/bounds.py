@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.public_range import PublicRange, papers_range
@@ -129,7 +129,7 @@ def weighted_quantile(
     third = float((a**3).sum()) + 3 * typical**2 * c
     df = second**3 / third**2 / (1 + inflation)
     second *= 1 + inflation
-    value = first + math.sqrt(second / df) * (float(stats.chi2.isf(eta, df)) - df)
+    value = first + math.sqrt(second / df) * (float(scipy.stats.chi2.isf(eta, df)) - df)
     return unit * value if value > 0 else math.inf
 
 
@@ -166,7 +166,7 @@ def _pure_length(d: int, eta: float, pure: bool) -> tuple[float, float]:
     if not pure:
         return 1.0, eta
     q = (d + 1) * (d + 2) // 2
-    length = float(stats.gamma.isf(eta / 4, q)) / math.sqrt(q * (q + 1))
+    length = float(scipy.stats.gamma.isf(eta / 4, q)) / math.sqrt(q * (q + 1))
     return max(length, 1.0), 3 * eta / 4
 
 

@@ -9,7 +9,6 @@ releases first where the columns lie and how far they spread (`alone`). The priv
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
@@ -19,8 +18,9 @@ from dpstats.arguments import check_switch, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, check_numbers, documented
 from dpstats.column_search.releases import ColumnSession
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.session import Session
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.alone import (
     LEAST_SHARE,
     ColumnsToFind,
@@ -53,6 +53,7 @@ from dpstats.report.diagnostics import with_person_note
 from dpstats.score_rounds.first_look import check_budget
 
 
+@one_blas_thread()
 @documented
 def dp_mean(
     formula: str | Sequence[str],
@@ -165,6 +166,7 @@ def dp_mean(
     return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
 
+@one_blas_thread()
 @documented
 def dp_mvnorm(
     formula: str | Sequence[str],
@@ -437,7 +439,7 @@ def _check_cond(cond: float | None) -> None:
 
 def _warn(messages: Sequence[str]) -> None:
     for message in messages:
-        warnings.warn(message, PlanWarning, stacklevel=3)
+        warn_at_call(message)
 
 
 def _model(

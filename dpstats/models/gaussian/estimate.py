@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import linalg, stats
+import scipy
+from scipy import linalg
 
 from dpstats.arrays import Floats
 
@@ -49,4 +50,4 @@ def overlap(
     spread = math.sqrt(float(direction @ covariance @ direction)) + math.sqrt(
         float(direction @ other_covariance @ direction)
     )
-    return float(2 * stats.norm.sf(gap / spread)) if spread > 0 else 1.0
+    return float(2 * scipy.stats.norm.sf(gap / spread)) if spread > 0 else 1.0

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dpstats.models.gaussian.bounds import DISTANCE, MEAN, PAPERS_DISTANCE, one_law
 from dpstats.models.gaussian.rates import THEOREM_2_3, Setting
@@ -33,8 +33,8 @@ def known_covariance_error(facts: MeanFacts) -> tuple[Bound, Bound]:
     if facts.pure:
         value = _pure_mean_radius(n, d, facts.sd, fail)
     else:
-        value = math.sqrt((1 / n + facts.sd**2) * float(stats.chi2.isf(fail, d)))
-    distance = float(2 * stats.norm.cdf(value / 2) - 1)
+        value = math.sqrt((1 / n + facts.sd**2) * float(scipy.stats.chi2.isf(fail, d)))
+    distance = float(2 * scipy.stats.norm.cdf(value / 2) - 1)
     premises = (_KNOWN, one_law(facts.gamma))
     return (
         Bound(MEAN, "Mahalanobis", value, 1 - facts.eta, "exact, chi-square", "bound", premises),
@@ -50,21 +50,21 @@ def _pure_mean_radius(n: int, d: int, sd: float, fail: float) -> float:
     """
     nodes, weights = np.polynomial.legendre.leggauss(48)
     at = (nodes + 1) / 2
-    lengths = stats.gamma.ppf(at, d + 1) * sd * math.sqrt(n / (d + 2))
-    shares = stats.beta.ppf(at[::3], d / 2, 0.5)
+    lengths = scipy.stats.gamma.ppf(at, d + 1) * sd * math.sqrt(n / (d + 2))
+    shares = scipy.stats.beta.ppf(at[::3], d / 2, 0.5)
     chances = np.outer(weights, weights[::3] / weights[::3].sum()) / 2
     shift2 = np.outer(lengths**2, shares)
     far = shift2 > _FAR
     middle = np.sqrt(shift2 + d - 1)
 
     def log_tail(root: float) -> float:
-        near = stats.ncx2.sf(root**2, d, np.where(far, 1.0, shift2))
-        tail = np.where(far, stats.norm.sf(root - middle), near)
+        near = scipy.stats.ncx2.sf(root**2, d, np.where(far, 1.0, shift2))
+        tail = np.where(far, scipy.stats.norm.sf(root - middle), near)
         return math.log(max(float((chances * tail).sum()), 1e-300) / fail)
 
-    most = float(stats.gamma.isf(fail / 1e4, d + 1)) * sd * math.sqrt(n / (d + 2))
-    most += math.sqrt(float(stats.chi2.isf(fail / 1e4, d)))
-    return float(optimize.brentq(log_tail, 0.0, most, rtol=1e-9)) / math.sqrt(n)
+    most = float(scipy.stats.gamma.isf(fail / 1e4, d + 1)) * sd * math.sqrt(n / (d + 2))
+    most += math.sqrt(float(scipy.stats.chi2.isf(fail / 1e4, d)))
+    return float(scipy.optimize.brentq(log_tail, 0.0, most, rtol=1e-9)) / math.sqrt(n)
 
 
 def papers_mean_rate(facts: MeanFacts) -> tuple[Bound, ...]:

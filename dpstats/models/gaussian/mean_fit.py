@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
@@ -292,7 +292,7 @@ def _fit_by_lengths(
         radius = first_radius(lengths, n, d, tail)
     if call.facts.pure or _drowned(n, d, call.facts.rho):
         typical = lengths.quantile(0.5)
-        inflation = 1.0 if typical is None else typical**2 / float(stats.chi2.median(d))
+        inflation = 1.0 if typical is None else typical**2 / float(scipy.stats.chi2.median(d))
         released = last_mean(session, cell, radius)
         return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
     return _with_own_spread(session, points, known, call, cell, lengths, rounds)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy import stats
+import scipy
 
 from dpstats.models.gaussian.planning import NoiseLevel, longest
 from dpstats.models.gaussian.public_range import mean_shift
@@ -50,19 +50,19 @@ class MeanPlan:
 
 def _cut_radius(centre: float, d: int, fail: float) -> float:
     """Length that N(delta, I), |delta| <= centre, exceeds with at most this probability."""
-    apart = centre + math.sqrt(float(stats.chi2.isf(fail, d)))
+    apart = centre + math.sqrt(float(scipy.stats.chi2.isf(fail, d)))
     if centre > _FAR:
         return apart
-    exact = math.sqrt(float(stats.ncx2.isf(fail, d, centre**2)))
+    exact = math.sqrt(float(scipy.stats.ncx2.isf(fail, d, centre**2)))
     return min(exact, apart) if math.isfinite(exact) and exact > 0 else apart
 
 
 def _mean_radius(sd: float, n: int, d: int, noise: NoiseLevel, fail: float) -> float:
     """Distance of a released mean that is exceeded with at most this probability."""
     if noise.rho is not None:
-        return math.sqrt((1 / n + sd**2) * float(stats.chi2.isf(fail, d)))
+        return math.sqrt((1 / n + sd**2) * float(scipy.stats.chi2.isf(fail, d)))
     # d+1 coordinates of which one is a count; sd = (scale of the gamma law) sqrt(d + 2)
-    length = float(stats.gamma.isf(fail / 2, d + 1)) * sd / math.sqrt(d + 2)
+    length = float(scipy.stats.gamma.isf(fail / 2, d + 1)) * sd / math.sqrt(d + 2)
     return _cut_radius(length * math.sqrt(n), d, fail / 2) / math.sqrt(n)
 
 
@@ -92,7 +92,7 @@ def plan_mean(
     shift = mean_shift(gamma)
 
     def centre(fail: float) -> float:
-        return math.sqrt(float(stats.chi2.isf(fail, d)) / m) + shift
+        return math.sqrt(float(scipy.stats.chi2.isf(fail, d)) / m) + shift
 
     quarter, eighth = eta / 4, eta / 8
     radius = centre(quarter)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.public_range import spectrum
@@ -228,7 +228,7 @@ def clipping_loss(g2: float | Floats, d: int) -> Floats:
     [1.0, 0.1755, 0.0]
     """
     size = np.asarray(g2, dtype=float)
-    loss = stats.chi2.sf(size, d + 2) - size / d * stats.chi2.sf(size, d)
+    loss = scipy.stats.chi2.sf(size, d + 2) - size / d * scipy.stats.chi2.sf(size, d)
     return np.asarray(np.clip(loss, 0.0, 1.0))
 
 
@@ -236,7 +236,7 @@ def _final_objective(
     n: float, d: int, noise: NoiseLevel, share: float, cells: int
 ) -> tuple[Floats, Floats]:
     """Squared lengths to choose from, and the expected divergence for each, by lift ratio."""
-    size2 = stats.chi2.isf(np.geomspace(min(0.1 / n, 0.05), 0.05, 25), d)
+    size2 = scipy.stats.chi2.isf(np.geomspace(min(0.1 / n, 0.05), 0.05, 25), d)
     unit = noise.second(1.0, share, n, d, cells)
     sd2 = (unit * size2[:, None] * (1 + _RATIOS)) ** 2
     covariance = d * clipping_loss(size2, d)[:, None] ** 2 + sd2 * (d * (d + 1) / 2)
@@ -287,7 +287,7 @@ def coarse_cut(tau: float, d: int) -> float:
     >>> round(coarse_cut(10.0, 10), 2)
     23.21
     """
-    return float(_length2(tau, d, math.log(100), float(stats.chi2.isf(0.01, d))))
+    return float(_length2(tau, d, math.log(100), float(scipy.stats.chi2.isf(0.01, d))))
 
 
 def final_cut(tau: float, d: int, n: float, cut: FinalCut) -> float:
@@ -349,7 +349,7 @@ def widened_cut(
     """
     grid = radius * 2.0 ** (np.arange(33) / 4)
     size2 = grid**2 / scale2
-    beyond = np.maximum(above(grid) / n - stats.chi2.sf(size2, d), 0.0)[:-1]
+    beyond = np.maximum(above(grid) / n - scipy.stats.chi2.sf(size2, d), 0.0)[:-1]
     ring = np.append(beyond * np.diff(size2), 0.0)
     lost = np.cumsum(ring[::-1])[::-1]
     noise2 = (unit * size2) ** 2 * (d * (d + 1) / 2)
@@ -421,7 +421,7 @@ def _predict(
         return np.asarray(size2 * unit * (least * scale) ** -power)
 
     s = np.tile(start, (_SHARES.size, 1))
-    log_cut = float(stats.chi2.isf(0.01, d))
+    log_cut = float(scipy.stats.chi2.isf(0.01, d))
     tau = s.sum(1)
     noise2, mean_noise = [], []
     for t in range(_MOST_ROUNDS + 1):
@@ -486,7 +486,7 @@ def plan_gaussian(
     noise2, mean_noise = _predict(start, n, d, cut, noise, 1 - reserved, 1.0, 1)
     # noise alone would never re-whiten large tables, in which 1 % of cut rows is what hurts
     sizes = np.full(_MOST_ROUNDS + 1, cut.size2)
-    sizes[0] = stats.chi2.isf(0.01, d)
+    sizes[0] = scipy.stats.chi2.isf(0.01, d)
     bias = math.sqrt(d) * clipping_loss(sizes, d)
     error2 = np.where(_allowed(1 - reserved), noise2 + bias[:, None] ** 2, math.inf)
     t, f = (int(i) for i in np.unravel_index(int(np.argmin(error2)), error2.shape))
@@ -550,7 +550,7 @@ def plan_cells(
     if mean_log[0, 0] - mean_log[t, f] <= _WORTH:
         t, f = 0, 0
     share = float(_SHARES[f]) if t else 0.0
-    sizes = np.array([cut.size2 if t else stats.chi2.isf(0.01, d) for cut in cuts])
+    sizes = np.array([cut.size2 if t else scipy.stats.chi2.isf(0.01, d) for cut in cuts])
     return CellsPlan(
         rounds=t,
         share=share,

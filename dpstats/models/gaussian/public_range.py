@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
+from scipy import special
 from scipy.linalg import eigh_tridiagonal
 
 from dpstats.arrays import Floats
@@ -73,7 +74,7 @@ def variance_ratio(gamma: float) -> float:
             return float(special.erf(x) - inner - gamma)
         return math.log1p(-gamma) - math.log(float(special.erfc(x) + inner))  # no cancellation
 
-    root = optimize.brentq(excess, 1e-15, 80.0, xtol=1e-16, rtol=1e-14)
+    root = scipy.optimize.brentq(excess, 1e-15, 80.0, xtol=1e-16, rtol=1e-14)
     return math.exp(2 * float(root))
 
 
@@ -85,7 +86,7 @@ def mean_shift(gamma: float) -> float:
     >>> round(mean_shift(0.6826894921), 5)
     2.0
     """
-    return 2 * float(stats.norm.ppf((1 + gamma) / 2)) if gamma > 0 else 0.0
+    return 2 * float(scipy.stats.norm.ppf((1 + gamma) / 2)) if gamma > 0 else 0.0
 
 
 @lru_cache(maxsize=256)
@@ -118,7 +119,7 @@ def public_range(d: int, m: int, eta: float, gamma: float = 0.0) -> PublicRange:
         return PublicRange(0.0, math.inf, math.inf, "none: no more public rows than columns")
     each, rows = eta / 3, m - 1
     if d == 1:
-        law = stats.chi2(rows)
+        law = scipy.stats.chi2(rows)
         least, most, source = float(law.ppf(each)), float(law.isf(each)), "exact, chi-square"
     else:
         least, most = _smallest_closed(d, rows, each), _largest_closed(d, rows, each)
@@ -127,7 +128,7 @@ def public_range(d: int, m: int, eta: float, gamma: float = 0.0) -> PublicRange:
         if simulated is not None:
             least, most = max(least, simulated[0]), min(most, simulated[1])
     kappa = variance_ratio(gamma)
-    hotelling = float(stats.f.isf(each, d, m - d)) * d * rows / (m * (m - d))
+    hotelling = float(scipy.stats.f.isf(each, d, m - d)) * d * rows / (m * (m - d))
     apart = 4 * -math.log1p(-gamma) * (1 + kappa) * rows / least
     return PublicRange(
         rows / most / kappa, rows / least * kappa, math.sqrt(hotelling) + math.sqrt(apart), source
@@ -198,7 +199,7 @@ def _simulated_extremes(d: int, rows: int, p: float) -> tuple[float, float] | No
     None where p is too small for the number of draws.
     """
     draws = _draws(d)
-    beyond = int(stats.binom.ppf(_SURE, draws, p)) - 1  # draws that may lie outside the range
+    beyond = int(scipy.stats.binom.ppf(_SURE, draws, p)) - 1  # draws that may lie outside the range
     if beyond < 0:
         return None
     diagonal, below = _bidiagonal(d, rows, draws)

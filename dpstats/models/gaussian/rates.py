@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import optimize
+import scipy
 
 from dpstats.report.bound import Bound, Premise
 
@@ -73,7 +73,7 @@ class Rate:
             low = -1.0
             while rows(low) < n and low > -500:
                 low *= 2
-            root = optimize.brentq(lambda t: math.log(rows(t) / n), low, 0.0, xtol=1e-10)
+            root = scipy.optimize.brentq(lambda t: math.log(rows(t) / n), low, 0.0, xtol=1e-10)
             value = math.exp(float(root))
         premises = (*premises, Premise("enough rows for an error below 1", enough))
         name = "total variation"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.bounds import ReleasedMoments
@@ -511,7 +511,7 @@ def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> flo
     if typical is None:
         return 2 * math.sqrt(d)
     unsure = min(math.sqrt(8) * lengths.noise_sd / max(n, 1.0), 0.5)
-    return typical * math.sqrt(size2 / float(stats.chi2.median(d))) * (1 + 2 * unsure)
+    return typical * math.sqrt(size2 / float(scipy.stats.chi2.median(d))) * (1 + 2 * unsure)
 
 
 def moments_of(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:

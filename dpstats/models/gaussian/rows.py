@@ -24,12 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix, exact_product, scaled_product
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram, exact_product, scaled_product
 from dpstats.mechanism.passes import (
     Block,
     Integers,
     PrivateRows,
     RowSource,
+    Whole,
     cut_to_grid,
     exact_map,
     octave_bins,
@@ -39,7 +40,9 @@ from dpstats.mechanism.passes import (
 )
 
 Codes = NDArray[np.integer[Any]]
+_Coordinates = tuple[Floats, NDArray[np.int32], Floats]
 _LONG_ENTRY = 2.0**7
+_KEPT_NUMBERS = 2**24
 _FARTHEST = 2.0**300
 
 
@@ -113,12 +116,16 @@ class Zones:
 
 @dataclass
 class CellSlab:
-    """Raw rows (b, d), which of them count, and their cells in the partition last asked for."""
+    """Raw rows (b, d), which of them count, and their cells in the partition last asked for.
+
+    ``seen`` are the coordinates of cells whose lengths were counted: rows are cut in the same ones next.
+    """
 
     x: Floats
     alive: NDArray[np.bool_]
     cells: Codes
     partition: _Exact | None = None
+    seen: dict[int, tuple[CellCoordinates, _Coordinates]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -172,6 +179,7 @@ class CellRows(PrivateRows[CellSlab]):
         self._columns = list(range(1, source.d) if columns is None else columns)
         super().__init__(source, len(self._columns))
         self._origin, self._units = origin, units
+        self._keeps_coordinates = self._cache_fits and source.n * self.d <= _KEPT_NUMBERS
         self._exact: dict[int, _Exact] = {}
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
@@ -188,6 +196,7 @@ class CellRows(PrivateRows[CellSlab]):
         """The cell of every row, -1 for none; remembered until another partition is asked for."""
         if slab.partition is not partition:
             slab.cells = np.where(slab.alive, 0, -1)
+            slab.seen.clear()
             for split, matrix in zip(partition.splits, partition.matrices, strict=True):
                 members = np.flatnonzero(slab.cells == split.cell)
                 best = _scores(slab.x[members], split.scores, matrix).argmax(axis=0)
@@ -229,8 +238,10 @@ class CellRows(PrivateRows[CellSlab]):
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
             for j, frame in enumerate(frames):
-                _, exponent, norm = coordinates(slab.x[code == j], frame, maps[j])
-                length = np.ldexp(norm, exponent)
+                found = coordinates(slab.x[code == j], frame, maps[j])
+                if self._keeps_coordinates:
+                    slab.seen[j] = frame, found
+                length = np.ldexp(found[2], found[1])
                 # beyond all floats: the last bin
                 length[~np.isfinite(length)] = np.finfo(np.float64).max
                 bins[j] = octave_bins(length, lowest, octaves)
@@ -275,16 +286,19 @@ class CellRows(PrivateRows[CellSlab]):
         exact, maps = self._prepared(partition, len(frames)), cell_maps(frames)
         steps, shape = self.grid.steps, (len(frames), self.d + 1, self.d + 1)
 
-        def work(slab: CellSlab) -> tuple[Floats, Floats]:
+        def work(slab: CellSlab) -> tuple[Whole, Floats]:
             code = self._sorted(slab, exact)
-            total = np.zeros(shape)
+            total = np.zeros(shape, dtype=np.int64)
             cut = 0.0
             for j, frame in enumerate(frames):
-                z, exponent, norm = coordinates(slab.x[code == j], frame, maps[j])
+                before, found = slab.seen.pop(j, (None, None))
+                if before is not frame or found is None:
+                    found = coordinates(slab.x[code == j], frame, maps[j])
+                z, exponent, norm = found
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
                 rows = np.vstack([np.where(finite, float(lift), 0.0), z])
-                total[j] = rows @ rows.T
+                total[j] = exact_gram(rows, self.grid.rows)
                 cut += float(np.count_nonzero(shortened))
             return total, np.array([cut])
 

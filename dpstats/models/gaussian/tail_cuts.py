@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram
@@ -80,13 +80,13 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     typical, long = lengths.quantile(0.5), lengths.quantile(0.9)
     if typical is None or long is None:
         return None
-    variance = typical**2 / float(stats.chi2.median(d))
+    variance = typical**2 / float(scipy.stats.chi2.median(d))
     edges, bins = lengths.edges(), 4 * _OCTAVES
     total = np.concatenate([[0.0], np.cumsum(lengths.counts)])
-    asked = np.sqrt(variance * stats.chi2.isf(_LEVELS, d))
+    asked = np.sqrt(variance * scipy.stats.chi2.isf(_LEVELS, d))
     first = np.minimum(np.searchsorted(edges, asked), lengths.counts.size)
     last = np.minimum(first + bins, lengths.counts.size)
-    normal = n * stats.chi2.sf(edges[first] ** 2 / variance, d)
+    normal = n * scipy.stats.chi2.sf(edges[first] ** 2 / variance, d)
     noise = math.sqrt(bins) * lengths.noise_sd
     if not (total[last] - total[first] - normal > _SEEN * (noise + np.sqrt(normal))).any():
         return None

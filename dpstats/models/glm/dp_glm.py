@@ -32,6 +32,7 @@ from dpstats.call import (
 )
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_written
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
@@ -45,6 +46,7 @@ from dpstats.score_rounds.result import model_items
 _MOST_STEPS = 50
 
 
+@one_blas_thread()
 @documented
 def dp_glm(
     formula: str,

@@ -10,24 +10,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
-from statsmodels.genmod import families as sm_families
-from statsmodels.genmod.families import links as sm_links
 
 from dpstats.arguments import number, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 
 _LINKS = {
-    "logit": sm_links.Logit,
-    "probit": sm_links.Probit,
-    "cloglog": sm_links.CLogLog,
-    "log": sm_links.Log,
-    "identity": sm_links.Identity,
+    "logit": "Logit",
+    "probit": "Probit",
+    "cloglog": "CLogLog",
+    "log": "Log",
+    "identity": "Identity",
 }
 # linear predictors beyond these say nothing more in double precision: means would be 0, 1 or infinite
 _RANGE = {
@@ -39,9 +38,22 @@ _RANGE = {
 }
 
 
+@cache
+def _families() -> Any:
+    """statsmodels' families, which take long to load: when the first generalised model is fitted."""
+    from statsmodels.genmod import families
+
+    return families
+
+
+def _link(name: str) -> Any:
+    """statsmodels' link, a class."""
+    return getattr(_families().links, _LINKS[name])
+
+
 @dataclass(frozen=True)
 class _Kind:
-    model: type[Any]
+    model: str  # its name in statsmodels
     links: tuple[str, ...]
     dispersed: bool  # the dispersion is estimated
     skewed: bool  # responses have a long right tail
@@ -51,15 +63,13 @@ class _Kind:
 
 
 _KINDS = {
-    "binomial": _Kind(sm_families.Binomial, ("logit", "probit", "cloglog"), False, False, 0.0, 1.0),
-    "quasibinomial": _Kind(
-        sm_families.Binomial, ("logit", "probit", "cloglog"), True, False, 0.0, 1.0
-    ),
-    "poisson": _Kind(sm_families.Poisson, ("log",), False, True, 0.0, np.inf),
-    "quasipoisson": _Kind(sm_families.Poisson, ("log",), True, True, 0.0, np.inf),
-    "gamma": _Kind(sm_families.Gamma, ("log",), True, True, 0.0, np.inf, open_below=True),
-    "gaussian": _Kind(sm_families.Gaussian, ("identity",), True, False, -np.inf, np.inf),
-    "negative binomial": _Kind(sm_families.NegativeBinomial, ("log",), False, True, 0.0, np.inf),
+    "binomial": _Kind("Binomial", ("logit", "probit", "cloglog"), False, False, 0.0, 1.0),
+    "quasibinomial": _Kind("Binomial", ("logit", "probit", "cloglog"), True, False, 0.0, 1.0),
+    "poisson": _Kind("Poisson", ("log",), False, True, 0.0, np.inf),
+    "quasipoisson": _Kind("Poisson", ("log",), True, True, 0.0, np.inf),
+    "gamma": _Kind("Gamma", ("log",), True, True, 0.0, np.inf, open_below=True),
+    "gaussian": _Kind("Gaussian", ("identity",), True, False, -np.inf, np.inf),
+    "negative binomial": _Kind("NegativeBinomial", ("log",), False, True, 0.0, np.inf),
 }
 _OFFERED = (
     "binomial (links logit, probit, cloglog), poisson (log), gamma (log), gaussian (identity), "
@@ -122,9 +132,9 @@ class Family:
 
     def model(self) -> Any:
         """The statsmodels family."""
-        link = _LINKS[self.link]()
+        link = _link(self.link)()
         more = {} if self.alpha is None else {"alpha": self.alpha}
-        return self._kind.model(link=link, **more)
+        return getattr(_families(), self._kind.model)(link=link, **more)
 
     def bounded(self, eta: Floats) -> Floats:
         """Linear predictors within the range in which means are numbers."""
@@ -132,11 +142,11 @@ class Family:
 
     def mean(self, eta: Floats) -> Floats:
         """Mean of the response at the linear predictor."""
-        return np.asarray(_LINKS[self.link]().inverse(self.bounded(eta)))
+        return np.asarray(_link(self.link)().inverse(self.bounded(eta)))
 
     def predictor(self, mean: float) -> float:
         """Linear predictor of a mean; inside the range of means."""
-        return float(_LINKS[self.link]()(mean))
+        return float(_link(self.link)()(mean))
 
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Score, expected curvature and Pearson residual of rows, at unit dispersion.
@@ -176,10 +186,10 @@ class Family:
         if self.binary:
             return [(np.zeros_like(mean), 1 - mean), (np.ones_like(mean), mean)]
         law: Any
-        if self._kind.model is sm_families.Poisson:
-            law = stats.poisson(mean)
+        if self._kind.model == "Poisson":
+            law = scipy.stats.poisson(mean)
         elif self.alpha is not None:
-            law = stats.nbinom(1 / self.alpha, 1 / (1 + self.alpha * mean))
+            law = scipy.stats.nbinom(1 / self.alpha, 1 / (1 + self.alpha * mean))
         else:
             return None
         above = np.concatenate([np.linspace(1.0, 0.1, 13)[:-1], 0.1 * 2.0 ** -np.arange(13.0)])
@@ -222,13 +232,14 @@ def resolve_family(family: Any) -> Family:
         return _checked(family.name, family.link, family)
     if isinstance(family, str):
         return _by_name(family)
-    if family is sm_families.NegativeBinomial:
+    models = _families()
+    if family is models.NegativeBinomial:
         return _by_name("negative binomial")
-    if isinstance(family, type) and issubclass(family, sm_families.Family):
+    if isinstance(family, type) and issubclass(family, models.Family):
         family = family()
     for name, kind in _KINDS.items():
-        if type(family) is kind.model:
-            link = next((k for k, v in _LINKS.items() if type(family.link) is v), None)
+        if type(family) is getattr(models, kind.model):
+            link = next((k for k in _LINKS if type(family.link) is _link(k)), None)
             return _checked(name, link or type(family.link).__name__, family)
     raise ArgumentError(f"family must be one of {_OFFERED}; not {shown(family)}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
+from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
@@ -19,8 +20,9 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
-from dpstats.numerics.matrices import equilibrated_inverse, symmetric_whitening
+from dpstats.numerics.matrices import Whitening, equilibrated_inverse, symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import ScoreSession
@@ -120,11 +122,14 @@ class GlmTaskForN:
         if task.alone:
             return alone(task, rows, total, noise, after)
         if self.start is not None:
-            back, coef = self.start.whitening.back, self.start.coef
+            start, prepared = self.start, None
+            if task.persons is None:
+                start, prepared = _coarse(rows, family, start)
+            seen = start.whitening.back, start.coef
             with ScoreSession(
-                rows, family, back, coef, total, noise, persons=task.persons
+                rows, family, *seen, total, noise, prepared=prepared, persons=task.persons
             ) as session:
-                fit = anchored(session, family, self.start, ridge, steps, design, errors)
+                fit = anchored(session, family, start, ridge, steps, design, errors)
                 return fit, session
         assert task.moments is not None
         assert self.limits is not None
@@ -174,6 +179,19 @@ def alone(
     ) as session:
         options = task.ridge, task.iterations, task.design, task.errors
         return anchored(session, task.family, start, *options), session
+
+
+def _coarse(
+    rows: RowSource, family: Family, start: StartingPoint
+) -> tuple[StartingPoint, ExactMatrix | None]:
+    """A start in coordinates that products are fast in, where the table has many numbers."""
+    if family.linear:  # whose residuals may be of any size
+        return start, None
+    coarse = coarse_map(rows, start.whitening.back, start.coef, 1.0)
+    if coarse is None:
+        return start, None
+    back, coef = coarse.high[:, :-1], coarse.high[:, -1]
+    return replace(start, whitening=Whitening(back, np.linalg.inv(back)), coef=coef), coarse
 
 
 def _require_limits(limits: ScoreBounds | None, family: Family) -> ScoreBounds:

@@ -33,6 +33,7 @@ from dpstats.call import (
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.mechanism.session import Session
+from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
@@ -42,6 +43,7 @@ from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 
+@one_blas_thread()
 @documented
 def dp_lm(
     formula: str,

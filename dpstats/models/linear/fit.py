@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import RowSource, coarse_map
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.models.linear.estimate import (
     DeclaredBounds,
@@ -44,6 +44,7 @@ from dpstats.numerics.matrices import (
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
+from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     cut_for_intervals,
@@ -510,7 +511,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
         square = float(last.move @ last.move)
-        if self.lost > _EXPLAINED or square < noise * float(stats.chi2.ppf(0.999, d)) / d:
+        if (
+            self.lost > _EXPLAINED
+            or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
+        ):
             return True
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)

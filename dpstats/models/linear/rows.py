@@ -27,11 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.lattice import exact_gram
 from dpstats.mechanism.passes import (
     CHUNK_ROWS,
     Block,
     RowSource,
     WhitenedRows,
+    Whole,
     one_pass,
 )
 
@@ -40,7 +42,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class _Slab:
-    """Up to `Grid.rows` rows: z (d, b) in grid steps once cut, y and |z|, f, all per row."""
+    """Rows: z (d, b) in grid steps once cut, y and |z|, f, all per row."""
 
     z: Floats
     exponent: NDArray[np.int32]
@@ -173,7 +175,7 @@ class LinearRows(WhitenedRows[_Slab]):
 
         Sensitivity: with |z|, |v| <= Q steps, |zz' - vv'|_F^2 = |z|^4 + |v|^4 - 2 (z.v)^2 <= 2 Q^4.
         """
-        (total,) = self._sums(lambda slab: (slab.z @ slab.z.T,), (self.d, self.d))
+        (total,) = self._sums(lambda slab: (self._gram_of(slab),), (self.d, self.d))
         return total
 
     @one_pass
@@ -191,16 +193,19 @@ class LinearRows(WhitenedRows[_Slab]):
     ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
         """`gram` and `cross` by one reading of the rows."""
 
-        def work(slab: _Slab) -> tuple[Floats, Floats]:
-            return slab.z @ slab.z.T, self._cross_of(slab, response_clip, whole)
+        def work(slab: _Slab) -> tuple[Whole, Whole]:
+            return self._gram_of(slab), self._cross_of(slab, response_clip, whole)
 
         total, cross = self._sums(work, (self.d, self.d), (self.d,))
         return total, cross
 
-    def _cross_of(self, slab: _Slab, response_clip: float, whole: bool) -> Floats:
+    def _gram_of(self, slab: _Slab) -> Whole:
+        return exact_gram(slab.z, self.grid.rows)
+
+    def _cross_of(self, slab: _Slab, response_clip: float, whole: bool) -> Whole:
         y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
-        product: Floats = slab.z @ np.rint(np.clip(y / response_clip, -1.0, 1.0) * self.grid.steps)
-        return product
+        response = np.rint(np.clip(y / response_clip, -1.0, 1.0) * self.grid.steps)
+        return exact_gram(slab.z, self.grid.rows, response[None])[:, 0]
 
 
 def _response_scaled(block: Block) -> tuple[Floats, Floats]:

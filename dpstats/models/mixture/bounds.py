@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dpstats.models.gaussian.bounds import (
     DISTANCE,
@@ -99,8 +99,8 @@ def _least_weight(count: float, sd: float, n: int, p: float) -> float:
     def log_tail(weight: float) -> float:
         middle, wide = n * weight, 9 * math.sqrt(n * weight * (1 - weight)) + 30
         counts = np.arange(max(math.floor(middle - wide), 0), min(math.ceil(middle + wide), n) + 1)
-        chances = stats.binom.pmf(counts, n, weight)
-        tail = float((chances * stats.norm.sf((count - counts) / sd)).sum())
+        chances = scipy.stats.binom.pmf(counts, n, weight)
+        tail = float((chances * scipy.stats.norm.sf((count - counts) / sd)).sum())
         return math.log(max(tail, 1e-300) / p)
 
     high = min(max(count / n, 0.0), 1.0)
@@ -108,7 +108,7 @@ def _least_weight(count: float, sd: float, n: int, p: float) -> float:
         return 0.0
     if log_tail(high) < 0:  # the noise alone has taken the count beyond n
         return high
-    return float(optimize.brentq(log_tail, 0.0, high, xtol=1e-3 / n, rtol=1e-6))
+    return float(scipy.optimize.brentq(log_tail, 0.0, high, xtol=1e-3 / n, rtol=1e-6))
 
 
 def component_errors(facts: MixtureFacts) -> tuple[Bound, ...]:
@@ -157,7 +157,7 @@ def overlap_share(facts: MixtureFacts) -> tuple[Bound, ...]:
     """Rows in a wrong component by the released parameters; nothing certain."""
     share = facts.overlap
     if share is None and facts.separation is not None:
-        share = min(float(2 * stats.norm.sf(facts.separation / 2)), 1.0)
+        share = min(float(2 * scipy.stats.norm.sf(facts.separation / 2)), 1.0)
     if share is None:
         return ()
     text = "overlap: share of two components' rows on each other's side"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import cdist
 
 from dpstats.arrays import Floats
 from dpstats.numerics.k_means import k_means, sample
@@ -214,7 +213,7 @@ def superclusters(points: Floats, k: int, w_min: float) -> Superclusters:
     one = Superclusters(np.zeros(len(points), np.intp), 1, None, np.ones(len(points), np.bool_))
     if len(seen) <= near + 1:
         return one
-    between = cdist(seen, seen)
+    between = scipy.spatial.distance.cdist(seen, seen)
     reach = np.partition(between, near, axis=1)[:, near]  # the point itself is the 0-th
     limit = 5 * float(np.quantile(reach, 1 - w_min / 2, method="higher"))
     inner = reach <= limit
@@ -223,12 +222,15 @@ def superclusters(points: Floats, k: int, w_min: float) -> Superclusters:
     else:
         core = np.concatenate(
             [
-                np.partition(cdist(part, seen), near, axis=1)[:, near] <= limit
+                np.partition(scipy.spatial.distance.cdist(part, seen), near, axis=1)[:, near]
+                <= limit
                 for part in np.array_split(points, len(points) // 1000 + 1)
             ]
         )
     seen, between = seen[inner], between[np.ix_(inner, inner)]
-    number, group = connected_components(between <= 1.5 * reach[inner].max(), directed=False)
+    number, group = scipy.sparse.csgraph.connected_components(
+        between <= 1.5 * reach[inner].max(), directed=False
+    )
     if not 1 < number <= k:
         return Superclusters(one.labels, 1, None, core)
     split = _group_split(seen, group, number)
@@ -242,7 +244,7 @@ def _group_split(seen: Floats, group: Labels, number: int) -> Split:
     for parts in (1, 2, 4, 8):
         centres = [_means(seen[group == g], parts) for g in range(number)]
         owner = np.repeat(np.arange(number), [len(c) for c in centres])
-        distance = cdist(seen, np.concatenate(centres))
+        distance = scipy.spatial.distance.cdist(seen, np.concatenate(centres))
         own = owner == group[:, None]
         inside = np.where(own, distance, np.inf).min(axis=1)
         outside = np.where(own, np.inf, distance).min(axis=1)

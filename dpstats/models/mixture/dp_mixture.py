@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from dpstats.arguments import as_int, check_switch, listed, number, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, check_numbers, documented
-from dpstats.errors import ArgumentError, PlanWarning, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
@@ -167,7 +166,7 @@ def dp_mixture(
         require_room(call.per_row, rows.n, len(points.terms), k or _MOST, [0.05])
         warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
         for message in warned:
-            warnings.warn(message, PlanWarning, stacklevel=2)
+            warn_at_call(message)
     soft: SoftFit | None = None
     # many products of small matrices: threads of a BLAS would wait for each other most of the time
     with (

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.planning import clipping_loss
@@ -170,7 +170,7 @@ def _round(
     ``earlier``: shares of the total that earlier rounds had. ``m``: public rows, 0 to forget them.
     """
     d, k = mixture.d, mixture.k
-    radius = math.sqrt(float(stats.chi2.isf(_CUT, d)))
+    radius = math.sqrt(float(scipy.stats.chi2.isf(_CUT, d)))
     kept = 1 - float(clipping_loss(radius**2, d))
     cells, whitenings = _cells(mixture)
     lifted, cut = session.soft(share, cells, [radius] * k, _LIFT, cut_share)
@@ -353,7 +353,7 @@ def _shapes(
 ) -> tuple[ShapeOf, ...]:
     """Tails and skewness that are surely beyond a Gaussian's, of every component."""
     cells, _ = _cells(mixture)
-    far = math.sqrt(float(stats.chi2.isf(_FAR, mixture.d)))
+    far = math.sqrt(float(scipy.stats.chi2.isf(_FAR, mixture.d)))
     seen = session.shapes(session.left, cells, far)
     out = []
     for j, c in enumerate(components):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import Partition, assign
@@ -36,7 +36,7 @@ def border_bias(gap: float) -> float:
     (0.017, 1.4e-05)
     """
     half = gap / 2
-    return float(2 * (stats.norm.pdf(half) - half * stats.norm.sf(half)))
+    return float(2 * (scipy.stats.norm.pdf(half) - half * scipy.stats.norm.sf(half)))
 
 
 def overlap_matters(gap: float | None, rows: float) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import (
@@ -164,7 +164,7 @@ def _principal_split(points: Floats, k: int, least: float) -> Split | None:
         first = first_centroids(some, k, rng)
         if first is None:
             return None
-        start = _from_labels(some, cdist(some, first).argmin(axis=1), k)
+        start = _from_labels(some, scipy.spatial.distance.cdist(some, first).argmin(axis=1), k)
         mixture, likelihood = _em(some, start, 40)
         reached = (_enough(some, mixture, least * len(some) / len(y)), likelihood)
         if reached > value:

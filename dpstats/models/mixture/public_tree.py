@@ -10,8 +10,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import (
@@ -139,7 +139,7 @@ def _tighter(y: Floats, centroids: Floats) -> bool:
 
     The Gaussian has the covariance of the two parts together; two clusters give it one long axis.
     """
-    part = cdist(y, centroids).argmin(axis=1)
+    part = scipy.spatial.distance.cdist(y, centroids).argmin(axis=1)
     rng = np.random.default_rng(_SEED)
     for a, b in itertools.combinations(range(len(centroids)), 2):
         both = sample(y[(part == a) | (part == b)], _COMPARED_ON)
@@ -158,5 +158,5 @@ def _tighter(y: Floats, centroids: Floats) -> bool:
 def _share_within(y: Floats, centroids: Floats) -> float:
     """Sum of squares about the nearest centroid as a share of that about the mean."""
     total = float(((y - y.mean(axis=0)) ** 2).sum())
-    within = float(cdist(y, centroids, "sqeuclidean").min(axis=1).sum())
+    within = float(scipy.spatial.distance.cdist(y, centroids, "sqeuclidean").min(axis=1).sum())
     return within / total if total > 0 else 1.0

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram
 from dpstats.mechanism.passes import (
     CHUNK_ROWS,
     Integers,
+    Whole,
     cut_to_grid,
     one_pass,
     squared_lengths,
@@ -86,8 +87,8 @@ class MixtureRows(CellRows):
         k, longest = len(maps), math.sqrt(1 + lift**2)
         shape = (k, self.d + 1, self.d + 1)
 
-        def work(slab: CellSlab) -> tuple[Floats, Floats]:
-            total, cut = np.zeros(shape), 0.0
+        def work(slab: CellSlab) -> tuple[Whole, Floats]:
+            total, cut = np.zeros(shape, dtype=np.int64), 0.0
             for x in _chunks(slab):
                 seen = _belonging(x, cells, maps)
                 v = np.empty((k, self.d + 1, len(x)))
@@ -101,7 +102,7 @@ class MixtureRows(CellRows):
                 stacked[:, ~np.isfinite(stacked).all(axis=0)] = 0.0
                 _to_grid(stacked, longest, steps)
                 for j in range(k):
-                    total[j] += v[j] @ v[j].T
+                    total[j] += exact_gram(v[j], self.grid.rows)
             return total, np.array([cut])
 
         return LiftedSums(*self._sums(work, shape, (1,)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.estimate import log_densities
@@ -153,7 +153,7 @@ def public_em(points: Floats, k: int, kind: Covariance, runs: int = _RUNS) -> Mi
             seen = some @ rng.standard_normal((d, 1))
         first = first_centroids(seen, k, rng)
         if first is not None:
-            nearest = cdist(seen, first).argmin(axis=1)
+            nearest = scipy.spatial.distance.cdist(seen, first).argmin(axis=1)
             found.append(em(some, maximised(some, np.eye(k)[nearest], kind), _SHORT, kind))
     if not found:
         return public_em(points, k - 1, kind, runs)

@@ -16,6 +16,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import PublicMoments, anova, dp_glm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from dpstats.score_rounds import coarse
 from tests.grids import thinned
 
 _F, _L = sm.families, sm.families.links
@@ -522,3 +523,24 @@ def test_the_summary_says_whose_variance_errors_take() -> None:
     assert "Errors: of the family's variance (vcov = iid)" in str(fits[1].summary())
     again = fits[0].update(vcov="iid")
     assert np.allclose(again.se(), fits[1].se(), rtol=0.1)
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_tables_of_many_numbers_are_fitted_as_the_others(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(20_000, 3)), columns=list("abc"))
+    mean = np.exp(-1 + 0.3 * rows.a + 0.2 * rows.b)
+    rows["y"] = rng.poisson(mean) if family == "poisson" else rng.random(len(rows)) < mean
+    rows["y"] = rows.y.astype(np.float64)
+
+    def found() -> Any:
+        return dp_glm("y ~ a + b + c", rows, rows.head(200), mu=2, seed=1, family=family)
+
+    exact = found()
+    monkeypatch.setattr(coarse, "_MANY_NUMBERS", 0)
+    rounded = found()
+    assert (rounded.coef() != exact.coef()).any()
+    assert ((rounded.coef() - exact.coef()).abs() < 0.001 * exact.se()).all()
+    assert np.allclose(rounded.se(), exact.se(), rtol=1e-4)

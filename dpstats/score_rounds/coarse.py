@@ -1,0 +1,29 @@
+"""Coordinates in which the rows of a large table are multiplied fast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.mechanism.lattice import ExactMatrix
+from dpstats.mechanism.passes import RowSource, fits_cache
+
+_MANY_NUMBERS = 2**18
+
+
+def coarse_map(
+    source: RowSource, whitening: Floats, shift: Floats, scale: float
+) -> ExactMatrix | None:
+    """A whitening and a shift for a table of many numbers: rounded, where nobody would notice.
+
+    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
+    ``scale``, the public size of residuals, or of linear predictors that make a difference. None for
+    other tables and matrices. What is released is exactly as private: a coarse matrix is a public
+    matrix as well, and a row that is rounded by itself is one row.
+    """
+    if source.n * source.d < _MANY_NUMBERS and fits_cache(source):
+        return None
+    typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
+    matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
+    lost = matrix.lost()
+    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
