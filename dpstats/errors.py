@@ -8,15 +8,30 @@ suppressed (`suppress_private_errors`), and so is what the frames of an error ho
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
+_PACKAGE = str(Path(__file__).parent)
+
+
 class DPStatsError(Exception):
     """Base of every error that dpstats raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the caller's line and the message, not the inside of the package."""
+        frames = [
+            frame
+            for frame in traceback.extract_tb(self.__traceback__)
+            if not frame.filename.startswith(_PACKAGE) and "IPython" not in frame.filename
+        ]
+        lines = [f"line {frame.lineno} of {frame.name}: {frame.line}" for frame in frames]
+        return [*lines, *traceback.format_exception_only(self)]
 
 
 class FormulaError(DPStatsError, ValueError):

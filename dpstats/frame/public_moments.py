@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -91,6 +92,9 @@ class PublicMoments:
             seeded = "; seeded: not for release" if self.spent.seeded else ""
             size = f"a private release, mu = {self.spent.mu:.4g}{seeded}"
         return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><code>{html.escape(repr(self))}</code></p>"
 
     def with_ridge(self, share: float) -> PublicMoments:
         """Moments that are positive definite whatever the sample: ``gram`` plus a ridge.

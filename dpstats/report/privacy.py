@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
+from dpstats.report.table import KeyValues, Page
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
 SEEDED = "seeded: not for release"
@@ -38,7 +40,7 @@ def total_line(total: Total) -> str:
 
 def frame_of(things: Sequence[Any], *names: str) -> pd.DataFrame:
     """One row per thing, a column for each of these attributes."""
-    return pd.DataFrame({name: [getattr(thing, name) for thing in things] for name in names})
+    return WholeFrame({name: [getattr(thing, name) for thing in things] for name in names})
 
 
 class ReleasedNumbers(Protocol):
@@ -254,3 +256,8 @@ class PrivacyStatement:
     def __repr__(self) -> str:
         noise = SEEDED if self.seeded else "cryptographic"
         return f"{self.line()}\nUnit of privacy: {self.unit}\nNoise: {noise}"
+
+    def _repr_html_(self) -> str:
+        noise = SEEDED if self.seeded else "cryptographic"
+        facts = (("Total", self.line()), ("Unit of privacy", self.unit), ("Noise", noise))
+        return Page((KeyValues(facts),)).to_html()

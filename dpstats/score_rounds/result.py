@@ -23,11 +23,12 @@ from dpstats.frame import Design, PublicMoments, SpentOn, columns_of, design_mat
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
+from dpstats.report.format import format_scalar
 from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import OnPage, Page
+from dpstats.report.table import Column, OnPage, Page, Printed, Table
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import columns_by_term, constraints, kept_beside, wald_of
@@ -434,10 +435,10 @@ class Model(Result):
     ) -> Path:
         """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
 
-        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) plus the penalty
-        lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released
-        second moments or information: for a linear model that is the penalised least-squares loss,
-        for others its quadratic approximation at the fit. The intercept is not penalised.
+        The whole path is post-processing. The loss is ``(1/2)(b - fit)'M(b - fit)`` plus the penalty
+        ``lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2)`` on columns scaled to unit diagonal of M, the
+        released second moments or information: for a linear model that is the penalised least-squares
+        loss, for others its quadratic approximation at the fit. The intercept is not penalised.
         """
         grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
@@ -445,8 +446,11 @@ class Model(Result):
         return Path(penalty, frame)
 
 
+_SHOWN_PENALTIES = 10
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Path:
+class Path(Printed):
     """Coefficients along a penalty, computed from one release.
 
     Attributes
@@ -483,13 +487,20 @@ class Path:
         values = coef.to_numpy(dtype=float)
         return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
 
-    def __repr__(self) -> str:
-        head = f"{self.penalty} path from the released moments: no further privacy spent"
-        return f"{head}\n{self.coef.to_string(index=False)}"
-
-    def _repr_html_(self) -> str:
-        head = f"<p>{self.penalty} path from the released moments: no further privacy spent</p>"
-        return head + str(self.coef.to_html(index=False))
+    def _printed(self) -> Page:
+        """Some of the penalties; numbers with four digits, and a dot for a coefficient of zero."""
+        rows = len(self.coef)
+        places = np.unique(
+            np.linspace(0, rows - 1, min(rows, _SHOWN_PENALTIES)).round().astype(int)
+        )
+        shown = self.coef.iloc[places]
+        columns = [
+            Column(str(name), [format_scalar(v, 4) if v else "." for v in shown[name]], shown[name])
+            for name in shown.columns
+        ]
+        more = f"; {len(places)} of {rows} penalties, .coef has all" if rows > len(places) else ""
+        note = f"{self.penalty} path from the released moments: no further privacy spent{more}"
+        return Page((Table.from_columns(columns, notes=(note,)),))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
