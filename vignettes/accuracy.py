@@ -22,17 +22,12 @@
 # The cell below is the first line of the first table, for a few seeds, here and now.
 
 # %%
-import argparse
-import sys
-
 import numpy as np
 import pandas as pd
 
 from dpstats import dp_lm
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--repeats", type=int, default=10, help="seeds of the comparison on this page")
-given = parser.parse_args([] if "ipykernel" in sys.modules else None)
+REPEATS = 10
 
 terms = [f"x{j}" for j in range(10)]
 formula = "y ~ 0 + " + " + ".join(terms)
@@ -50,7 +45,7 @@ def distance(coef: np.ndarray, beta: np.ndarray) -> float:
 
 
 errors = []
-for seed in range(given.repeats):
+for seed in range(REPEATS):
     rng = np.random.default_rng(seed)
     beta = rng.normal(size=10)
     public, private = rows(100, beta, rng), rows(10_000, beta, rng)
@@ -69,8 +64,8 @@ for seed in range(given.repeats):
         }
     )
 medians = pd.DataFrame(errors).median()
-print(f"Medians of {given.repeats} seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:")
-print((medians / medians["no privacy"]).round(2).rename("error over no privacy").to_string())
+print(f"Medians of {REPEATS} seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:")
+(medians / medians["no privacy"]).round(2).to_frame("error over no privacy")
 
 # %% [markdown]
 # ## Methods
