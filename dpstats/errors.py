@@ -21,7 +21,19 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 class DPStatsError(Exception):
-    """Base of every error that dpstats raises on purpose."""
+    """Base of every error that dpstats raises on purpose.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> try:
+    ...     dp_lm("rate_marriage ~ nothing", private, public=public, mu=1)
+    ... except DPStatsError as error:
+    ...     print(type(error).__name__)
+    SchemaError
+    """
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the caller's line and the message, not the inside of the package."""
@@ -73,6 +85,10 @@ class BudgetExceeded(BudgetError):
     ----------
     requested, remaining : Privacy, PurePrivacy or ApproximatePrivacy
         Each with ``.mu``, ``.rho``, ``.epsilon(delta)`` and ``.delta(epsilon)``.
+
+    See Also
+    --------
+    Budget : Which raises it.
 
     Examples
     --------

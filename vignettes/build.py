@@ -4,7 +4,7 @@
     python vignettes/build.py --text getting_started
 
 The first line makes ``site/html/index.html``; pages that have not changed are not run again. ``--fast``
-runs the long pages with few rows. Warnings are errors. Needs ``pip install ".[docs]"``. The second line
+runs the long pages with few rows; names choose pages to run, and others are shown without output. Warnings are errors. Needs ``pip install ".[docs]"``. The second line
 prints a page with the text of its tables, and needs nothing but the package (and matplotlib).
 """
 
@@ -138,7 +138,7 @@ def linked(text: str, titles: dict[str, str], names: dict[str, str]) -> str:
     """
     out, fenced = [], False
     for line in text.split("\n"):
-        fenced ^= line.lstrip().startswith(("```", ":::"))
+        fenced ^= line.lstrip().startswith(("```", ":::")) and "{glossary}" not in line
         if not fenced and not line.startswith(("#", "```", ":::", "    ")):
             line = re.sub(
                 r"`(?:vignettes/)?(\w+)\.py`",
@@ -221,8 +221,11 @@ def digest(path: Path, fast: bool) -> str:
     return found.hexdigest()
 
 
-def run(path: Path, site: Site) -> tuple[float, str]:
-    """Execute a page into a notebook: how many seconds it took, and what is wrong with it."""
+def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
+    """Execute a page into a notebook: how many seconds it took, and what is wrong with it.
+
+    Without ``execute`` a page that was run before stays, and another one has no output.
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -232,7 +235,7 @@ def run(path: Path, site: Site) -> tuple[float, str]:
     stamp = digest(path, site.fast)
     if place.exists():
         kept = json.loads(place.read_text(encoding="utf-8"))["metadata"]
-        if kept.get("dpstats") == stamp:
+        if kept.get("dpstats") == stamp or not execute:
             return 0.0, ""
     began = time.perf_counter()
     notebook = v4.new_notebook()
@@ -247,6 +250,9 @@ def run(path: Path, site: Site) -> tuple[float, str]:
         if cell.alt:
             metadata["mystnb"] = {"image": {"alt": cell.alt}}
         notebook.cells.append(make(source, metadata=metadata, id=f"cell-{number}"))
+    if not execute:
+        _write(place, nbformat.writes(notebook))
+        return 0.0, ""
     notebook.cells.insert(0, v4.new_code_cell(_SETUP, id="setup"))
     client = NotebookClient(
         notebook,
@@ -260,12 +266,24 @@ def run(path: Path, site: Site) -> tuple[float, str]:
     except CellExecutionError as error:
         return time.perf_counter() - began, f"{path.name} failed:\n{error}"
     notebook.cells.pop(0)
+    for cell in notebook.cells:
+        align_texts(cell)
     problems = [f"{path.name}: {fault}" for cell in notebook.cells for fault in faults(cell)]
     if problems:
         return time.perf_counter() - began, "\n".join(problems)
     notebook.metadata["dpstats"] = stamp
     _write(place, nbformat.writes(notebook))
     return time.perf_counter() - began, ""
+
+
+def align_texts(cell: Any) -> None:
+    """In tables of pandas, which align all cells to the right, words begin at the left."""
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        if 'class="dataframe"' in data.get("text/html", ""):
+            data["text/html"] = re.sub(
+                r"<td>(?=[^<\d]*[A-Za-z]{3})", '<td class="words">', data["text/html"]
+            )
 
 
 def faults(cell: Any) -> list[str]:
@@ -313,22 +331,23 @@ def reference_pages() -> ModuleType:
     return module
 
 
-def build(site: Site, pages: Sequence[Path], workers: int) -> int:
-    """Run pages, write the reference, and make the site; the generator's exit status."""
+def build(site: Site, names: Sequence[str], workers: int) -> int:
+    """Run these pages, write the reference, and make the site; the generator's exit status."""
     from sphinx.cmd.build import main as sphinx
 
     reference = reference_pages()
-    site.titles = {path.stem: title_and_lead(path)[0] for path in vignettes()}
+    pages = [WEBSITE / "index.py", *vignettes()]
+    site.titles = {path.stem: title_and_lead(path)[0] for path in pages[1:]}
     site.names = reference.targets()
     stage(site, pages)
-    front = WEBSITE / "index.py"
     with ThreadPoolExecutor(workers) as pool:
-        jobs = {path: pool.submit(run, path, site) for path in (front, *pages)}
+        jobs = {path: pool.submit(run, path, site, path.stem in names) for path in pages}
         wrong = []
         for path, job in jobs.items():
             seconds, problem = job.result()
             wrong += [problem] if problem else []
-            print(f"{path.stem}: {seconds:.0f} s", flush=True)
+            if path.stem in names:
+                print(f"{path.stem}: {seconds:.0f} s", flush=True)
     if wrong:
         raise SystemExit("\n\n".join(wrong))
     for name, text in reference.pages().items():
@@ -339,17 +358,21 @@ def build(site: Site, pages: Sequence[Path], workers: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    pages = vignettes()
-    names = [path.stem for path in pages]
+    names = ["index", *(path.stem for path in vignettes())]
     parser = argparse.ArgumentParser(description="Builds the documentation.")
     parser.add_argument("--out", type=Path, default=Path("site"), help="folder to write to")
     parser.add_argument("--fast", action="store_true", help="few rows on the long pages")
     parser.add_argument("--workers", type=int, default=2, help="pages at once")
     parser.add_argument("--text", metavar="PAGE", help="print one page, and build nothing")
+    parser.add_argument(
+        "names", nargs="*", help=f"pages to run, of {', '.join(names)}; default: all"
+    )
     given = parser.parse_args(arguments)
+    wanted = given.names if given.text is None else [given.text.removesuffix(".py")]
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        parser.error(f"no page {', '.join(unknown)}; there are {', '.join(names)}")
     if given.text is not None:
-        if given.text.removesuffix(".py") not in names:
-            parser.error(f"no page {given.text}; there are {', '.join(names)}")
         show_as_text(HERE / f"{given.text.removesuffix('.py')}.py")
         return
     require_extra()
@@ -358,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ["TQDM_DISABLE"] = "1"  # progress bars do not
     if given.fast:
         os.environ[FAST] = "1"
-    status = build(Site(given.out.resolve(), given.fast), pages, given.workers)
+    status = build(Site(given.out.resolve(), given.fast), given.names or names, given.workers)
     if status:
         raise SystemExit(status)
     print(f"{given.out / 'html' / 'index.html'} is the landing page")

@@ -46,6 +46,9 @@ from dpstats import dp_glm, dp_lm, dp_mean, dp_mixture, dp_mvnorm, eptr, eptr_lm
 from dpstats.datasets import fair, randhie
 from dpstats.errors import PrivacyError
 
+pd.set_option("display.width", 250)
+pd.set_option("display.max_columns", 12)
+
 
 def bounds_from(fit: Any, *sources: str) -> pd.DataFrame:
     """The lines of fit.bounds() that come from these sources, all if none is named."""

@@ -68,7 +68,23 @@ _MANY = "counts of values below points"
 
 @dataclass(frozen=True)
 class Spent:
-    """One line of the table of mechanisms; ``share`` is that of the total's mu^2, or pure epsilon."""
+    """One line of the table of mechanisms.
+
+    Attributes
+    ----------
+    released : str
+        What was released.
+    numbers : int
+        How many numbers that are.
+    sensitivity, noise_sd, mu : float
+        How far one row moves them, the noise on each, and what that costs.
+    share : float
+        Of the total's mu^2, or of its epsilon where it is pure.
+
+    See Also
+    --------
+    PrivacyStatement : Whose line it is.
+    """
 
     released: str
     numbers: int
@@ -99,6 +115,14 @@ class PrivacyStatement:
         The delta at which the total is printed in epsilon.
     protected : PrivacyUnit
         Who is protected.
+
+    See Also
+    --------
+    Budget : Adds up the statements of several calls.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy", JRSS B 84.
 
     Examples
     --------

@@ -474,6 +474,10 @@ class Page(Printed):
     parts : tuple of Table, Paragraph, Preformatted, Heading or KeyValues
         The parts.
 
+    See Also
+    --------
+    etable : Fits side by side, as a page.
+
     Examples
     --------
     >>> page = Page(

@@ -458,6 +458,19 @@ class Path(Printed):
     penalty : str
     coef : DataFrame
         One row per penalty: its size, then the coefficients.
+
+    See Also
+    --------
+    LinearModel.path : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.path("lasso").coef.columns.tolist()
+    ['lambda', 'Intercept', 'age', 'religious']
     """
 
     penalty: str
@@ -514,6 +527,21 @@ class Anova(OnPage):
     chi2, p_value : float
     page : Page
         The test as it prints.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> test = anova(fit, fit.update("~ . - age"))
+    >>> test.df, test.p_value < 0.001
+    (1, True)
     """
 
     df: int
@@ -532,6 +560,20 @@ class TermTests(OnPage):
         A line for each term: its name, degrees of freedom, statistic and p value.
     page : Page
         The tests as they print.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit).frame.columns.tolist()
+    ['term', 'df', 'chi2', 'p_value']
     """
 
     frame: pd.DataFrame
@@ -564,6 +606,26 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int = 1) -> Anova | T
     type : {1, 2, 3}
         Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
         contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
+
+    Returns
+    -------
+    Anova or TermTests
+        ``.df``, ``.chi2``, ``.p_value`` of two models; ``.frame`` of the terms of one. Both print.
+
+    Raises
+    ------
+    ArgumentError
+        If the two are the same, or neither is nested in the other; or of a wrong ``type``.
+
+    See Also
+    --------
+    LinearModel.wald_test : Hypotheses about coefficients.
+    etable : Models side by side.
+
+    References
+    ----------
+    Wald (1943), "Tests of Statistical Hypotheses Concerning Several Parameters When the Number of
+    Observations is Large", Transactions of the AMS 54.
 
     Examples
     --------

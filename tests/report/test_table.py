@@ -217,7 +217,7 @@ def test_html(page: Page) -> None:
 def test_html_keeps_its_looks_where_no_style_sheet_is_read(page: Page) -> None:
     """Word processors read none of what is pasted: rules and alignment stand in the cells."""
     rows = re.findall("<tr>.*</tr>", Table(("k", "v"), (("a", "1"), ("b", "2"))).html_body())
-    head, first, last = ([re.findall('style="([^"]*)"', row) for row in rows])
+    head, first, last = [re.findall('style="([^"]*)"', row) for row in rows]
     assert all("border-top: 1px solid" in c and "border-bottom: 1px solid" in c for c in head)
     assert not any("border" in cell for cell in first)
     assert all("border-bottom: 1px solid" in cell for cell in last)
@@ -231,7 +231,9 @@ LONG = "a note of so many words that no line of a printed page could hold it wit
 WIDE = Page(
     (
         Preformatted(f'dp_lm("{" + ".join(f"a_column_{k}" for k in range(12))}", mu = 1)'),
-        Table(("", "v", "source", "note"), (("a line", "0.0123", LONG, LONG),), align=tuple("lrll")),
+        Table(
+            ("", "v", "source", "note"), (("a line", "0.0123", LONG, LONG),), align=tuple("lrll")
+        ),
         Table(("", *(f"({k})" for k in range(5))), (("yrs_married", *["-0.0123***"] * 5),)),
         Table(("", *(f"a long name {k}" for k in range(4))), (("x", *["(-1.23, 4.56)"] * 4),)),
     )

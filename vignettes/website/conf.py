@@ -38,6 +38,7 @@ html_static_path = ["_static"]
 html_css_files = ["dpstats.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_use_index = False
 html_sidebars = {"index": []}
 html_theme_options = {
     "navbar_align": "left",

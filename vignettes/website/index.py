@@ -51,17 +51,18 @@
 # Fair's survey of 6048 married women, with 318 others as a public sample:
 
 # %%
-from dpstats import dp_lm
+from dpstats import dp_lm, etable
 from dpstats.datasets import fair
 
 public, private = fair()
 formula = "rate_marriage ~ age + yrs_married + children + religious + educ"
 fit = dp_lm(formula, private, public=public, mu=1, seed=1)
-fit
+etable(fit, names=["dp_lm"], public=True)
 
 # %% [markdown]
-# The last column is the share of each variance that the noise for privacy is responsible for. In the
-# picture thick bars are the intervals of sampling alone, and thin lines those that are printed.
+# The second column is what the public sample could say by itself. (`seed=` is for this page; a release
+# has none.) In the picture thick bars are the intervals of sampling alone, and thin lines are those with
+# the noise for privacy.
 
 # %%
 # alt: Five slopes with their intervals. The intervals that count the noise for privacy are hardly

@@ -60,6 +60,7 @@ GROUPS = (
         "What a call costs, and who keeps the books.",
         (
             "dpstats.report.privacy.PrivacyStatement",
+            "dpstats.report.privacy.Spent",
             "dpstats.Budget",
             "dpstats.budget.page.Entry",
             "dpstats.accounting.privacy.Privacy",
