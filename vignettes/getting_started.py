@@ -18,7 +18,7 @@
 # `lm`, `summary`, `confint`, `predict`, `anova` and broom's tables where you expect them. Three
 # things are new: a call says how much privacy it may spend, it takes a little public data beside the
 # private rows where there are some (`no_public_data.py` has none), and nothing about a single row
-# comes back.
+# is returned.
 #
 # 1. a first fit, and its summary line by line;
 # 2. what mu = 1 means, and how to choose it before the private rows are touched;
@@ -87,7 +87,7 @@ fit.summary()
 # %% [markdown]
 # **Coefficients.** As in R. The standard errors cover two sources, the sampling of rows and the
 # noise for privacy, so that z values, p-values and intervals may be used as they are. There is z in
-# the place of t: the degrees of freedom are thousands or the noise has the last word.
+# the place of t: the degrees of freedom are thousands, or privacy noise dominates.
 #
 # **Errors.** Which standard errors these are. By default the sandwich: nothing is assumed of the
 # variance of the errors, and nothing of the formula being right. (What is estimated is then the

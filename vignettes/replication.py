@@ -18,6 +18,8 @@
 # competitors, this package's defaults, and fits without privacy, on the same rows. Then every claim
 # that the papers make about these figures, what was measured, whether it agrees, and why.
 #
+# In short: of 68 claims 28 agree, 27 in part, and 13 do not; the picture counts them by paper.
+#
 # The tables and pictures below are made by
 #
 #     python -m tests.benchmarks.replication --data ../shared/data
@@ -32,6 +34,8 @@
 # once more, coarsely.
 
 # %% tags=["hide-input"]
+# alt: Claims that agree, agree in part and do not, by paper: ridge, ols, logistic, eptr and
+# gaussian.
 import os
 import subprocess
 import sys
@@ -70,6 +74,15 @@ class Claims:
         return shown.to_html(index=False)
 
 
+papers = claims.assign(paper=claims.figure.str.split("-").str[0]).groupby("paper").agrees
+shares = papers.value_counts().unstack(fill_value=0)[["yes", "partly", "no"]]
+ax = shares.plot.barh(stacked=True, figsize=(6.4, 2.4), color=["#0072B2", "#E69F00", "#D55E00"])
+ax.set_xlabel("claims")
+ax.set_ylabel("")
+ax.legend(frameon=False, title="agrees")
+ax.spines[["top", "right"]].set_visible(False)
+
+# %%
 count = pd.crosstab(claims.figure, claims.agrees)[["yes", "partly", "no"]]
 count.loc["all"] = count.sum()
 count

@@ -84,7 +84,7 @@ ax = fit.plot()
 # | an estimator of your own | noise for the data at hand | `eptr` ([page](eptr.py)) |
 # | public rows, and no budget spent yet | standard errors to expect | `plan_lm`, `plan_glm`, `plan_feols` |
 # | several calls on the same rows | one total that is not exceeded | `Budget` |
-# | several fits | a table for a paper | `etable` ([page](tables_for_papers.md)) |
+# | several fits | a table for a paper | `etable` ([page](tables_for_papers.py)) |
 # | a claim of privacy | an attempt to refute it | {py:obj}`audit <dpstats.audit.audit>` |
 #
 # ## Where do I find ...?
@@ -98,7 +98,7 @@ ax = fit.plot()
 # | What can serve as public data, and where is it? | [Public data](public_data.py); [How to find public data](find_public_data.md) |
 # | What does this note or error say? | [Notes and errors](notes_and_errors.md) |
 # | What is `condition after`, and what if it is 8? | [When condition after is large](condition_after.py) |
-# | How do I write it up? | [The privacy paragraph](privacy_paragraph.py); [Tables for papers](tables_for_papers.md); [Citing](cite.md) |
+# | How do I write it up? | [The privacy paragraph](privacy_paragraph.py); [Tables for papers](tables_for_papers.py); [Citing](cite.md) |
 # | What do these words mean? | [Glossary](glossary.md) |
 #
 # ```{toctree}
