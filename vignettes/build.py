@@ -186,9 +186,10 @@ def stage(site: Site, pages: Sequence[Path]) -> None:
         shutil.copy(path, place)
     for path in WEBSITE.glob("_*"):
         shutil.copytree(path, site.source / path.name, dirs_exist_ok=True)
-    wanted = {path.stem for path in pages} | {"index"}
-    for old in site.source.glob("*.ipynb"):
-        if old.stem not in wanted:
+    texts = {path.name for path in [*HERE.glob("*.md"), *WEBSITE.glob("*.md")]}
+    wanted = texts | {f"{path.stem}.ipynb" for path in pages}
+    for old in [*site.source.glob("*.ipynb"), *site.source.glob("*.md")]:
+        if old.name not in wanted:
             old.unlink()
 
 
