@@ -241,6 +241,7 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
     began = time.perf_counter()
     notebook = v4.new_notebook()
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     given = cells(path)
     for number, cell in enumerate(given):
         make = v4.new_code_cell if cell.kind == "code" else v4.new_markdown_cell

@@ -79,7 +79,7 @@ shares = papers.value_counts().unstack(fill_value=0)[["yes", "partly", "no"]]
 ax = shares.plot.barh(stacked=True, figsize=(6.4, 2.4), color=["#0072B2", "#E69F00", "#D55E00"])
 ax.set_xlabel("claims")
 ax.set_ylabel("")
-ax.legend(frameon=False, title="agrees")
+ax.legend(frameon=False, title="agrees", loc="center left", bbox_to_anchor=(1, 0.5))
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%

@@ -32,7 +32,7 @@
 #
 # Calls have `seed=` so that the page says the same whenever it is built; a release has none.
 
-# %%
+# %% tags=["hide-input"]
 import math
 import textwrap
 from typing import Any
