@@ -74,8 +74,8 @@ plan = plan_lm(
 plan
 
 # %%
-# alt: Planned standard errors of four coefficients against mu on logarithmic axes. They fall steeply up to
-# about mu = 0.25 and are flat from there on.
+# alt: Planned standard errors over those without privacy, against mu: about 2.5 at mu = 0.1, 1.6
+# at mu = 0.25 and 1.1 at mu = 1, nearly the same for all coefficients.
 ax = plan.plot()
 
 # %% [markdown]

@@ -275,8 +275,9 @@ silent
 # other releases like Gaussian noise.
 
 # %%
-# alt: Probability of an answer against the safety of the data, for three calibrations. The paper's
-# test needs the largest safety for an answer, and the most noise.
+# alt: Probability of an answer against the safety of the data, for three calibrations. All need a
+# safety of 15 to 20 for a small chance and of 45 to 55 for near certainty; the paper's test takes
+# twice the noise.
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 for name, style in (("paper", "s--"), ("gdp", "o-"), ("dp", "^-")):
     tested = eptr(private, 40.0, 100, ALPHA, EPSILON, DELTA, calibration=name, seed=1)
@@ -369,8 +370,8 @@ ax.spines[["top", "right"]].set_visible(False)
 
 
 # %%
-# alt: Three released curves with their bands and the true one: gp follows it closely, adaptive
-# and ptr have wider bands.
+# alt: Three released curves with their bands and the true curve, which they follow; by method:
+# gp, adaptive and ptr.
 def truth(x: Any) -> Any:
     return np.sin(2 * np.pi * x) + x
 

@@ -202,8 +202,8 @@ plan = plan_lm(formula, public, n=len(private), target_se={"children": 0.02})
 plan
 
 # %%
-# alt: Planned standard errors against mu, a line for each coefficient. They fall as mu grows, and
-# from mu = 0.5 on hardly differ from those without privacy.
+# alt: Planned standard errors over those without privacy, against mu, a line for each
+# coefficient. They fall from about 1.6 at mu = 0.25 to less than 1.1 at mu = 2.
 ax = plan.plot()
 
 # %% [markdown]

@@ -91,7 +91,7 @@ fit.summary()
 
 # %%
 # alt: Height and weight: the ellipse of the released Gaussian lies on the true one; that of the
-# four public rows alone is far off.
+# four public rows alone is steeper and reaches farther.
 def ellipse(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Points of the ellipse that holds 95 % of a Gaussian in the plane."""
     angle = np.linspace(0, 2 * np.pi, 200)
@@ -171,8 +171,8 @@ for name, map_, move in (
 # hundred times too wide in one variance, and a hundred times too narrow in the other.
 
 # %%
-# alt: Two panels with the released ellipse and the true one. With gamma = 0 the released ellipse
-# is too wide; with gamma = 0.99 the two agree.
+# alt: Two panels, gamma = 0 and gamma = 0.99, each with the released ellipse, the true one and
+# the public rows, which lie far above both.
 strange = people(20, 5, mean=[230, 145], covariance=[[6000.0, 5.0], [5.0, 1.2]])
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for panel, gamma in zip(panels, (0.0, 0.99), strict=True):

@@ -132,8 +132,8 @@ study = dp_feols(
 study.event_study().round(3).set_index("term")
 
 # %%
-# alt: Event study. The difference between treated persons and others is about zero before 2010,
-# and grows from 0.1 in 2011 to 0.25 in 2013; from 2011 on the intervals do not contain zero.
+# alt: Event study. The difference between treated persons and others is about zero before 2010
+# and grows from 2011 on, to about 0.22 in 2013; there the intervals lie above zero.
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 study.iplot(ax=ax)
 _ = ax.axvline(2.5, color="grey", linestyle=":", linewidth=1)

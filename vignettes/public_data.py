@@ -309,7 +309,7 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 
 # %%
 # alt: Coefficients with intervals for two public samples. With one that is alike thin lines
-# hardly exceed the bars of sampling; with one that has a fifth of the spread of age they are much
+# hardly exceed the bars of sampling; with one that has a fifth of the spread of age they are
 # longer.
 figure, panels = plt.subplots(1, 2, figsize=(10, 2.8), layout="constrained", sharex=True)
 for panel, name in zip(panels, ("alike", "a fifth of the spread"), strict=True):

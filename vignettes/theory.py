@@ -73,8 +73,8 @@ def plain(ax: Any, x: str, y: str) -> None:
 # picture has the lines of one fit.
 
 # %% tags=["hide-input"]
-# alt: Bounds of one fit on a logarithmic axis. The simulated and the estimated distance are the smallest,
-# the proved bound is some times larger, and the papers' rates with constants 1 lie on both sides.
+# alt: Bounds of one fit on a logarithmic axis. Simulated, estimated and proved distances are the
+# smallest; the papers' rates with constants 1 are mostly larger, by up to several powers of ten.
 public, private = fair()
 lines = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1).bounds()
 lines = lines[np.isfinite(lines["value"]) & (lines["value"] > 0)].iloc[::-1]
