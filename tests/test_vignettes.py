@@ -1,5 +1,6 @@
 """The vignettes run as scripts, with few rows, and say what their pages say."""
 
+import ast
 import importlib.util
 import re
 import sys
@@ -10,6 +11,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+import dpstats
 from tests.audits.adversaries import cases
 from tests.benchmarks.replication.__main__ import FIGURES
 
@@ -296,3 +298,20 @@ def test_every_figure_has_its_table_its_picture_and_its_claims() -> None:
         assert table.repeats.min() == figure.repeats
         picture = (folder / f"{figure.name}.svg").stat().st_size
         assert picture < 120_000
+
+
+def test_the_notes_that_the_page_explains_are_printed_by_the_package() -> None:
+    page = (VIGNETTES / "notes_and_errors.md").read_text(encoding="utf-8")
+    table = page.split("| the note begins |")[1].split("\n\n")[0]
+    package = Path(dpstats.__file__).parent
+    literals = "\n".join(
+        node.value
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    beginnings = re.findall(r"^\| ([A-Zs][^|]*) \|", table, re.MULTILINE)
+    assert len(beginnings) > 10
+    for text in beginnings:
+        for piece in re.split(r"\.\.\.", text):
+            assert piece.strip() in literals, text
