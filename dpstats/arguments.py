@@ -139,7 +139,8 @@ def require_sizes(names: Sequence[str], fine: Iterable[Any]) -> None:
     odd = [name for name, ok in zip(names, fine, strict=True) if not ok]
     if odd:
         raise PublicDataError(
-            f"the column(s) {listed(odd)} are of a size that cannot be computed with: change the unit."
+            f"the column(s) {listed(odd)} are too large or too small for double precision: "
+            "change the unit."
         )
 
 

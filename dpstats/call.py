@@ -120,7 +120,7 @@ budget : Budget, optional
     set how much of it the call may spend.""",
     "rows_per_person": """\
 rows_per_person : int
-    The total protects a person with up to so many rows, by noise for as many replaced rows.""",
+    The total protects a person with up to this many rows, by noise for as many replaced rows.""",
     "persons": """\
 person : str, optional
     A column of ``data`` that names the person of a row (text or whole numbers). What all rows of a
@@ -130,8 +130,9 @@ person : str, optional
     is encoded once and held in memory. Without public rows, and by other methods than "anchored", only
     the first ``rows_per_person`` rows of each person count, one by default.
 rows_per_person : int, optional
-    With ``person``: only the first so many rows of each person count, and n is public as well. Without:
-    nobody has more rows, which is taken on trust, and the noise is that for as many replaced rows.""",
+    With ``person``: only each person's first rows_per_person rows are used, and n is public as well.
+    Without: nobody has more rows, which is taken on trust, and the noise is that for as many
+    replaced rows.""",
     "person": """\
 person : str, optional
     A column of ``data`` that names the person of a row (text or whole numbers). The first

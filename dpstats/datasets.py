@@ -61,10 +61,23 @@ def fair(public_share: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
         affairs         time spent in extramarital affairs, 0 for none
         =============== ==========================================================================
 
+    Raises
+    ------
+    ArgumentError
+        If ``public_share`` is no share.
+
+    See Also
+    --------
+    randhie : Counts.
+
     Notes
     -----
     Ray Fair (1978): *A Theory of Extramarital Affairs*, Journal of Political Economy 86, 45-61.
     ``statsmodels.datasets.fair`` has the original.
+
+    References
+    ----------
+    Fair (1978), "A Theory of Extramarital Affairs", Journal of Political Economy 86.
 
     Examples
     --------
@@ -103,10 +116,23 @@ def randhie(public_share: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
         hlthp   1 if it is poor
         ======= =================================================================================
 
+    Raises
+    ------
+    ArgumentError
+        If ``public_share`` is no share.
+
+    See Also
+    --------
+    fair : A survey.
+
     Notes
     -----
     Cameron and Trivedi (2005): *Microeconometrics*, chapter 20. ``statsmodels.datasets.randhie`` has
     the original.
+
+    References
+    ----------
+    Newhouse (1993), "Free for All? Lessons from the RAND Health Insurance Experiment", Harvard.
 
     Examples
     --------

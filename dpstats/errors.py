@@ -11,16 +11,43 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
+_PACKAGE = str(Path(__file__).parent)
+
+
 class DPStatsError(Exception):
-    """Base of every error that dpstats raises on purpose."""
+    """Base of every error that dpstats raises on purpose.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> try:
+    ...     dp_lm("rate_marriage ~ nothing", private, public=public, mu=1)
+    ... except DPStatsError as error:
+    ...     print(type(error).__name__)
+    SchemaError
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the caller's line and the message, not the inside of the package."""
+        frames = [
+            frame
+            for frame in traceback.extract_tb(self.__traceback__)
+            if not frame.filename.startswith(_PACKAGE) and "IPython" not in frame.filename
+        ]
+        lines = [f"line {frame.lineno} of {frame.name}: {frame.line}" for frame in frames]
+        return [*lines, *traceback.format_exception_only(self)]
 
 
 class FormulaError(DPStatsError, ValueError):
@@ -66,6 +93,10 @@ class BudgetExceeded(BudgetError):
     ----------
     requested, remaining : Privacy, PurePrivacy or ApproximatePrivacy
         Each with ``.mu``, ``.rho``, ``.epsilon(delta)`` and ``.delta(epsilon)``.
+
+    See Also
+    --------
+    Budget : Which raises it.
 
     Examples
     --------

@@ -24,23 +24,17 @@ SECRETS = (918273.5, 1.0918273e308, 1.918273e-300)
 """Private values that are looked for, as numbers and, beginning with the same digits, in texts."""
 
 VIGNETTES = Path(__file__).parents[1] / "vignettes"
-_ARGUMENTS = {
-    "large_data.py": ("--rows", "60000"),
-    "guarantee.py": ("--trials", "600"),
-    "replication.py": ("--figures", "ridge-1a"),
-}
-"""Fewer rows, trials and figures than a reader would see."""
-
 _LONGEST = "tests/audit/test_claims_audit.py"
 
 
 def _printed(path: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path), *_ARGUMENTS.get(path.name, ())],
+        [sys.executable, "-W", "error", str(VIGNETTES / "build.py"), "--text", path.stem],
         capture_output=True,
         text=True,
         timeout=600,
-        env=os.environ | {"MPLBACKEND": "Agg"},
+        # with fewer rows, trials and figures than a reader would see
+        env=os.environ | {"MPLBACKEND": "Agg", "DPSTATS_FAST_PAGES": "1"},
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -49,7 +43,7 @@ def _printed(path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def page() -> Callable[[str], str]:
-    """What a vignette prints; each runs once, when a test asks for it."""
+    """What a vignette shows, as text; each runs once, when a test asks for it."""
     return cache(lambda name: _printed(VIGNETTES / name))
 
 

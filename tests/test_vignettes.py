@@ -1,6 +1,8 @@
 """The vignettes run as scripts, with few rows, and say what their pages say."""
 
+import ast
 import importlib.util
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+import dpstats
 from tests.audits.adversaries import cases
 from tests.benchmarks.replication.__main__ import FIGURES
 
@@ -119,7 +122,7 @@ def test_getting_started(page: Page) -> None:
     assert "root of the sum of squares: 1.0\n" in text
     assert "epsilon = 4.38 at delta = 1e-05" in text
     assert "Smallest budget: mu = " in text
-    assert text.count("no further privacy spent") == 2
+    assert text.count("no further privacy spent") == 3
     assert "'~ . + occupation' needs `occupation`" in text
     assert "residuals of private rows are not released" in text
     assert "The call asks for mu = 0.8" in text
@@ -224,31 +227,55 @@ def test_code_in_a_markdown_cell_is_found(build: ModuleType, tmp_path: Path) -> 
         build.cells(page)
 
 
-def test_the_index_lists_every_vignette(build: ModuleType, tmp_path: Path) -> None:
-    pages = build.vignettes()
-    (tmp_path / f"{pages[0].stem}.html").touch()
-    (tmp_path / "reference").mkdir()
-    (tmp_path / "reference" / "dpstats.html").touch()
-    page = build.index(tmp_path, pages)
-    for path in pages:
-        assert build.title_and_lead(path)[0] in page
-        assert path.stem in page
-    assert page.count("notebook</a>") == 1
-    assert 'href="reference/dpstats.html"' in page
+def test_every_page_is_in_a_menu_and_the_landing_page_leads_to_where_people_ask() -> None:
+    website = VIGNETTES / "website"
+    menus = "".join(path.read_text(encoding="utf-8") for path in website.glob("*.md"))
+    lines = {line.removesuffix("*") for line in menus.splitlines()}
+    pages = {p.stem for p in (*VIGNETTES.glob("*.py"), *VIGNETTES.glob("*.md"))} - {"build"}
+    assert pages <= lines
+    front = (website / "index.py").read_text(encoding="utf-8")
+    for page in ("large_data.py", "choose_mu.py", "no_public_data.py#limits", "guarantee.py"):
+        assert page in front
 
 
-def test_the_reference_has_every_class_that_a_call_returns(build: ModuleType) -> None:
-    for name in build.MODULES:
-        importlib.import_module(name)
-    found = build.result_classes()
-    for name in ("LinearModel", "GlmModel", "EptrResult", "KernelModel", "MixtureModel", "Plan"):
-        assert name in found
-    assert all(thing.__doc__ for thing in found.values())
+def test_names_in_code_become_links(build: ModuleType) -> None:
+    text = "# `dp_lm`\nSee `vignettes/glm.py`, `dp_lm`, `other`, [x](glm.py#a).\n```\n`dp_lm`\n```"
+    found = build.linked(text, {"glm": "Counts"}, {"dp_lm": "dpstats.dp_lm"})
+    assert found.split("\n")[1] == (
+        "See [Counts](glm.ipynb), {py:obj}`dp_lm <dpstats.dp_lm>`, `other`, [x](glm.ipynb#a)."
+    )
+    assert found.count("{py:obj}") == 1
+
+
+def test_a_menu_leaves_out_pages_that_are_not_there(build: ModuleType) -> None:
+    assert build.with_pages_that_exist("a\nglm*\nnever_written*\nb") == "a\nglm\nb"
+
+
+def test_what_a_reader_should_not_see_is_found(build: ModuleType) -> None:
+    outputs = [
+        {"name": "stderr", "text": "Warning"},
+        {"data": {"text/plain": "<object at 0x7f00>"}},
+        {"data": {"image/svg+xml": "<svg/>"}},
+    ]
+    cell = {"source": "x", "metadata": {}, "outputs": outputs}
+    assert len(build.faults(cell)) == 3
+    words = {"source": "x", "metadata": {"mystnb": {"image": {"alt": "A line."}}}}
+    assert build.faults({**words, "outputs": outputs[2:]}) == []
+
+
+def test_pages_import_what_is_public() -> None:
+    """Internal modules move; `dpstats.accounting.privacy` has the units of the reference."""
+    public = {"dpstats", "dpstats.audit", "dpstats.datasets", "dpstats.errors"}
+    for path in [*VIGNETTES.glob("*.py"), VIGNETTES / "website" / "index.py"]:
+        if path.name != "build.py":
+            text = path.read_text(encoding="utf-8")
+            modules = set(re.findall(r"^from (dpstats[\w.]*) import", text, re.MULTILINE))
+            assert modules <= public | {"dpstats.accounting.privacy"}, path.name
 
 
 def test_a_missing_extra_is_named(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match=r"pdoc.*\[docs\]"):
+    with pytest.raises(SystemExit, match=r"sphinx.*\[docs\]"):
         build.require_extra()
 
 
@@ -269,14 +296,25 @@ def test_every_figure_has_its_table_its_picture_and_its_claims() -> None:
     assert set(claims.figure) <= tables
     assert set(claims.agrees) <= {"yes", "partly", "no"}
     for figure in FIGURES:
-        assert f'show("{figure.name}")' in page
+        assert f'Claims("{figure.name}")' in page
         table = pd.read_csv(folder / f"{figure.name}.csv")
         assert table.repeats.min() == figure.repeats
         picture = (folder / f"{figure.name}.svg").stat().st_size
         assert picture < 120_000
 
 
-def test_pictures_stand_beside_the_pages(build: ModuleType, tmp_path: Path) -> None:
-    build.pictures(tmp_path)
-    for name in ("ridge-1a", "gaussian-6"):
-        assert (tmp_path / "replication" / f"{name}.svg").read_text().startswith("<?xml")
+def test_the_notes_that_the_page_explains_are_printed_by_the_package() -> None:
+    page = (VIGNETTES / "notes_and_errors.md").read_text(encoding="utf-8")
+    table = page.split("| the note begins |")[1].split("\n\n")[0]
+    package = Path(dpstats.__file__).parent
+    literals = "\n".join(
+        node.value
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    beginnings = re.findall(r"^\| ([A-Zs][^|]*) \|", table, re.MULTILINE)
+    assert len(beginnings) > 10
+    for text in beginnings:
+        for piece in re.split(r"\.\.\.", text):
+            assert piece.strip() in literals, text

@@ -19,20 +19,22 @@
 # project's folder, and take from seconds to an hour. Figures for real data need the files of UCI and
 # StatLib in a folder (`--data`).
 #
+# In short: with 10 000 rows, ten columns and mu = 1 a linear fit is about as accurate as without privacy, with
+# public rows or without; at epsilon = 1 its error is 1.2 to 1.7 times as large. 95 % intervals cover 0.93 to
+# 0.98 in simulations, and those of slopes 0.95 on real tables. The papers' algorithms for linear and logistic
+# regression are hundreds of times less accurate at this size. Rare levels, errors with long tails, and few
+# rows for each column make it worse.
+#
 # The cell below is the first line of the first table, for a few seeds, here and now.
 
 # %%
-import argparse
-import sys
-
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from dpstats import dp_lm
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--repeats", type=int, default=10, help="seeds of the comparison on this page")
-given = parser.parse_args([] if "ipykernel" in sys.modules else None)
+REPEATS = 10
 
 terms = [f"x{j}" for j in range(10)]
 formula = "y ~ 0 + " + " + ".join(terms)
@@ -50,7 +52,7 @@ def distance(coef: np.ndarray, beta: np.ndarray) -> float:
 
 
 errors = []
-for seed in range(given.repeats):
+for seed in range(REPEATS):
     rng = np.random.default_rng(seed)
     beta = rng.normal(size=10)
     public, private = rows(100, beta, rng), rows(10_000, beta, rng)
@@ -69,8 +71,20 @@ for seed in range(given.repeats):
         }
     )
 medians = pd.DataFrame(errors).median()
-print(f"Medians of {given.repeats} seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:")
-print((medians / medians["no privacy"]).round(2).rename("error over no privacy").to_string())
+print(f"Medians of {REPEATS} seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:")
+(medians / medians["no privacy"]).round(2).to_frame("error over no privacy")
+
+# %%
+# alt: Errors of ten seeds on a logarithmic axis. Those of dp_lm lie on those without privacy; those of
+# the public rows alone are about ten times, and those of the papers' algorithm hundreds of times larger.
+figure, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
+for k, (name, values) in enumerate(pd.DataFrame(errors).items()):
+    ax.plot(values, np.full(len(values), -k), "o", alpha=0.6, color="#0072B2")
+    ax.plot(medians[name], -k, "|", color="black", markersize=18)
+ax.set_yticks(-np.arange(len(medians)), list(medians.index))
+ax.set_xscale("log")
+ax.set_xlabel("distance to the true coefficients, ten seeds and their median")
+ax.spines[["top", "right"]].set_visible(False)
 
 # %% [markdown]
 # ## Methods

@@ -20,7 +20,7 @@
 # use it, and how `check_safety` finds mistakes in the proof; and the three estimators that come
 # with it, `eptr_lm`, `eptr_bayes` and `eptr_nw`.
 #
-# Run it with `python vignettes/eptr.py` (twenty seconds). Calls have `seed=` so that the page says
+# Calls have `seed=` so that the page says
 # the same whenever it is built; a release has none, for whoever knows the seed can take the noise
 # off.
 
@@ -30,13 +30,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from dpstats import check_safety, dp_lm, eptr, eptr_bayes, eptr_lm, eptr_nw, etable
+from dpstats import Budget, check_safety, dp_lm, eptr, eptr_bayes, eptr_lm, eptr_nw, etable
 from dpstats.datasets import fair
-from dpstats.propose_test.curve import Levels, release_curve
-from dpstats.propose_test.pair import gaussian_mu
-from dpstats.propose_test.paper import papers_plan
 
 EPSILON, DELTA = 1.0, 1e-6
 
@@ -76,7 +72,7 @@ def median(d: pd.DataFrame) -> float:
 # %%
 ordered = cut(public)
 middle = (len(ordered) - 1) // 2
-worst = MOST / gaussian_mu(EPSILON, DELTA)
+worst = MOST / Budget(epsilon=EPSILON, delta=DELTA).total.mu
 print(f"gaps next to the public median: {np.diff(ordered[middle - 1 : middle + 2]).round(3)}")
 print(f"noise for the worst data set: {worst:,.0f}; the public median: {median(public):.1f}")
 
@@ -140,7 +136,7 @@ print(f"safety of made-up rows, as many as the private ones: {rows_to_unsafe(sur
 # be safe, so that alpha would not be put to the test; a larger made-up sample will do.
 
 # %%
-print(check_safety(median, rows_to_unsafe, ALPHA, survey(4_001, 4), hostile=True, trials=600))
+check_safety(median, rows_to_unsafe, ALPHA, survey(4_001, 4), hostile=True, trials=600)
 
 
 # %% [markdown]
@@ -155,7 +151,7 @@ def gaps_now(d: pd.DataFrame) -> int:
     return 100 if np.diff(x[middle - 1 : middle + 2]).max() <= ALPHA else 0
 
 
-print(check_safety(median, gaps_now, ALPHA, survey(4_001, 4), hostile=True, trials=600))
+check_safety(median, gaps_now, ALPHA, survey(4_001, 4), hostile=True, trials=600)
 
 # %% [markdown]
 # One row takes it from 100 to 0: whether there is an answer then shows whether that row was there.
@@ -169,7 +165,7 @@ def rows_near(d: pd.DataFrame) -> int:
     return int((np.abs(x - median(d)) <= ALPHA).sum())
 
 
-print(check_safety(median, rows_near, ALPHA, survey(4_001, 4), hostile=True, trials=600))
+check_safety(median, rows_near, ALPHA, survey(4_001, 4), hostile=True, trials=600)
 
 # %% [markdown]
 # The median has moved, and with it what is near: the count jumps. A search that finds nothing
@@ -185,7 +181,7 @@ print(check_safety(median, rows_near, ALPHA, survey(4_001, 4), hostile=True, tri
 answer = eptr(
     private, median, rows_to_unsafe, ALPHA, EPSILON, DELTA, target=100, public=public, seed=1
 )
-print(answer.summary())
+answer.summary()
 
 # %% [markdown]
 # What did that buy? The median of the rows without privacy has a sampling error of its own; noise
@@ -199,20 +195,14 @@ errors = [
     for s in range(100)
 ]
 samples = [median(survey(20_001, 100 + s)) for s in range(100)]
-print(
-    pd.Series(
-        {
-            "noise for the worst data set": worst,
-            "noise of eptr": answer.noise_sd,
-            "distance to the median of the rows, 100 runs (rms)": np.sqrt(
-                np.mean(np.square(errors))
-            ),
-            "sampling error of the median, 100 samples (sd)": np.std(samples),
-        }
-    )
-    .round(2)
-    .to_string()
-)
+pd.Series(
+    {
+        "noise for the worst data set": worst,
+        "noise of eptr": answer.noise_sd,
+        "distance to the median of the rows, 100 runs (rms)": np.sqrt(np.mean(np.square(errors))),
+        "sampling error of the median, 100 samples (sd)": np.std(samples),
+    }
+).round(2).to_frame("thousands")
 
 # %% [markdown]
 # ### When it pays, and when not
@@ -246,7 +236,7 @@ for alpha in (0.1, 0.2, 0.35, 0.5, 1.0):
             "answered": trial.released,
         }
     )
-print(pd.DataFrame(lines).to_string(index=False))
+pd.DataFrame(lines).set_index("alpha")
 
 # %% [markdown]
 # (A number in place of the function `safety` is taken as it is; `estimate` may be one too.) Here
@@ -270,7 +260,7 @@ silent = eptr(
     public=public,
     seed=2,
 )
-print(silent)
+silent
 
 # %% [markdown]
 # Three things look the same: data that are not safe enough, bad luck at the coin, and a function of
@@ -278,23 +268,21 @@ print(silent)
 # that is what `public=` is for, on which the functions run first.
 #
 # Why a coin, and not a threshold on a noisy safety? The test and the noise are one mechanism, whose
-# probabilities of an answer are as high as privacy lets them be, level by level. The picture has
-# the probability of an answer by safety: for the paper's logistic test with its noise, and for the
-# two curves of this package, at that noise and at less than half of it. `calibration="dp"` is the
-# highest curve for a single release; `"gdp"`, the default, composes with other releases like
-# Gaussian noise.
+# probabilities of an answer are as high as privacy lets them be, level by level. Every summary has
+# the safety that is needed for an answer with some probabilities; the picture has them for the paper's
+# logistic test and for the two curves of this package. The legend says how much noise each takes.
+# `calibration="dp"` is the highest curve for a single release; `"gdp"`, the default, composes with
+# other releases like Gaussian noise.
 
 # %%
-paper = papers_plan(1.0, EPSILON, DELTA)
-safety = np.arange(0, 81)
+# alt: Probability of an answer against the safety of the data, for three calibrations. All need a
+# safety of 15 to 20 for a small chance and of 45 to 55 for near certainty; the paper's test takes
+# twice the noise.
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-for noise_sd in (paper.noise_sd, 1.0 / (0.9 * answer.privacy.mu)):
-    for name in ("dp", "gdp"):
-        probabilities = release_curve(Levels.flat(1.0), noise_sd, EPSILON, DELTA, name)
-        values = probabilities[np.minimum(safety, len(probabilities) - 1)]
-        ax.plot(safety, values, label=f'"{name}", noise {noise_sd:.1f} alpha')
-logistic = special.expit(EPSILON / 2 * (safety - paper.margin))
-ax.plot(safety, logistic, "--", label=f"the paper's test, noise {paper.noise_sd:.1f} alpha")
+for name, style in (("paper", "s--"), ("gdp", "o-"), ("dp", "^-")):
+    tested = eptr(private, 40.0, 100, ALPHA, EPSILON, DELTA, calibration=name, seed=1)
+    chances, needed = zip(*tested.answers.rows, strict=True)
+    ax.plot(needed, chances, style, label=f'"{name}", noise sd {tested.noise_sd:.1f}')
 ax.set_xlabel("safety of the data: rows from unsafe")
 ax.set_ylabel("probability of an answer")
 ax.legend(frameon=False)
@@ -316,7 +304,7 @@ fits = [
     eptr_lm(FORMULA, private, public, EPSILON, DELTA, method=method, seed=1)
     for method in ("rounds", "adaptive", "ptr", "adassp")
 ]
-print(fits[0].summary())
+fits[0].summary()
 
 # %% [markdown]
 # A note says where `dp_lm` at the same total has a clearly smaller error. Side by side, with the fit of
@@ -324,12 +312,14 @@ print(fits[0].summary())
 
 # %%
 fits.append(dp_lm(FORMULA, private, public=public, epsilon=EPSILON, delta=DELTA, seed=1))
-print(etable(fits, names=["rounds", "adaptive", "ptr", "adassp", "dp_lm"], public=True))
+etable(fits, names=["rounds", "adaptive", "ptr", "adassp", "dp_lm"], public=True)
 
 # %% [markdown]
 # The standard errors cover sampling and privacy; the plot has both parts.
 
 # %%
+# alt: Coefficients of eptr_lm with intervals: bars of sampling, thin lines with the noise for
+# privacy.
 ax = fits[0].plot()
 
 # %% [markdown]
@@ -344,8 +334,12 @@ public, private = (table.assign(affair=table.affairs > 0) for table in fair())
 who = eptr_bayes(
     "affair ~ age + religious + rate_marriage", private, public, EPSILON, DELTA, seed=1
 )
-print(who)
-print(who.confusion(public))  # exact counts: of rows that may be shown, and of no others
+who
+
+# %%
+who.confusion(public)
+
+# %%
 print(f"balanced error on the public rows: {who.balanced_error(public):.2f}")
 
 # %% [markdown]
@@ -353,6 +347,8 @@ print(f"balanced error on the public rows: {who.balanced_error(public):.2f}")
 # and the unhappiest marriages:
 
 # %%
+# alt: Released probability of an affair by age, for marriages rated 1, 3 and 5: it is highest
+# where the rating is lowest.
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ages = np.linspace(18, 42, 50)
 for rating in (1, 3, 5):
@@ -374,6 +370,8 @@ ax.spines[["top", "right"]].set_visible(False)
 
 
 # %%
+# alt: Three released curves with their bands and the true curve, which they follow; by method:
+# gp, adaptive and ptr.
 def truth(x: Any) -> Any:
     return np.sin(2 * np.pi * x) + x
 
@@ -410,7 +408,7 @@ for panel, method in zip(panels, ("gp", "adaptive", "ptr"), strict=True):
             "truth in the band": truth_in(found),
         }
     )
-print(pd.DataFrame(lines).to_string(index=False))
+pd.DataFrame(lines).set_index("method")
 
 # %% [markdown]
 # The bands cover noise and sampling; those of "gp" also what smoothing would do to a curve like the
@@ -418,7 +416,7 @@ print(pd.DataFrame(lines).to_string(index=False))
 # error are bounded, and by what:
 
 # %%
-print(curve.bounds()[["statement", "value", "premises"]].to_string(index=False))
+curve.bounds()[["statement", "value", "premises"]].set_index("statement")
 
 # %% [markdown]
 # ## Which function

@@ -19,9 +19,8 @@
 # its limits: rare outcomes, and columns that separate the responses.
 #
 # `vignettes/getting_started.py` explains public and private rows, `mu=` and the parts of a summary;
-# they are the same here. Run this page with `python vignettes/glm.py` (ten seconds). `seed=` makes
-# it show the same each time; a real release has none, since whoever knows the seed can take the
-# noise off.
+# they are the same here. Calls have `seed=` so that the page says the same whenever it is built. A real
+# release has none, since whoever knows the seed can take the noise off.
 
 # %%
 import textwrap
@@ -47,21 +46,21 @@ pd.set_option("display.max_columns", 12)
 public, private = (table.assign(affair=table["affairs"] > 0) for table in fair())
 formula = "affair ~ rate_marriage + age + yrs_married + religious"
 print(f"{len(public)} public rows, {len(private)} private rows")
-print(public["affair"].value_counts())
+public["affair"].value_counts()
 
 # %% [markdown]
 # First the plan, from public rows alone: what would several budgets buy?
 
 # %%
 plan = plan_glm(formula, public, n=len(private), target_se={"religious": 0.05})
-print(plan)
+plan
 
 # %% [markdown]
 # mu = 0.5 will do for the coefficient that we ask about. The fit:
 
 # %%
 fit = dp_glm(formula, private, public=public, mu=0.5, seed=1)
-print(fit.summary())
+fit.summary()
 
 # %% [markdown]
 # The upper part is R's `summary.glm`. What differs:
@@ -78,10 +77,10 @@ print(fit.summary())
 # ### Odds ratios
 
 # %%
-print(fit.odds_ratios().round(3))
+fit.odds_ratios().round(3)
 
 # %%
-print(fit.ratio_table())
+fit.ratio_table()
 
 # %% [markdown]
 # `ratio_table()` is the same for a report, `.to_markdown()` and `.to_latex()` included. For the
@@ -89,6 +88,7 @@ print(fit.ratio_table())
 # intervals that the summary gives:
 
 # %%
+# alt: Coefficients of the logistic fit with intervals; only that of age lies near zero.
 ax = fit.plot()
 
 # %% [markdown]
@@ -96,7 +96,7 @@ ax = fit.plot()
 
 # %%
 smaller = fit.update("~ . - age - religious")
-print(anova(fit, smaller))
+anova(fit, smaller)
 
 # %% [markdown]
 # For a linear model `update` is exact. Here it is one Newton step from the release of the larger
@@ -117,7 +117,7 @@ women = pd.DataFrame(
     }
 )
 predicted = fit.predict(women, type="response", interval="confidence")
-print(women[["rate_marriage"]].join(predicted.round(3)))
+women[["rate_marriage"]].join(predicted.round(3))
 
 # %% [markdown]
 # ### Beside the fit without privacy
@@ -130,7 +130,7 @@ print(women[["rate_marriage"]].join(predicted.round(3)))
 counted = private.assign(affair=private["affair"].astype(float))
 nonprivate = smf.glm(formula, counted, family=sm.families.Binomial()).fit()
 generous = dp_glm(formula, private, public=public, mu=1, seed=2)
-print(etable([fit, generous], names=["mu = 0.5", "mu = 1"], public=True, nonprivate=nonprivate))
+etable([fit, generous], names=["mu = 0.5", "mu = 1"], public=True, nonprivate=nonprivate)
 
 # %% [markdown]
 # How far off are the private coefficients, in standard errors of the fit without privacy?
@@ -140,7 +140,7 @@ off = {
     f"mu = {one.privacy.mu:g}": (one.coef() - nonprivate.params) / nonprivate.bse
     for one in (fit, generous)
 }
-print(pd.DataFrame(off).round(2))
+pd.DataFrame(off).round(2)
 
 # %% [markdown]
 # ### Other links
@@ -153,12 +153,10 @@ links = {
     name: dp_glm(formula, private, public=public, family=name, mu=1, seed=3)
     for name in ("binomial", "binomial(probit)", "binomial(cloglog)")
 }
-print(pd.DataFrame({name: one.coef() for name, one in links.items()}).round(3), end="\n\n")
-print(
-    pd.DataFrame({name: one.predict(women, type="response") for name, one in links.items()}).round(
-        3
-    )
-)
+pd.DataFrame({name: one.coef() for name, one in links.items()}).round(3)
+
+# %%
+pd.DataFrame({name: one.predict(women, type="response") for name, one in links.items()}).round(3)
 
 # %% [markdown]
 # ## Counts: Poisson and quasi-Poisson
@@ -171,7 +169,7 @@ print(
 public, private = randhie()
 visits = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
 poisson = dp_glm(visits, private, public=public, family="poisson", vcov="iid", mu=1, seed=1)
-print(poisson)
+poisson
 
 # %% [markdown]
 # (`vcov="iid"` asks for the family's own standard errors. The default, the sandwich, holds whatever
@@ -190,7 +188,7 @@ print(f"released, of the private rows: {poisson.glance()['pearson'].iloc[0]:.2f}
 # %%
 quasi = dp_glm(visits, private, public=public, family="quasipoisson", vcov="iid", mu=1, seed=1)
 open_fit = smf.glm(visits, private, family=sm.families.Poisson()).fit(scale="X2")
-print(etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=open_fit))
+etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=open_fit)
 
 # %% [markdown]
 # (The same seed: so the first two columns have one noise, and differ in their errors only.) The share
@@ -201,15 +199,17 @@ print(etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=op
 shares = {
     one.family.name: one.tidy().set_index("term")["privacy_share"] for one in (poisson, quasi)
 }
-print(pd.DataFrame(shares).round(2))
+pd.DataFrame(shares).round(2)
 
 # %% [markdown]
 # Exponentiated coefficients are rate ratios:
 
 # %%
-print(quasi.ratio_table())
+quasi.ratio_table()
 
 # %%
+# alt: Coefficients of the quasi-Poisson fit with intervals; the bars of sampling and the thin
+# lines with privacy are of similar length.
 ax = quasi.plot()
 
 # %% [markdown]
@@ -241,7 +241,7 @@ whole = dp_glm(
     "mdvis ~ lncoins + physlm + disea", private, public=public, family="quasipoisson", mu=1, seed=4
 )
 rates["whole years"] = whole.odds_ratios().iloc[:, 0]
-print(pd.DataFrame(rates).round(3))
+pd.DataFrame(rates).round(3)
 
 # %% [markdown]
 # The intercept is a rate per year with the offset, as it is with whole years; without it, a rate per
@@ -275,7 +275,7 @@ grouped = dp_glm(
     mu=1,
     seed=5,
 )
-print(etable(grouped, names=["share of quarters"]))
+etable(grouped, names=["share of quarters"])
 
 # %% [markdown]
 # ### Gamma
@@ -299,7 +299,7 @@ cost = dp_glm(
     mu=1,
     seed=6,
 )
-print(cost.ratio_table())
+cost.ratio_table()
 
 # %% [markdown]
 # (That these rows had a visit is a fact about the rows, and how many there are is public in every
@@ -332,7 +332,7 @@ for least in (0, 2, 5, 10):
         "steps": one.iterations,
         "settled": not any("settled" in note for note in one.notes),
     }
-print(pd.DataFrame(rows).T.to_string(float_format="{:.3g}".format))
+pd.DataFrame(rows).T.map(lambda v: f"{v:.3g}" if isinstance(v, float) else v)
 
 # %% [markdown]
 # (The number of private successes, and the fit without privacy, are shown for teaching.) With
@@ -350,7 +350,7 @@ print(textwrap.fill(next(note for note in one.notes if "settled" in note), 90))
 hint = plan_glm(
     rare, fair()[0].assign(often=lambda t: t["affairs"] > 5), n=len(closed), mu=[0.5, 1, 2]
 )
-print(hint.std_error().round(3))
+hint.std_error().round(3)
 
 # %% [markdown]
 # ## Where it ends: separation
@@ -368,21 +368,20 @@ def separated(n: int, seed: int) -> pd.DataFrame:
 
 
 known, secret = separated(200, 2), separated(5000, 1)
-print(pd.crosstab(known["z"], known["y"]), end="\n\n")
+pd.crosstab(known["z"], known["y"])
+
+# %%
 tries = [dp_glm("y ~ x + z", secret, public=known, mu=1, seed=seed) for seed in range(6)]
-print(
-    pd.DataFrame(
-        {
-            "z": [one.coef()["z"] for one in tries],
-            "se of z": [one.se()["z"] for one in tries],
-            "x": [one.coef()["x"] for one in tries],
-            "se of x": [one.se()["x"] for one in tries],
-            "notes": [len(one.notes) for one in tries],
-        }
-    )
-    .round(2)
-    .to_string(na_rep="not given")
+found = pd.DataFrame(
+    {
+        "z": [one.coef()["z"] for one in tries],
+        "se of z": [one.se()["z"] for one in tries],
+        "x": [one.coef()["x"] for one in tries],
+        "se of x": [one.se()["x"] for one in tries],
+        "notes": [len(one.notes) for one in tries],
+    }
 )
+found.round(2).astype(object).fillna("not given")
 
 # %% [markdown]
 # The coefficient of x is unharmed where its error is given. That of z is "large", and its digits mean
@@ -394,7 +393,7 @@ print(
 
 # %%
 ridge = dp_glm("y ~ x + z", secret, public=known, ridge=0.01, mu=1, seed=1)
-print(ridge)
+ridge
 
 # %% [markdown]
 # ## In short

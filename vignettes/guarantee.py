@@ -16,18 +16,17 @@
 #
 # For the person who signs for the data: what a release of this package promises, to whom, under
 # which assumptions; what it does not promise; and how each part of the promise is tested. No
-# knowledge of statistics beyond a significance test is needed.
-#
-# Run it with `python vignettes/guarantee.py` (ten seconds).
+# knowledge of statistics beyond a significance test is needed. Code that only draws a table or a
+# picture is folded away.
 
-# %%
-import argparse
-import sys
+# %% tags=["remove-cell"]
+import os
 import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -37,10 +36,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.audit import audit, worst_neighbours
 from dpstats.datasets import fair
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--trials", type=int, default=2000, help="runs of each audit on this page")
-parser.add_argument("--pictures", type=Path, help="a folder for the plots")
-given = parser.parse_args([] if "ipykernel" in sys.modules else None)
+TRIALS = 600 if os.environ.get("DPSTATS_FAST_PAGES") else 2000
 pd.set_option("display.width", 100)
 pd.set_option("display.max_columns", 12)
 
@@ -56,7 +52,7 @@ pd.set_option("display.max_columns", 12)
 # mean mu:
 
 
-# %%
+# %% tags=["hide-input"]
 def powers(level: Any, mu: float) -> Any:
     """Power of the best test of a level between two normal laws that are mu apart."""
     return special.ndtr(special.ndtri(level) + mu)
@@ -70,26 +66,23 @@ curve = pd.DataFrame(
     },
     index=pd.Index([f"{100 * level:g} %" for level in levels], name="level of the test"),
 )
-print(curve)
+curve
 
 # %% [markdown]
 # Without a release the power of such a test is its level. At mu = 0.5 a test at level 5 % has power
 # 13 %; at mu = 2, 64 %. Other words for the same total, which every summary prints:
 
-# %%
-print(
-    pd.DataFrame(
-        [
-            {
-                "mu (Gaussian DP)": mu,
-                "rho (zCDP)": Privacy(mu).rho,
-                "epsilon at delta = 1e-5": round(Privacy(mu).epsilon(1e-5), 2),
-                "epsilon at delta = 1e-9": round(Privacy(mu).epsilon(1e-9), 2),
-            }
-            for mu in (0.25, 0.5, 1.0, 2.0)
-        ]
-    ).to_string(index=False)
-)
+# %% tags=["hide-input"]
+units = [
+    {
+        "mu (Gaussian DP)": mu,
+        "rho (zCDP)": Privacy(mu).rho,
+        "epsilon at delta = 1e-5": round(Privacy(mu).epsilon(1e-5), 2),
+        "epsilon at delta = 1e-9": round(Privacy(mu).epsilon(1e-9), 2),
+    }
+    for mu in (0.25, 0.5, 1.0, 2.0)
+]
+pd.DataFrame(units).set_index("mu (Gaussian DP)")
 
 # %% [markdown]
 # Which mu? No theorem decides that. At 1 a test at level 5 % is right about a row that was there
@@ -121,7 +114,7 @@ print(
 # %%
 public, private = fair()
 fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1)
-print(fit.privacy)
+fit.privacy
 
 # %% [markdown]
 # Where people have several rows, name the column that says whose they are. In `dp_lm` and `dp_glm` all
@@ -138,7 +131,7 @@ fit = dp_lm(
     mu=1,
     person="woman",
 )
-print(fit.privacy)
+fit.privacy
 
 # %% [markdown]
 # Other functions count the first `rows_per_person=3` rows of each person, and make the noise that
@@ -150,7 +143,7 @@ print(fit.privacy)
 # once.
 
 # %%
-print(dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4))
+dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4)
 
 # %% [markdown]
 # ## What is public
@@ -217,7 +210,7 @@ with budget:
     fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=0.6)
     smaller = fit.update("~ . - age")  # from the same release: free
     dp_mean(["age", "educ"], private, public=public, rho=0.1)
-print(budget.table())
+budget.table()
 
 # %%
 try:
@@ -284,7 +277,7 @@ def careless(rows: Any) -> float:
 
 rows = np.linspace(0, 1, 20)
 pair = worst_neighbours(careless, rows, trials=20)
-print(audit(careless, pair, mu=1, trials=given.trials))
+audit(careless, pair, mu=1, trials=TRIALS)
 
 
 # %% [markdown]
@@ -299,7 +292,7 @@ def careful(rows: Any) -> float:
 
 
 honest = (np.zeros(20), np.append(np.zeros(19), 1.0))
-print(audit(careful, honest, mu=1, trials=given.trials))
+audit(careful, honest, mu=1, trials=TRIALS)
 
 # %% [markdown]
 # ### Every function, every method
@@ -328,18 +321,18 @@ print(audit(careful, honest, mu=1, trials=given.trials))
 # given away (all limits at 99 %), the claim, and their ratio. It was made by `python -m
 # tests.benchmarks.privacy_audit --out vignettes/guarantee_audit.csv`.
 
-# %%
+# %% tags=["hide-input"]
 here = Path(__file__).parent if "__file__" in globals() else Path()
 found = pd.read_csv(here / "guarantee_audit.csv")
 worst = found.loc[found.groupby(["function", "method"])["fraction"].idxmax()]
 pairs = found.groupby(["function", "method"]).agg(pairs=("pair", "size"), trials=("trials", "sum"))
 shown = worst.set_index(["function", "method"])[["pair", "unit", "claim", "found"]].join(pairs)
 shown["found/claim"] = (shown["found"] / shown["claim"]).round(2)
-print(shown.round(3).reset_index().to_string(index=False))
 print(
-    f"\n{len(found)} audits, {found['trials'].sum():,} releases: "
+    f"{len(found)} audits, {found['trials'].sum():,} releases: "
     f"{int(found['refuted'].sum())} claims refuted"
 )
+shown.round(3)
 
 # %% [markdown]
 # A ratio near 1 means that the claim is nearly used up by that pair; a smaller one, that part of the
@@ -350,44 +343,38 @@ print(
 # worst pair of each function and method filled): errors of the first kind to the right, of the
 # second kind upwards, both as upper limits. A point below its curve would refute its claim.
 
-# %%
-try:
-    import matplotlib
+# %% tags=["hide-input"]
+# alt: Errors of both kinds, for claims in mu on the left and in epsilon on the right. Curves are what
+# the claims allow, points what the audits found; no point lies below its curve.
+figure, panels = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained", sharey=True)
+alpha = np.concatenate([np.geomspace(1e-4, 1e-2, 50), np.linspace(0.01, 1, 200)])
 
-    matplotlib.use("Agg" if given.pictures else matplotlib.get_backend())
-    import matplotlib.pyplot as plt
-except ImportError:
-    print('The plot needs matplotlib: pip install "dpstats[plot]"')
-else:
-    figure, panels = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained", sharey=True)
-    alpha = np.concatenate([np.geomspace(1e-4, 1e-2, 50), np.linspace(0.01, 1, 200)])
 
-    def second_kind(unit: str, claim: float, slack: float) -> Any:
-        """The least error of the second kind that a claim allows at each one of the first."""
-        if unit.startswith("mu"):
-            return np.maximum(1 - powers(alpha, claim) - slack, 0)
-        steep, flat = 1 - slack - np.exp(claim) * alpha, np.exp(-claim) * (1 - slack - alpha)
-        return np.maximum(np.maximum(steep, flat), 0)
+def second_kind(unit: str, claim: float, slack: float) -> Any:
+    """The least error of the second kind that a claim allows at each one of the first."""
+    if unit.startswith("mu"):
+        return np.maximum(1 - powers(alpha, claim) - slack, 0)
+    steep, flat = 1 - slack - np.exp(claim) * alpha, np.exp(-claim) * (1 - slack - alpha)
+    return np.maximum(np.maximum(steep, flat), 0)
 
-    palette = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-    colours = {"mu": iter(palette), "epsilon": iter(palette)}
-    for (unit, claim, slack), group in found.groupby(["unit", "claim", "slack"]):
-        kind = unit.split()[0]
-        panel, colour = panels[int(kind == "epsilon")], next(colours[kind], "#7F7F7F")
-        extra = "" if not slack else f", delta{0 if kind == 'mu' else ''} = {slack:.3g}"
-        label = f"{kind} = {claim:.3g}{extra}"
-        panel.plot(alpha, second_kind(unit, claim, slack), color=colour, label=label)
-        for part, filled in ((group, "none"), (group.loc[group.index.isin(worst.index)], colour)):
-            spots = {"s": 16, "facecolors": filled, "edgecolors": colour, "linewidths": 0.7}
-            panel.scatter(part["alpha"], 1 - part["power"], **spots)
-    for panel in panels:
-        panel.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
-        panel.set_xlabel("type I error")
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(frameon=False, fontsize="small")
-    panels[0].set_ylabel("type II error")
-    if given.pictures:
-        figure.savefig(given.pictures / "guarantee.png", dpi=150)
+
+palette = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+colours = {"mu": iter(palette), "epsilon": iter(palette)}
+for (unit, claim, slack), group in found.groupby(["unit", "claim", "slack"]):
+    kind = unit.split()[0]
+    panel, colour = panels[int(kind == "epsilon")], next(colours[kind], "#7F7F7F")
+    extra = "" if not slack else f", delta{0 if kind == 'mu' else ''} = {slack:.3g}"
+    label = f"{kind} = {claim:.3g}{extra}"
+    panel.plot(alpha, second_kind(unit, claim, slack), color=colour, label=label)
+    for part, filled in ((group, "none"), (group.loc[group.index.isin(worst.index)], colour)):
+        spots = {"s": 16, "facecolors": filled, "edgecolors": colour, "linewidths": 0.7}
+        panel.scatter(part["alpha"], 1 - part["power"], **spots)
+for panel in panels:
+    panel.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
+    panel.set_xlabel("type I error")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize="small")
+panels[0].set_ylabel("type II error")
 
 # %% [markdown]
 # ## Floats

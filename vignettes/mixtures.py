@@ -24,9 +24,8 @@
 # 4. how `dp_mixture` finds clusters, and what happens when they are too close;
 # 5. synthetic rows, which cost nothing more.
 #
-# Run it with `python vignettes/mixtures.py` (fifteen seconds). Calls have `seed=` so that the page
-# says the same whenever it is built; a release has none, for whoever knows the seed can take the
-# noise off. All rows on this page are made up, so that the truth is known.
+# Calls have `seed=` so that the page says the same whenever it is built; a release has none, for
+# whoever knows the seed can take the noise off. All rows on this page are made up, so that the truth is known.
 
 # %%
 import textwrap
@@ -65,8 +64,10 @@ private = people(5_000, 1)
 
 # %%
 one = people(1, 2)
-print(one)
-print(dp_mean(COLUMNS, private, public=one, covariance=[8, 11], rho=0.1, seed=1))
+one
+
+# %%
+dp_mean(COLUMNS, private, public=one, covariance=[8, 11], rho=0.1, seed=1)
 
 # %% [markdown]
 # With more public rows the standard deviations may be left out: three or more give them, and twice
@@ -81,7 +82,7 @@ print(dp_mean(COLUMNS, private, public=one, covariance=[8, 11], rho=0.1, seed=1)
 # %%
 few = people(4, 3)
 fit = dp_mvnorm("~ height + weight", private, public=few, rho=0.1, seed=1)
-print(fit.summary())
+fit.summary()
 
 # %% [markdown]
 # The picture has the ellipse that holds 95 % of the released Gaussian, the four public rows, the
@@ -89,6 +90,8 @@ print(fit.summary())
 
 
 # %%
+# alt: Height and weight: the ellipse of the released Gaussian lies on the true one; that of the
+# four public rows alone is steeper and reaches farther.
 def ellipse(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Points of the ellipse that holds 95 % of a Gaussian in the plane."""
     angle = np.linspace(0, 2 * np.pi, 200)
@@ -132,7 +135,7 @@ for rows in (2, 3, 4, 10, 40):
     )
     for note in found.notes:
         print(textwrap.fill(note, 100))
-print(pd.DataFrame(lines).round(3).to_string(index=False))
+pd.DataFrame(lines).set_index("public rows").round(3)
 
 # %% [markdown]
 # The planned bound is known before the private rows are read. The one after the release is
@@ -168,6 +171,8 @@ for name, map_, move in (
 # hundred times too wide in one variance, and a hundred times too narrow in the other.
 
 # %%
+# alt: Two panels, gamma = 0 and gamma = 0.99, each with the released ellipse, the true one and
+# the public rows, which lie far above both.
 strange = people(20, 5, mean=[230, 145], covariance=[[6000.0, 5.0], [5.0, 1.2]])
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for panel, gamma in zip(panels, (0.0, 0.99), strict=True):
@@ -229,11 +234,15 @@ for rows, k in ((200, 3), (40, 3), (12, 3), (200, None), (80, None), (40, None))
     found = dp_mixture(["x1", "x2"], private, public=clouds(rows, 2), k=k, rho=0.2, seed=1)
     results[rows, k] = found
     lines.append({"public rows": rows, "k": k or "", "regime": found.regime, "found": found.k})
-print(pd.DataFrame(lines).to_string(index=False))
-groups = results[40, None]
-print(f"\n{groups}")
+pd.DataFrame(lines).set_index("public rows")
 
 # %%
+groups = results[40, None]
+groups
+
+# %%
+# alt: Three clusters with their released ellipses and crosses at the true means; in both panels
+# each ellipse surrounds a cross.
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
     found = results[rows, k]
@@ -249,13 +258,15 @@ for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
 # All regimes on fifty public rows, with what each has spent on what:
 
 # %%
+spent = {}
 for regime in ("likelihood", "public", "private"):
     found = dp_mixture(
         ["x1", "x2"], private, public=clouds(50, 2), k=3, rho=0.2, regime=regime, seed=1
     )
-    print(f'regime "{regime}": largest error of a mean', end=" ")
-    print(f"{np.abs(found.means.to_numpy() - CENTRES).max():.3f}")
-    print(found.privacy.mechanisms.to_string(index=False), end="\n\n")
+    largest = np.abs(found.means.to_numpy() - CENTRES).max()
+    print(f'regime "{regime}": largest error of a mean {largest:.3f}')
+    spent[regime] = found.privacy.mechanisms.set_index("released").round(3)
+pd.concat(spent, names=["regime"])
 
 # %% [markdown]
 # ### Too close, too few
@@ -291,10 +302,7 @@ for spread, rows, regime in (
 # follows from the released numbers, and is among the premises:
 
 # %%
-for _, line in groups.bounds().iterrows():
-    print(f"{line['statement']}: {line['value']:.3g} ({line['kind']}, {line['source']})")
-    if line["premises"]:
-        print(textwrap.indent(textwrap.fill(line["premises"], 90), "    "))
+groups.bounds().set_index("statement").drop(columns="norm").round(3)
 
 # %% [markdown]
 # ## What a release is good for
@@ -305,13 +313,14 @@ for _, line in groups.bounds().iterrows():
 
 # %%
 shown = clouds(4, 9)
-print(shown.join(groups.predict(shown, type="prob").round(3)))
+shown.join(groups.predict(shown, type="prob").round(3))
 
 # %% [markdown]
 # *Synthetic rows* look like the private ones as far as a mixture of Gaussians can tell; no row
 # stands behind any of them. Try formulas and plots on them before you spend a budget on the rows.
 
 # %%
+# alt: Eighty public rows on the left; 2000 synthetic rows on the right, in the same three clouds.
 synthetic = groups.sample(2_000, seed=1)
 figure, panels = plt.subplots(
     1, 2, figsize=(9, 4.2), layout="constrained", sharex=True, sharey=True
@@ -324,7 +333,7 @@ for panel in panels:
     panel.set_xlabel("x1")
     panel.set_ylabel("x2")
     panel.spines[["top", "right"]].set_visible(False)
-print(synthetic.groupby("component").agg(["mean", "std"]).round(2))
+synthetic.groupby("component").agg(["mean", "std"]).round(2)
 
 # %% [markdown]
 # *A regression* may start from a released Gaussian, in place of public rows: `to_moments` says what
@@ -334,7 +343,9 @@ print(synthetic.groupby("component").agg(["mean", "std"]).round(2))
 again = people(5_000, 1)
 start = fit.to_moments("weight ~ height")
 line = dp_lm("weight ~ height", again, public=start, mu=0.5, seed=1)
-print(line)
+line
+
+# %%
 print(f"true slope: {COVARIANCE[0, 1] / COVARIANCE[0, 0]:.4f}")
 
 # %% [markdown]
@@ -343,7 +354,8 @@ print(f"true slope: {COVARIANCE[0, 1] / COVARIANCE[0, 0]:.4f}")
 
 # %%
 pure = dp_mvnorm("~ height + weight", people(5_000, 1), public=few, epsilon=0.5, seed=1)
-print(f"{pure.privacy}\nerror {off(pure.cov.to_numpy()):.3f}")
+print(f"error {off(pure.cov.to_numpy()):.3f}")
+pure.privacy
 
 # %% [markdown]
 # ## How the promise was tested
@@ -359,4 +371,4 @@ audits = pd.read_csv(here / "guarantee_audit.csv")
 audits = audits[audits["function"].isin(["dp_mean", "dp_mvnorm", "dp_mixture"])]
 worst = audits.loc[audits.groupby(["function", "method"])["fraction"].idxmax()]
 table = worst[["function", "method", "pair", "unit", "claim", "found", "trials", "refuted"]]
-print(table.round(3).to_string(index=False))
+table.set_index("function").round(3)

@@ -26,8 +26,8 @@
 # 6. what public rows would buy, and when to get some;
 # 7. what such a fit does not see.
 #
-# Run it with `python vignettes/no_public_data.py` (ten seconds). It uses `seed=` so that it says the
-# same each time; a real release has none, since whoever knows the seed can take the noise off.
+# Calls have `seed=` so that the page says the same whenever it is built. A real release has none,
+# since whoever knows the seed can take the noise off.
 
 # %%
 import textwrap
@@ -46,7 +46,7 @@ pd.set_option("display.max_columns", 12)
 
 def wrap(text: Any) -> None:
     """Print a long text in lines."""
-    print(textwrap.fill(str(text), 90), end="\n\n")
+    print(textwrap.fill(str(text), 90))
 
 
 def survey(n: int, seed: int) -> pd.DataFrame:
@@ -78,7 +78,7 @@ data = survey(8000, seed=1)
 
 # %%
 fit = dp_lm("log(wage) ~ age + tenure", data, mu=1, seed=1)
-print(fit.summary())
+fit.summary()
 
 # %% [markdown]
 # A private fit must know how long rows are and in which directions they vary: else one far row
@@ -95,16 +95,14 @@ print(fit.summary())
 
 # %%
 least_squares = smf.ols("np.log(wage) ~ age + tenure", data).fit(cov_type="HC1")
-print(
-    pd.DataFrame(
-        {
-            "dp_lm": fit.coef(),
-            "its se": fit.se(),
-            "without privacy": least_squares.params,
-            "its se ": least_squares.bse,
-        }
-    ).round(4)
-)
+pd.DataFrame(
+    {
+        "dp_lm": fit.coef(),
+        "its se": fit.se(),
+        "without privacy": least_squares.params,
+        "its se ": least_squares.bse,
+    }
+).round(4)
 
 # %% [markdown]
 # ## Text columns
@@ -129,7 +127,7 @@ declared = dp_lm(model, data, mu=1, limits=levels, seed=1)
 # %%
 released = dp_lm(model, data, epsilon=4, delta=1e-6, seed=1)
 wrap(*released.notes)
-print(etable([declared, released], names=["declared", "released"]))
+etable([declared, released], names=["declared", "released"])
 
 # %% [markdown]
 # Rows with another level are not used, as if it were missing.
@@ -168,7 +166,7 @@ try:
     dp_lm(curve, data, mu=1)
 except DPStatsError as error:
     wrap(error)
-print(dp_lm(curve, data, mu=1, limits={"age": (18, 75)}, seed=1).tidy().round(3))
+dp_lm(curve, data, mu=1, limits={"age": (18, 75)}, seed=1).tidy().round(3)
 
 # %% [markdown]
 # For them keep to what is plausible: the curve is laid out over the whole of the limits.
@@ -181,8 +179,9 @@ print(dp_lm(curve, data, mu=1, limits={"age": (18, 75)}, seed=1).tidy().round(3)
 # %%
 four = {"region": ["north", "south", "east", "isles"]}
 rare = dp_lm(model, data, mu=1, limits=four, seed=1)
-print(rare.tidy().round(4))
-print()
+rare.tidy().round(4)
+
+# %%
 wrap(*rare.notes)
 
 # %% [markdown]
@@ -192,7 +191,7 @@ wrap(*rare.notes)
 
 # %%
 merged = data.assign(region=data["region"].replace("isles", "east"))
-print(dp_lm(model, merged, mu=1, limits=levels, seed=1).tidy().round(4))
+dp_lm(model, merged, mu=1, limits=levels, seed=1).tidy().round(4)
 
 # %% [markdown]
 # **Columns that say the same.** Age in years and in months: no fit can tell them apart, and this one
@@ -238,8 +237,10 @@ print(f"spent: {budget.spent.mu:g} of {budget.total.mu:g}")
 
 # %%
 logistic = dp_glm("retires ~ age + tenure", data, mu=1, seed=1)
-print(logistic.tidy().round(4))
-print(logistic.odds_ratios().round(3))
+logistic.tidy().round(4)
+
+# %%
+logistic.odds_ratios().round(3)
 
 # %% [markdown]
 # ## What public rows buy
@@ -271,7 +272,7 @@ rows = {
     f"mu = {mu:g}": {m: error(mu, sample.head(m) if m else None) for m in (0, 30, 300)}
     for mu in (1, 0.25, 0.1, 0.03)
 }
-print(pd.DataFrame(rows).T.rename_axis(columns="public rows"))
+pd.DataFrame(rows).T.rename_axis(columns="public rows")
 
 # %% [markdown]
 # Where the budget is ample, public rows buy next to nothing; where it is small, a part of the error
@@ -314,8 +315,10 @@ wrap(*dp_lm(model, merged, sample.head(3), mu=1, limits=levels, seed=1).notes)
 # %%
 slips = data.copy()
 slips.loc[slips.index[:5], ["age", "wage"]] = [74, 1e12]
-print(dp_lm("log(wage) ~ age + tenure", slips, mu=1, seed=1).tidy().round(4))
-print(smf.ols("np.log(wage) ~ age + tenure", slips).fit().params.round(4))
+dp_lm("log(wage) ~ age + tenure", slips, mu=1, seed=1).tidy().round(4)
+
+# %%
+smf.ols("np.log(wage) ~ age + tenure", slips).fit().params.round(4)
 
 # %% [markdown]
 # No note speaks of them, and none can: 5 to 20 rows at mu = 1 are fewer than the noise of a count.

@@ -24,7 +24,7 @@
 # 4. instruments, and what to do when they are weak;
 # 5. a table of all that, and what is public.
 #
-# Run it with `python vignettes/panels.py` (ten seconds, `pip install "dpstats[plot]"`).
+# Pictures need `pip install "dpstats[plot]"`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -73,13 +73,13 @@ def panel(persons: int, seed: int) -> pd.DataFrame:
 
 
 public, private = panel(100, seed=1), panel(4000, seed=2)
-print(public.head())
+public.head()
 
 # %% [markdown]
 # How good will a fit be? `plan_feols` rehearses it on persons like the public ones; nothing is spent.
 
 # %%
-print(plan_feols("wage ~ hours | who + year", public, n=4000, mu=[0.3, 1], person="who"))
+plan_feols("wage ~ hours | who + year", public, n=4000, mu=[0.3, 1], person="who")
 
 # %% [markdown]
 # ## Clustered errors
@@ -90,7 +90,7 @@ print(plan_feols("wage ~ hours | who + year", public, n=4000, mu=[0.3, 1], perso
 
 # %%
 pooled = dp_lm("wage ~ hours + tenure", private, public, mu=1, person="who", seed=1)
-print(pooled.summary())
+pooled.summary()
 
 # %% [markdown]
 # Two things are new on that page. *Unit*: one person is replaced by another, with any rows. So the
@@ -107,7 +107,7 @@ print(pooled.summary())
 
 # %%
 within = dp_feols("wage ~ hours | who + year", private, public, mu=1, person="who", seed=1)
-print(within.summary())
+within.summary()
 
 # %% [markdown]
 # What does not change within a person (where somebody was born) cannot be told from the person's
@@ -129,13 +129,14 @@ study = dp_feols(
     person="who",
     seed=1,
 )
-print(study.event_study().round(3).to_string(index=False))
+study.event_study().round(3).set_index("term")
 
 # %%
+# alt: Event study. The difference between treated persons and others is about zero before 2010
+# and grows from 2011 on, to about 0.22 in 2013; there the intervals lie above zero.
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 study.iplot(ax=ax)
-ax.axvline(2.5, color="grey", linestyle=":", linewidth=1)
-plt.show()
+_ = ax.axvline(2.5, color="grey", linestyle=":", linewidth=1)
 
 # %% [markdown]
 # Thick bars are 95 % intervals of each year by itself. Thin ones hold all years at once in 95 of 100
@@ -148,7 +149,7 @@ plt.show()
 
 # %%
 both = dp_feols("wage ~ tenure | who | hours ~ letter", private, public, mu=1, person="who", seed=1)
-print(both.summary())
+both.summary()
 
 # %% [markdown]
 # A round of scores releases the mean of (all columns) times the residual, and the second moments of all
@@ -169,7 +170,7 @@ nothing = dp_feols(
 )
 name, first = nothing.second.first_stages[0]
 print(f"F of {name}: {first.value:.2f}")
-print(nothing.anderson_rubin())
+nothing.anderson_rubin()
 
 # %% [markdown]
 # ## A table
@@ -185,7 +186,9 @@ with Budget(mu=2, person="who") as budget:
             "wage ~ tenure | who | hours ~ letter", private, public, mu=1, person="who", seed=1
         ),
     ]
-print(etable(fits))
+etable(fits)
+
+# %%
 print(f"spent: mu = {budget.spent.mu:.3f} of 2")
 
 # %% [markdown]

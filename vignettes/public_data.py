@@ -28,8 +28,8 @@
 # One sentence before all: **public data decide how accurate a fit is, never how private.** A public
 # sample that is wrong costs precision, and the guarantee stays as it was.
 #
-# Run it with `python vignettes/public_data.py` (ten seconds). It uses `seed=` so that it says the
-# same each time; a real release has none, since whoever knows the seed can take the noise off.
+# Calls have `seed=` so that the page says the same whenever it is built. A real release has none,
+# since whoever knows the seed can take the noise off.
 
 # %%
 import textwrap
@@ -67,9 +67,11 @@ fit = dp_lm(formula, private, public=public, mu=1, seed=1)
 
 # %%
 text = public_moments(formula, public).to_json()
-print(f"{len(text)} characters:", text[:60], "...")
+print(f"{len(text)} characters: {text[:60]} ...")
 moments = PublicMoments.from_json(text)
-print(moments)
+moments
+
+# %%
 again = dp_lm(formula, private, public=moments, mu=1, seed=1)
 print("same coefficients:", bool((again.coef() == fit.coef()).all()))
 
@@ -83,8 +85,10 @@ print("same coefficients:", bool((again.coef() == fit.coef()).all()))
 
 # %%
 design = public_moments("~ age + children + religious + educ", public)
-print(design)
-print(dp_lm(formula, private, public=design, mu=1, seed=1).coef().round(3).to_dict())
+design
+
+# %%
+dp_lm(formula, private, public=design, mu=1, seed=1).coef().round(3).to_dict()
 
 # %% [markdown]
 # **A published matrix** of mean products, as in the appendix of a report; here it is rounded to one
@@ -101,17 +105,19 @@ matrix = np.outer(means, means)
 matrix[1:, 1:] += covariance
 terms = ["Intercept", *x.columns]
 matrix = pd.DataFrame(matrix, index=terms, columns=terms).round(1)
-print(matrix)
+matrix
+
+# %%
 declared = PublicMoments.declare(
     "~ age + children + religious + educ", dict.fromkeys(x.columns, float), matrix
 )
-print(declared)
+declared
 
 # %% [markdown]
 # **Nothing.** Then noisy counts find where columns lie.
 
 # %%
-print(dp_lm(formula, private, mu=1, seed=1).coef().round(3).to_dict())
+dp_lm(formula, private, mu=1, seed=1).coef().round(3).to_dict()
 
 # %% [markdown]
 # **Nothing but limits**, declared without looking, and their noise: `method="ssp"`, the oldest way.
@@ -130,7 +136,7 @@ limits = {
 middle = (
     "I(rate_marriage - 3) ~ I(age - 32) + I(children - 3) + I(religious - 2.5) + I(educ - 14.5)"
 )
-print(dp_lm(middle, private, limits=limits, method="ssp", mu=1, seed=1).summary())
+dp_lm(middle, private, limits=limits, method="ssp", mu=1, seed=1).summary()
 
 # %% [markdown]
 # ## How accurate each is
@@ -192,7 +198,7 @@ table["public rows alone, no private ones"] = {
     "error, mu = 1": float(np.sqrt((apart**2).mean())),
     "se, mu = 1": float((alone["se"] / full["se"]).iloc[SLOPES].mean()),
 }
-print(pd.DataFrame(table).T.round(2).to_string(na_rep="not given"))
+pd.DataFrame(table).T.round(2).astype(object).fillna("not given")
 
 # %% [markdown]
 # Four things to see. Public responses add little to the design. With so many rows per column nothing
@@ -218,7 +224,7 @@ for m in (10, 20, 40, 80, 318):
         after = [f.diagnostics().loc["condition after", "value"] for f in fits]
         row["condition after"] = float(np.median(after))
     few[m] = row
-print(pd.DataFrame(few).T.round(2).rename_axis("public rows"))
+pd.DataFrame(few).T.round(2).rename_axis("public rows")
 
 # %% [markdown]
 # Twice as many rows as columns will do, here for both budgets. Beyond eight or ten rows per column
@@ -278,9 +284,7 @@ for name, sample in samples.items():
         "no se": sum(not np.isfinite(f.se()).all() for f in fits),
     }
 shown = pd.DataFrame(shifted).T
-print(
-    shown.to_string(formatters={"cond. before": "{:,.0f}".format}, float_format="%.3g", na_rep="-")
-)
+shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) else "-")
 
 # %% [markdown]
 # (`over stated`: the same errors in standard deviations of the noise that the fits state; 1 is honest.
@@ -304,6 +308,9 @@ print(
 # their units.
 
 # %%
+# alt: Coefficients with intervals for two public samples. With one that is alike thin lines
+# hardly exceed the bars of sampling; with one that has a fifth of the spread of age they are
+# longer.
 figure, panels = plt.subplots(1, 2, figsize=(10, 2.8), layout="constrained", sharex=True)
 for panel, name in zip(panels, ("alike", "a fifth of the spread"), strict=True):
     one = dp_lm(model, population, public=samples[name], mu=1, seed=1)
@@ -325,7 +332,7 @@ for name, sample in {
     one = dp_lm(formula, private, public=sample, mu=1, seed=1)
     measured = {k: f"{v:.2f}" if np.isfinite(v) else "not given" for k, v in compare([one]).items()}
     print(f"{name}: {len(sample)} rows, {measured}")
-    print(textwrap.fill(" ".join(one.notes) or "No note.", 90), end="\n\n")
+    print(textwrap.fill(" ".join(one.notes) or "No note.", 90))
 
 # %% [markdown]
 # ## What public rows fix
@@ -352,8 +359,10 @@ with_d = population.copy()
 with_d.loc[rng.choice(len(with_d), 60, replace=False), "group"] = "D"
 sample = samples["alike"]
 unknown = dp_lm(model, with_d, public=sample, mu=1, seed=1)
-print(unknown.diagnostics().loc[["empty rows"], ["value", "noise_sd"]].round(4))
-print(f"\nthe share of D is {60 / len(with_d):.4f}")
+unknown.diagnostics().loc[["empty rows"], ["value", "noise_sd"]].round(4)
+
+# %%
+print(f"the share of D is {60 / len(with_d):.4f}")
 
 # %% [markdown]
 # That D exists may be public, from a code book. Say so by `limits=`, as a list of levels. What a
@@ -388,8 +397,7 @@ rare["without privacy"] = {
     "stated se, smallest": best["se"],
     "largest": best["se"],
 }
-print()
-print(pd.DataFrame(rare).T.round(2).to_string(na_rep=""))
+pd.DataFrame(rare).T.round(2).astype(object).fillna("")
 
 # %% [markdown]
 # The two public rows of D are made up: copies of others with another letter, written without a look

@@ -18,6 +18,8 @@
 # competitors, this package's defaults, and fits without privacy, on the same rows. Then every claim
 # that the papers make about these figures, what was measured, whether it agrees, and why.
 #
+# In short: of 68 claims 28 agree, 27 in part, and 13 do not; the picture counts them by paper.
+#
 # The tables and pictures below are made by
 #
 #     python -m tests.benchmarks.replication --data ../shared/data
@@ -28,11 +30,13 @@
 # and 50 for Propose-Test-Release. Real data are not in the package: `--data` is a folder with the
 # files of [UCI](https://archive.ics.uci.edu) (white wine 186, power plant 294, bank marketing 222,
 # credit default 350) and of [StatLib](https://lib.stat.cmu.edu/datasets/) (California housing); figures
-# whose data are missing are skipped. `python vignettes/replication.py` prints this page, and runs all
-# figures that need no data once more, coarsely (`--full` runs all of it instead).
+# whose data are missing are skipped. The last cell of this page runs all figures that need no data
+# once more, coarsely.
 
-# %%
-import argparse
+# %% tags=["hide-input"]
+# alt: Claims that agree, agree in part and do not, by paper: ridge, ols, logistic, eptr and
+# gaussian.
+import os
 import subprocess
 import sys
 import tempfile
@@ -41,35 +45,47 @@ from pathlib import Path
 
 import pandas as pd
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--figures", nargs="+", help="which to run here (default: all)")
-parser.add_argument("--full", action="store_true", help="run everything at full size (an hour)")
-parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the real data")
-given = parser.parse_args([] if "ipykernel" in sys.modules else None)
 here = Path(__file__).parent if "__file__" in globals() else Path.cwd()
 root = here if (here / "pyproject.toml").exists() else here.parent
 folder = root / "vignettes" / "replication"
-
-if given.full:
-    command = [sys.executable, "-m", "tests.benchmarks.replication", "--data", str(given.data)]
-    subprocess.run(command, cwd=root, check=True)
 
 claims = pd.read_csv(folder / "claims.csv")
 tables = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
 
 
-def show(figure: str) -> None:
+class Claims:
     """What became of the claims about a figure."""
-    assert figure in set(claims.figure), f"no table of {figure}: run the command above"
-    for row in claims[claims.figure == figure].itertuples():
-        print(textwrap.fill(f"Claim: {row.claim}", 100))
-        print(textwrap.fill(f"Found ({row.agrees}): {row.measured}", 100))
-        print(textwrap.fill(f"Why: {row.why}", 100), end="\n\n")
+
+    def __init__(self, figure: str) -> None:
+        self.rows = claims[claims.figure == figure]
+        assert len(self.rows), f"no table of {figure}: run the command above"
+
+    def __repr__(self) -> str:
+        lines = []
+        for row in self.rows.itertuples():
+            texts = (f"Claim: {row.claim}", f"Found ({row.agrees}): {row.measured}")
+            lines += [textwrap.fill(text, 100) for text in (*texts, f"Why: {row.why}")]
+        return "\n" + "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        shown = self.rows[["claim", "agrees", "measured", "why"]].rename(
+            columns={"agrees": "agrees?", "measured": "found"}
+        )
+        return shown.to_html(index=False)
 
 
+papers = claims.assign(paper=claims.figure.str.split("-").str[0]).groupby("paper").agrees
+shares = papers.value_counts().unstack(fill_value=0)[["yes", "partly", "no"]]
+ax = shares.plot.barh(stacked=True, figsize=(6.4, 2.4), color=["#0072B2", "#E69F00", "#D55E00"])
+ax.set_xlabel("claims")
+ax.set_ylabel("")
+ax.legend(frameon=False, title="agrees", loc="center left", bbox_to_anchor=(1, 0.5))
+ax.spines[["top", "right"]].set_visible(False)
+
+# %%
 count = pd.crosstab(claims.figure, claims.agrees)[["yes", "partly", "no"]]
 count.loc["all"] = count.sum()
-print(count.to_string())
+count
 
 # %% [markdown]
 # ## Ridge regression (DP-PMTRR)
@@ -85,7 +101,7 @@ print(count.to_string())
 # ![ridge-1a](replication/ridge-1a.svg)
 
 # %%
-show("ridge-1a")
+Claims("ridge-1a")
 
 # %% [markdown]
 # ### DP-PMTRR paper, Figure 1(b)
@@ -93,7 +109,7 @@ show("ridge-1a")
 # ![ridge-1b](replication/ridge-1b.svg)
 
 # %%
-show("ridge-1b")
+Claims("ridge-1b")
 
 # %% [markdown]
 # ### DP-PMTRR paper, Figure 2(a) and (b)
@@ -101,7 +117,7 @@ show("ridge-1b")
 # ![ridge-2ab](replication/ridge-2ab.svg)
 
 # %%
-show("ridge-2ab")
+Claims("ridge-2ab")
 
 # %% [markdown]
 # ### DP-PMTRR paper, Figure 2(c) and (d)
@@ -109,7 +125,7 @@ show("ridge-2ab")
 # ![ridge-2cd](replication/ridge-2cd.svg)
 
 # %%
-show("ridge-2cd")
+Claims("ridge-2cd")
 
 # %% [markdown]
 # ## Logistic regression (DP-PMTLR)
@@ -123,7 +139,7 @@ show("ridge-2cd")
 # ![logistic-3](replication/logistic-3.svg)
 
 # %%
-show("logistic-3")
+Claims("logistic-3")
 
 # %% [markdown]
 # ### DP-PMTLR paper, Figure 4(a) and (b): Bank Marketing
@@ -131,7 +147,7 @@ show("logistic-3")
 # ![logistic-4](replication/logistic-4.svg)
 
 # %%
-show("logistic-4")
+Claims("logistic-4")
 
 # %% [markdown]
 # ## Least squares under zCDP (DP-PMTOLSE)
@@ -145,7 +161,7 @@ show("logistic-4")
 # ![ols-1](replication/ols-1.svg)
 
 # %%
-show("ols-1")
+Claims("ols-1")
 
 # %% [markdown]
 # ### DP-PMTOLSE paper, Figure 2
@@ -153,7 +169,7 @@ show("ols-1")
 # ![ols-2](replication/ols-2.svg)
 
 # %%
-show("ols-2")
+Claims("ols-2")
 
 # %% [markdown]
 # ### DP-PMTOLSE paper, Figure 3
@@ -161,7 +177,7 @@ show("ols-2")
 # ![ols-3](replication/ols-3.svg)
 
 # %%
-show("ols-3")
+Claims("ols-3")
 
 # %% [markdown]
 # ### DP-PMTOLSE paper, Figure 4
@@ -169,7 +185,7 @@ show("ols-3")
 # ![ols-4](replication/ols-4.svg)
 
 # %%
-show("ols-4")
+Claims("ols-4")
 
 # %% [markdown]
 # ### DP-PMTOLSE paper, Figure 5
@@ -177,7 +193,7 @@ show("ols-4")
 # ![ols-5](replication/ols-5.svg)
 
 # %%
-show("ols-5")
+Claims("ols-5")
 
 # %% [markdown]
 # ## Efficient Propose-Test-Release
@@ -194,7 +210,7 @@ show("ols-5")
 # ![eptr-1-budget](replication/eptr-1-budget.svg)
 
 # %%
-show("eptr-1-budget")
+Claims("eptr-1-budget")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 1, top row: sample size
@@ -204,7 +220,7 @@ show("eptr-1-budget")
 # ![eptr-1-size](replication/eptr-1-size.svg)
 
 # %%
-show("eptr-1-size")
+Claims("eptr-1-size")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 1, top row: class imbalance
@@ -214,7 +230,7 @@ show("eptr-1-size")
 # ![eptr-1-balance](replication/eptr-1-balance.svg)
 
 # %%
-show("eptr-1-balance")
+Claims("eptr-1-balance")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 1, bottom row: credit default data, delta = 0.01
@@ -222,7 +238,7 @@ show("eptr-1-balance")
 # ![eptr-1-credit](replication/eptr-1-credit.svg)
 
 # %%
-show("eptr-1-credit")
+Claims("eptr-1-credit")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 2, top row: privacy budget
@@ -232,7 +248,7 @@ show("eptr-1-credit")
 # ![eptr-2-budget](replication/eptr-2-budget.svg)
 
 # %%
-show("eptr-2-budget")
+Claims("eptr-2-budget")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 2, top row: sample size
@@ -242,7 +258,7 @@ show("eptr-2-budget")
 # ![eptr-2-size](replication/eptr-2-size.svg)
 
 # %%
-show("eptr-2-size")
+Claims("eptr-2-size")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 2, bottom row: wine quality data (white wines), delta = 0.01
@@ -250,7 +266,7 @@ show("eptr-2-size")
 # ![eptr-2-wine](replication/eptr-2-wine.svg)
 
 # %%
-show("eptr-2-wine")
+Claims("eptr-2-wine")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), Figure 3: California housing data, delta = 0.01
@@ -258,7 +274,7 @@ show("eptr-2-wine")
 # ![eptr-3-housing](replication/eptr-3-housing.svg)
 
 # %%
-show("eptr-3-housing")
+Claims("eptr-3-housing")
 
 # %% [markdown]
 # ### Shen, Tong and Wang (2026), section 5.2: simulations of our own for kernel regression, delta = 0.01
@@ -266,7 +282,7 @@ show("eptr-3-housing")
 # ![eptr-3-simulated](replication/eptr-3-simulated.svg)
 
 # %%
-show("eptr-3-simulated")
+Claims("eptr-3-simulated")
 
 # %% [markdown]
 # ## Gaussians and mixtures with public data
@@ -279,7 +295,7 @@ show("eptr-3-simulated")
 # ![gaussian-1](replication/gaussian-1.svg)
 
 # %%
-show("gaussian-1")
+Claims("gaussian-1")
 
 # %% [markdown]
 # ### Bie, Kamath and Singhal (2022), Theorem 1.1: range parameters
@@ -289,7 +305,7 @@ show("gaussian-1")
 # ![gaussian-2](replication/gaussian-2.svg)
 
 # %%
-show("gaussian-2")
+Claims("gaussian-2")
 
 # %% [markdown]
 # ### Bie, Kamath and Singhal (2022), Theorem 1.2: other public populations
@@ -299,7 +315,7 @@ show("gaussian-2")
 # ![gaussian-3](replication/gaussian-3.svg)
 
 # %%
-show("gaussian-3")
+Claims("gaussian-3")
 
 # %% [markdown]
 # ### Bie, Kamath and Singhal (2022), section 2.1: one public row, known covariance
@@ -309,7 +325,7 @@ show("gaussian-3")
 # ![gaussian-4](replication/gaussian-4.svg)
 
 # %%
-show("gaussian-4")
+Claims("gaussian-4")
 
 # %% [markdown]
 # ### Bie, Kamath and Singhal (2022), Theorems 1.3 to 1.6: public rows for mixtures
@@ -319,7 +335,7 @@ show("gaussian-4")
 # ![gaussian-5](replication/gaussian-5.svg)
 
 # %%
-show("gaussian-5")
+Claims("gaussian-5")
 
 # %% [markdown]
 # ### Bie, Kamath and Singhal (2022), condition (1): separation of mixtures
@@ -329,7 +345,7 @@ show("gaussian-5")
 # ![gaussian-6](replication/gaussian-6.svg)
 
 # %%
-show("gaussian-6")
+Claims("gaussian-6")
 
 # %% [markdown]
 # ## Run it here
@@ -340,8 +356,8 @@ show("gaussian-6")
 # %%
 with tempfile.TemporaryDirectory() as place:
     command = [sys.executable, "-m", "tests.benchmarks.replication", "--fast", "--repeats", "2"]
-    if given.figures:
-        command += ["--figures", *given.figures]
+    if os.environ.get("DPSTATS_FAST_PAGES"):
+        command += ["--figures", "ridge-1a"]
     subprocess.run(
         [*command, "--out", place, "--data", str(Path(place) / "none")],
         cwd=root,

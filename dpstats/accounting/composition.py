@@ -64,6 +64,10 @@ class Composed:
     gaussian : Fraction
         Sum of mu^2, of the Gaussian calls.
 
+    See Also
+    --------
+    Budget : Adds up what calls cost.
+
     Examples
     --------
     >>> both = Composed().plus(Privacy(3.0)).plus(Privacy(4.0))

@@ -56,6 +56,14 @@ class Privacy:
     slack : float
         Probability of the event off which the statement holds; 0 for Gaussian mechanisms.
 
+    See Also
+    --------
+    PurePrivacy, ApproximatePrivacy : Totals in other units.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy", JRSS B 84.
+
     Examples
     --------
     >>> total = Privacy(1.0)
@@ -133,6 +141,10 @@ class ApproximatePrivacy:
     pair of laws that is worst among all (epsilon, delta)-private ones gives delta + (1 - delta)
     (exp(at) - exp(epsilon)) / (1 + exp(at)) (Kairouz, Oh and Viswanath 2015).
 
+    See Also
+    --------
+    Privacy : Gaussian differential privacy.
+
     Examples
     --------
     >>> single = ApproximatePrivacy(at=1.0, slack=1e-5)
@@ -187,6 +199,10 @@ class PurePrivacy:
     ----------
     at : float
         epsilon. Compositions add it.
+
+    See Also
+    --------
+    Privacy : Gaussian differential privacy.
 
     Notes
     -----

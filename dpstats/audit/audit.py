@@ -105,6 +105,11 @@ def audit(
         If an argument makes no sense, both data sets are the same object, an outcome holds no numbers,
         or a budget is open, which should not pay for test data.
 
+    See Also
+    --------
+    worst_neighbours : Looks for two data sets that show a fault.
+    check_safety : For the functions that `eptr` takes.
+
     Notes
     -----
     *Why the bounds hold.* Scores and events are chosen on the first 45 % of the runs. The other runs are
@@ -129,6 +134,11 @@ def audit(
     *What an audit cannot do.* Not refuted is not proved. Another pair of data sets, another statistic,
     or more runs may give away more; rare events (a delta of 1e-9) are out of reach of any number of
     runs. The page ends with what was not examined.
+
+    References
+    ----------
+    Nasr, Hayes, Steinke, Balle and others (2023), "Tight Auditing of Differentially Private Machine
+    Learning", USENIX Security.
 
     Examples
     --------

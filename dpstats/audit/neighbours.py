@@ -307,6 +307,15 @@ def worst_neighbours(
     (data, other)
         The data as given, and with one row replaced.
 
+    Raises
+    ------
+    ArgumentError
+        If the rows are no table or array, or an argument is out of range.
+
+    See Also
+    --------
+    audit : The audit of a pair.
+
     Notes
     -----
     Scores that distinguish the runs on data from those on other are learnt on half of the runs; on the
@@ -314,6 +323,10 @@ def worst_neighbours(
     would make of the best score. The five clearest pairs run again, twice as often, and the clearest
     then is the answer. Few runs do not detect laws that differ in rare events alone, nor what a release
     does at a value that no row has: put such rows into candidates.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang and Kifer (2018), "Detecting Violations of Differential Privacy", CCS.
 
     Examples
     --------

@@ -49,6 +49,10 @@ class AuditPoint:
         Runs under P, and under Q, in which it happened, of so many under either.
     power, alpha : float
         Lower limit of P(event), upper limit of Q(event).
+
+    See Also
+    --------
+    Audit : Of which it is a part.
     """
 
     event: str
@@ -98,6 +102,21 @@ class Audit(Printed):
     points : tuple of AuditPoint
         The events behind them.
     notes : tuple of str
+
+    See Also
+    --------
+    audit : What makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpstats.audit import audit
+    >>> rng = np.random.default_rng(1)
+    >>> def noisy(rows):
+    ...     return round(float(np.clip(rows, 0, 1).sum() + rng.normal()), 6)
+    >>> found = audit(noisy, (np.zeros(5), np.append(np.zeros(4), 1.0)), mu=1, trials=400)
+    >>> bool(found.mu < 1)
+    True
     """
 
     mu: float

@@ -77,6 +77,10 @@ class Budget(Printed):
         Who is protected: a row, or a person with so many rows, whom a column names. Calls must protect
         as much: the same column, and as many rows or more.
 
+    See Also
+    --------
+    BudgetExceeded : What a call raises that asks for too much.
+
     Notes
     -----
     Calls may be chosen after seeing what earlier ones released. The limits are fixed before, and mu^2,
@@ -88,6 +92,10 @@ class Budget(Printed):
     page says which. For many calls of different kinds a budget of mu is the simplest.
 
     The ledger calls data by their path, or by ``data.attrs["name"]`` of a pandas table.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy", JRSS B 84.
 
     Examples
     --------

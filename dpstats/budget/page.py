@@ -28,6 +28,18 @@ class Entry:
     cost : Privacy, PurePrivacy or ApproximatePrivacy
     released : str
         What came out; empty while the call runs, and where it never ended.
+
+    See Also
+    --------
+    Budget : Whose charges these are.
+
+    Examples
+    --------
+    >>> from dpstats import Budget
+    >>> budget = Budget(mu=1)
+    >>> budget.charge("counts by region, published in May", rho=0.08)
+    >>> [(entry.number, entry.call) for entry in budget.entries]
+    [(1, 'counts by region, published in May')]
     """
 
     number: int

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_switch, items, number, numbers, shown
 from dpstats.budget.page import together
 from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
+from dpstats.compare.terms import Terms
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import resolve_family
 from dpstats.report.format import format_c, format_scalar
@@ -27,6 +29,7 @@ from dpstats.score_rounds.result import Model, coefficients_of
 _PUBLIC = "public alone"
 _RELEASED = "released moments"
 _OPEN = "not private"
+_MOST_NOTES = 100
 
 
 def etable(
@@ -39,6 +42,11 @@ def etable(
     level: float = 0.95,
     public: bool = False,
     nonprivate: Any = None,
+    labels: Mapping[str, str] | None = None,
+    keep: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    order: str | Sequence[str] | None = None,
+    notes: str | Sequence[str] = (),
 ) -> Page:
     """Several fits side by side, as in the tables of reports.
 
@@ -63,13 +71,39 @@ def etable(
         Also the fits of the public rows alone (one column where several fits share it).
     nonprivate : statsmodels result, list of them, or mapping from names, optional
         For teaching: columns without privacy, and the note that such a table is not for release.
+    labels : mapping, optional
+        Names to print for terms, or for their parts: with ``{"educ": "Education"}`` the term
+        ``educ:age`` is "Education x age", and ``educ[T.high]`` "Education: high". Responses as well.
+    keep, drop : str or sequence of str, optional
+        Regular expressions, searched in the terms as the fits name them: only terms that match one
+        of ``keep`` are shown, and none that match one of ``drop``. (Fits stay as they are.)
+    order : str or sequence of str, optional
+        Regular expressions: terms that match the first come first, and so on; others keep their order.
+    notes : str or sequence of str, optional
+        Your own notes, below the others.
 
     Returns
     -------
     Page
         Prints as text and shows as a table in notebooks; ``.to_markdown()``, ``.to_latex()``,
-        ``.to_html()``, ``.to_csv()``. The line "Errors" says which standard errors a column has; "!"
-        marks fits whose coefficients cutting may have moved, and a note says which.
+        ``.to_html()``, ``.to_csv()``; ``.to_latex(caption=, label=)`` is a table that floats. The line
+        "Errors" says which standard errors a column has; "!" marks fits whose coefficients cutting may
+        have moved, and a note says which.
+
+    Raises
+    ------
+    ArgumentError
+        If something that is no fit stands among them, or an argument does not fit them.
+
+    See Also
+    --------
+    dp_lm, dp_glm, dp_feols : The fits.
+    anova : Test of nested models.
+    options : Digits and stars of all tables.
+
+    References
+    ----------
+    The layout follows R's ``fixest::etable`` and ``modelsummary``.
 
     Examples
     --------
@@ -95,6 +129,7 @@ def etable(
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
+    Unit of privacy          one row      one row
     Method                  anchored     anchored
     ---
     *** p < 0.001, ** p < 0.01, * p < 0.05
@@ -107,6 +142,7 @@ def etable(
     if number(level) != 0.95 and not interval:
         raise ArgumentError("level= goes with interval=True.")
     given = _named(fits, names)
+    shown_terms = Terms.of(labels, keep, drop, order)
     style = Style.of(
         check_digits(digits if digits is not None else options.digits),
         check_stars(options.stars if stars is None else stars),
@@ -114,16 +150,24 @@ def etable(
     )
     entries = [_entry(name, fit) for name, fit in given]
     models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
-    notes = _spent(models) + _remarks(models)
+    remarks = _spent(models) + _remarks(models)
     if public:
         alone, missing = _public_columns(models)
         entries += alone
-        notes += missing
+        remarks += missing
     others = [] if nonprivate is None else _open_fits(nonprivate)
     entries += [_open_entry(name, fit) for name, fit in others]
     if len(models) < len(given) or others:
-        notes.append("A column that is not private is for teaching: do not release this table.")
-    return fits_page(entries, style, notes)
+        remarks.append("A column that is not private is for teaching: do not release this table.")
+    return fits_page(entries, style, [*remarks, *_own_notes(notes)], shown_terms)
+
+
+def _own_notes(notes: Any) -> list[str]:
+    """The notes that the caller gives."""
+    given = [notes] if isinstance(notes, str) else items(notes, _MOST_NOTES)
+    if given is None or not all(isinstance(note, str) for note in given):
+        raise ArgumentError(f"notes must be a text or a list of texts, not {shown(notes)}.")
+    return given
 
 
 def _open_fits(fits: Any) -> list[tuple[str, Any]]:
@@ -174,9 +218,18 @@ def _entry(name: str, fit: Any) -> Entry:
         facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu
     epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
     facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
+    facts["Unit of privacy"] = _unit(p.protected)
     response = fit.design.response or ""
     facts["Method"] = fit.method
     return Entry(name, response, fit.coefficients, facts, marked=bool(fit.cautions))
+
+
+def _unit(unit: PrivacyUnit) -> str:
+    """Who is protected, in a word or two."""
+    if unit.person is None:
+        rows = "one row" if unit.most == 1 else f"{unit.rows} rows"
+        return rows if unit.together == 1 else f"{unit.together} rows"
+    return "one person" if unit.together == 1 else f"{unit.together} persons"
 
 
 def _open_entry(name: str, fit: Any) -> Entry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpstats.compare.terms import Terms
 from dpstats.report.format import format_coefficients, format_scalar
 from dpstats.report.options import STARS
 from dpstats.report.result import Coefficients, quantile
@@ -28,6 +29,7 @@ FACTS = (
     "Errors",
     "mu (GDP)",
     "epsilon (delta)",
+    "Unit of privacy",
     "Method",
 )
 """What stands below the coefficients, in this order."""
@@ -69,21 +71,21 @@ class Style:
         return cls(_DIGITS if digits is None else digits, levels, level)
 
 
-def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str]) -> Page:
+def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str], shown: Terms) -> Page:
     """Coefficients over standard errors or intervals, a column for each fit; facts below."""
-    terms = list(dict.fromkeys(t for e in entries for t in e.coefficients.terms))
+    terms = shown.chosen(list(dict.fromkeys(t for e in entries for t in e.coefficients.terms)))
     facts = sorted({key for e in entries for key in e.facts}, key=FACTS.index)
-    responses = list(dict.fromkeys(e.response for e in entries))
+    responses = list(dict.fromkeys(shown.label(e.response) for e in entries))
     several = len(responses) > 1
     second = "std. error" if style.level is None else "interval"
-    labels = [label for term in terms for label in (term, "")]
+    labels = [label for term in terms for label in (shown.label(term), "")]
     names = [label for term in terms for label in (term, f"{term} ({second})")]
     head = ["Response"] if several else []
     columns = [
         Column("", [*head, *labels, *facts], [*head, *names, *facts], align="l", csv_name="term")
     ]
     for entry in entries:
-        above: list[str] = [entry.response] if several else []
+        above: list[str] = [shown.label(entry.response)] if several else []
         cells, raw = _pairs(entry.coefficients, terms, style)
         below = [entry.facts.get(key, "") for key in facts]
         columns.append(

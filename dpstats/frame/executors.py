@@ -19,6 +19,7 @@ import pickle
 import platform
 import sys
 import uuid
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -120,13 +121,15 @@ class Reading:
 
 
 class Bar:
-    """A progress bar of a pass over the rows, on the terminal."""
+    """A progress bar of a pass over the rows, on the terminal or in a notebook."""
 
     def __init__(self, label: str, total: int | None, patience: float, visible: bool) -> None:
         self._bar: Any = None
         self._read, self._total = 0, total
         if visible:
-            from tqdm import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a notebook lacks ipywidgets
+                from tqdm.auto import tqdm
 
             shown: dict[str, Any] = {"desc": label, "delay": patience, "leave": False}
             if total is None:

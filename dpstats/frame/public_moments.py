@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -63,6 +64,20 @@ class PublicMoments:
         What was spent on them, where they are a private release.
     ridged : bool
         Whether a ridge was added, for a sample that lacks some directions (`with_ridge`).
+
+    See Also
+    --------
+    public_moments : Of rows.
+
+    Examples
+    --------
+    >>> from dpstats import public_moments
+    >>> from dpstats.datasets import fair
+    >>> moments = public_moments("rate_marriage ~ age", fair()[0])
+    >>> moments.m, moments.terms
+    (318, ('Intercept', 'age'))
+    >>> PublicMoments.from_json(moments.to_json()).m
+    318
     """
 
     design: Design
@@ -91,6 +106,9 @@ class PublicMoments:
             seeded = "; seeded: not for release" if self.spent.seeded else ""
             size = f"a private release, mu = {self.spent.mu:.4g}{seeded}"
         return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><code>{html.escape(repr(self))}</code></p>"
 
     def with_ridge(self, share: float) -> PublicMoments:
         """Moments that are positive definite whatever the sample: ``gram`` plus a ridge.
@@ -285,6 +303,26 @@ def public_moments(
         Names of columns.
     limits : dict, optional
         ``{"(weights)": (0, upper)}``, or levels of a category.
+
+    Returns
+    -------
+    PublicMoments
+        What ``public=`` takes in place of the rows.
+
+    Raises
+    ------
+    FormulaError, SchemaError, PublicDataError
+        If the formula, the columns or the rows cannot carry a design.
+
+    See Also
+    --------
+    PublicMoments : Published moments, and JSON in and out.
+    dp_lm : A fit that uses them.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
 
     Examples
     --------

@@ -40,6 +40,19 @@ class Margins(OnPage):
     title : str
     law : str
         "t" or "z": the law of the statistics.
+
+    See Also
+    --------
+    LinearModel.predictions, LinearModel.slopes, LinearModel.comparisons : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.predictions(public.head(2)).frame.shape[0]
+    2
     """
 
     frame: pd.DataFrame

@@ -1,8 +1,7 @@
 """Blocks of numbers in, private numbers out: the core that an audit of privacy reads first.
 
-Everything random that protects a row is drawn here, and noise is added here and nowhere else. Nothing
-here knows of formulas, columns or pandas. Whoever wants to be sure reads as well:
-
+All that is random and protects a row is drawn here; noise is added here and nowhere else. Nothing here
+knows of formulas, columns or pandas. Whoever wants to be sure reads as well:
 - the ``rows.py`` and ``releases.py`` of every model, of `dpstats.margins`, and of
   `dpstats.score_rounds` (there ``person_rows.py`` has all rows of a person as one term of a sum): what
   a row becomes, what is summed of it, and how far one row moves the sum, proved in the docstring of

@@ -70,6 +70,21 @@ def plan_feols(
     -------
     Plan
 
+    Raises
+    ------
+    PublicDataError, ArgumentError, PrivacyError
+        If the public rows cannot carry the model, or an argument is out of range.
+
+    See Also
+    --------
+    plan_lm, plan_glm : Of other models.
+    dp_feols : The fit.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
+
     Examples
     --------
     >>> from dpstats.datasets import fair

@@ -124,6 +124,21 @@ def plan_lm(
     Plan
         Prints as a table; ``.tidy()``, ``.bounds()``, ``.plot()``, ``.to_markdown()``, ``.to_latex()``.
 
+    Raises
+    ------
+    PublicDataError, ArgumentError, PrivacyError
+        If the public rows cannot carry the model, or an argument is out of range.
+
+    See Also
+    --------
+    plan_glm, plan_feols : Of other models.
+    dp_lm : The fit.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
+
     Examples
     --------
     >>> from dpstats.datasets import fair
@@ -251,6 +266,21 @@ def plan_glm(
     Returns
     -------
     Plan
+
+    Raises
+    ------
+    PublicDataError, ArgumentError, PrivacyError
+        If the public rows cannot carry the model, or an argument is out of range.
+
+    See Also
+    --------
+    plan_lm, plan_feols : Of other models.
+    dp_glm : The fit.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
 
     Examples
     --------

@@ -129,6 +129,19 @@ class Plan(Printed):
         What n counts.
     alone : AlonePlan or None
         Of a plan without public rows.
+
+    See Also
+    --------
+    plan_lm, plan_glm, plan_feols : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import plan_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> plan = plan_lm("rate_marriage ~ age", public, n=len(private), mu=[0.5, 1])
+    >>> plan.std_error().columns.tolist()
+    ['no privacy', 'mu = 0.5', 'mu = 1']
     """
 
     call: str

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
+from dpstats.report.table import KeyValues, Page
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
 SEEDED = "seeded: not for release"
@@ -39,7 +41,7 @@ def total_line(total: Total) -> str:
 
 def frame_of(things: Sequence[Any], *names: str) -> pd.DataFrame:
     """One row per thing, a column for each of these attributes."""
-    return pd.DataFrame({name: [getattr(thing, name) for thing in things] for name in names})
+    return WholeFrame({name: [getattr(thing, name) for thing in things] for name in names})
 
 
 class ReleasedNumbers(Protocol):
@@ -63,7 +65,23 @@ class ReleasedNumbers(Protocol):
 
 @dataclass(frozen=True)
 class Spent:
-    """One line of the table of mechanisms; ``share`` is that of the total's mu^2, or pure epsilon."""
+    """One line of the table of mechanisms.
+
+    Attributes
+    ----------
+    released : str
+        What was released.
+    numbers : int
+        How many numbers that are.
+    sensitivity, noise_sd, mu : float
+        How far one row moves them, the noise on each, and what that costs.
+    share : float
+        Of the total's mu^2, or of its epsilon where it is pure.
+
+    See Also
+    --------
+    PrivacyStatement : Whose line it is.
+    """
 
     released: str
     numbers: int
@@ -113,6 +131,14 @@ class PrivacyStatement:
         The delta at which the total is printed in epsilon.
     protected : PrivacyUnit
         Who is protected.
+
+    See Also
+    --------
+    Budget : Adds up the statements of several calls.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy", JRSS B 84.
 
     Examples
     --------
@@ -269,3 +295,8 @@ class PrivacyStatement:
     def __repr__(self) -> str:
         noise = SEEDED if self.seeded else "cryptographic"
         return f"{self.line()}\nUnit of privacy: {self.unit}\nNoise: {noise}"
+
+    def _repr_html_(self) -> str:
+        noise = SEEDED if self.seeded else "cryptographic"
+        facts = (("Total", self.line()), ("Unit of privacy", self.unit), ("Noise", noise))
+        return Page((KeyValues(facts),)).to_html()

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
+from dpstats.report import latex
 from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
 from dpstats.report.format import format_full, format_scalar
 
@@ -30,28 +31,25 @@ WIDTH = 80
 
 _NARROWEST = 24
 """Columns of a text, down to which it is folded so that a table fits."""
-_LONG = 45
-"""Letters of a cell from which LaTeX folds it."""
 _RULE = "---"  # R sets the legend off with this line
-# Classes only, no colours: the page's own text and background show through, light or dark.
+# No colours: the page's own text and background show through, light or dark. Rules and alignment stand
+# in the elements as well, because word processors read no style sheet in what is pasted.
+_TABLE = ' style="border-collapse: collapse;"'
+_TOP, _BOTTOM = "border-top: 1px solid;", "border-bottom: 1px solid;"
 _STYLE = """<style>
 table.dpstats { border-collapse: collapse; margin: 0.4em 0; color: inherit;
   font-size: 0.92em; font-variant-numeric: tabular-nums; }
 table.dpstats caption { caption-side: top; text-align: left; font-weight: 600;
   padding: 0.2em 0; color: inherit; }
 table.dpstats tr { background: transparent; }
-table.dpstats tr > th, table.dpstats tr > td { padding: 0.15em 0.7em; border: 0;
+table.dpstats tr > th, table.dpstats tr > td { border-width: 0;
   white-space: nowrap; vertical-align: baseline; color: inherit; }
 table.dpstats tr > .l { text-align: left; }
 table.dpstats tr > .r { text-align: right; }
 table.dpstats tbody > tr > .l { white-space: normal; max-width: 34em; }
-table.dpstats thead > tr > th { font-weight: 600; border-top: 1px solid currentColor;
-  border-bottom: 1px solid currentColor; }
+table.dpstats thead > tr > th { font-weight: 600; }
 table.dpstats tbody > tr > th { font-weight: normal; }
-table.dpstats tbody > tr.dpstats-rule > * { border-top: 1px solid currentColor; }
-table.dpstats tbody { border-bottom: 1px solid currentColor; }
 table.dpstats tfoot td { font-size: 0.9em; white-space: normal; opacity: 0.8; }
-table.dpstats-keys tbody { border-bottom: 0; }
 table.dpstats-keys tr > td { white-space: normal; }
 table.dpstats-keys tr > th { opacity: 0.8; }
 div.dpstats { overflow-x: auto; }
@@ -219,9 +217,7 @@ class Preformatted:
         return "\n".join([fence, *self._lines(), fence])
 
     def to_latex(self) -> str:
-        # Not verbatim: that may not stand inside an argument, and its text could end it.
-        lines = [escape_latex(line).replace(" ", "~") or "~" for line in self._lines()]
-        return "\\noindent\\texttt{" + "}\\\\\n\\texttt{".join(lines) + "}\\par"
+        return latex.code(self._lines())
 
     def html_body(self) -> str:
         lines = "\n".join(html.escape(line) for line in self._lines())
@@ -324,7 +320,7 @@ class KeyValues:
         )
 
     def to_latex(self) -> str:
-        lines = [_latex_row((key, value)) for key, value in self.pairs]
+        lines = [latex.line(pair) for pair in self.pairs]
         return "\n".join(
             [
                 r"\noindent\begin{tabular}{@{}lp{0.65\linewidth}@{}}",
@@ -335,22 +331,15 @@ class KeyValues:
 
     def html_body(self) -> str:
         rows = "".join(
-            f'<tr><th scope="row" class="l">{escape_html(key)}</th>'
-            f'<td class="l">{escape_html(value)}</td></tr>\n'
+            f'<tr><th scope="row" class="l" style="text-align: left;font-weight: normal;">'
+            f"{escape_html(key)}</th>"
+            f'<td class="l" style="text-align: left;">{escape_html(value)}</td></tr>\n'
             for key, value in self.pairs
         )
         return f'<table class="dpstats dpstats-keys">\n<tbody>\n{rows}</tbody>\n</table>\n'
 
 
 Text = Paragraph | Preformatted | Heading | KeyValues | Notes
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    """One row of a tabular, safe after the row or rule before it."""
-    escaped = [escape_latex(cell.strip()) for cell in cells]
-    row = " & ".join(re.sub(r"(?:^|(?<=[\[( ]))-(?=[\d.]|Inf)", "$-$", cell) for cell in escaped)
-    # A bracket or an asterisk here would be read as an option of the line end before it.
-    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
 @dataclass(frozen=True)
@@ -559,35 +548,19 @@ class Table(Printed):
         title = [] if self.title is None else [Heading(self.title).to_markdown()]
         return "\n\n".join([*title, grid, *(Paragraph(n).to_markdown() for n in self.notes)])
 
-    def to_latex(self) -> str:
-        """Write the table as a LaTeX tabular; the document loads booktabs."""
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """Write the table as a LaTeX tabular no wider than a page; the document loads booktabs.
+
+        With a ``caption`` or a ``label`` it is a table that floats.
+        """
         # By hand: of tabulate's LaTeX forms the one with booktabs' rules escapes on its own
         # terms (no math for Greek letters), and the one that leaves escaping alone has other rules.
-        grid = [
-            rf"\noindent\begin{{tabular}}{{{self._latex_columns()}}}",
-            r"\toprule",
-            _latex_row(self.header),
-            r"\midrule",
-            *(
-                ("\\midrule\n" if k in self.rules else "") + _latex_row(row)
-                for k, row in enumerate(self._shown())
-            ),
-            r"\bottomrule",
-            r"\end{tabular}\par",
-        ]
+        body = latex.tabular(self.header, self._shown(), self.align, self.rules)
         title = [] if self.title is None else [Heading(self.title).to_latex()]
-        notes = [rf"{{\footnotesize\noindent {escape_latex(n)}\par}}" for n in self.notes]
-        return "\n".join([*title, *grid, *notes])
-
-    def _latex_columns(self) -> str:
-        """Alignments; a column of long texts is a paragraph."""
-        longest = [
-            max(map(len, column)) for column in zip(self.header, *self._shown(), strict=True)
-        ]
-        return "".join(
-            r"p{0.36\linewidth}" if a == "l" and size > _LONG else a
-            for a, size in zip(self.align, longest, strict=True)
-        )
+        notes = [rf"\noindent\raggedright {escape_latex(n)}\par" for n in self.notes]
+        below = ["{\\footnotesize\\smallskip", *notes, "}"] if notes else []
+        whole = "\n".join([*title, rf"\noindent {body}\par", *below])
+        return latex.floating(whole, caption, label)
 
     def to_html(self) -> str:
         """Write the table as HTML with a small style of its own."""
@@ -598,17 +571,18 @@ class Table(Printed):
         # By hand: tabulate's form has no caption, no notes, no class and no row headings.
         caption = "" if self.title is None else escape_html(Heading(self.title)._bare())
         foot = "".join(
-            f'<tr><td class="l" colspan="{len(self.header)}">{escape_html(note)}</td></tr>\n'
+            f'<tr><td class="l" style="text-align: left;" colspan="{len(self.header)}">'
+            f"{escape_html(note)}</td></tr>\n"
             for note in self.notes
         )
         return "".join(
             [
-                '<table class="dpstats">\n',
+                f'<table class="dpstats"{_TABLE}>\n',
                 f"<caption>{caption}</caption>\n" if caption else "",
-                f"<thead>\n{self._html_row(self.header, 'col')}</thead>\n",
+                f"<thead>\n{self._html_row(self.header, 'col', _TOP + _BOTTOM)}</thead>\n",
                 "<tbody>\n",
                 *(
-                    self._html_row(row, ruled=k in self.rules)
+                    self._html_row(row, rule=self._rules_at(k))
                     for k, row in enumerate(self._shown())
                 ),
                 "</tbody>\n",
@@ -617,16 +591,22 @@ class Table(Printed):
             ]
         )
 
-    def _html_row(self, cells: Sequence[str], scope: str | None = None, ruled: bool = False) -> str:
+    def _rules_at(self, row: int) -> str:
+        """The rules of a row in HTML: above it where one is asked for, below the last."""
+        above = _TOP if row in self.rules else ""
+        return above + (_BOTTOM if row == len(self._shown()) - 1 else "")
+
+    def _html_row(self, cells: Sequence[str], scope: str | None = None, rule: str = "") -> str:
         """One row; all cells of the header, and elsewhere a left-aligned first one, are headings."""
         parts = []
         for i, (cell, align) in enumerate(zip(cells, self.align, strict=True)):
             text = escape_html(cell.strip())
             heads = scope or ("row" if i == 0 and align == "l" else None)
             tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
-            parts.append(f'<{tag}{extra} class="{align}">{text}</{tag}>')
-        rule = ' class="dpstats-rule"' if ruled else ""
-        return f"<tr{rule}>{''.join(parts)}</tr>\n"
+            look = f"text-align: {'left' if align == 'l' else 'right'};padding: 2px 8px;{rule}"
+            look += "font-weight: normal;" if heads == "row" else ""
+            parts.append(f'<{tag}{extra} class="{align}" style="{look}">{text}</{tag}>')
+        return f"<tr>{''.join(parts)}</tr>\n"
 
     def to_csv(self) -> str:
         """Write the raw values in full precision, one header line first."""
@@ -675,6 +655,10 @@ class Page(Printed):
     parts : tuple of Table, Paragraph, Preformatted, Heading or KeyValues
         The parts.
 
+    See Also
+    --------
+    etable : Fits side by side, as a page.
+
     Examples
     --------
     >>> page = Page(
@@ -709,9 +693,17 @@ class Page(Printed):
         """Write the page as Markdown."""
         return "\n\n".join(part.to_markdown() for part in self.parts) + "\n"
 
-    def to_latex(self) -> str:
-        """Write the page as LaTeX, to be included in a document that loads booktabs."""
-        return "\n\n".join(part.to_latex() for part in self.parts) + "\n"
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        r"""Write the page as LaTeX, no wider than a page of a document that loads booktabs.
+
+        Parameters
+        ----------
+        caption, label : str, optional
+            With one of them the page is a table that floats: ``\\begin{table}`` with this caption, and a
+            label for ``\\ref``.
+        """
+        body = "\n\n".join(part.to_latex() for part in self.parts) + "\n"
+        return latex.floating(body, caption, label)
 
     def to_html(self) -> str:
         """Write the page as a fragment of HTML with a small style of its own."""

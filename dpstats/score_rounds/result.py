@@ -30,11 +30,12 @@ from dpstats.frame import (
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients, plot_path
 from dpstats.report.diagnostics import with_person_note
+from dpstats.report.format import format_scalar
 from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page, wald_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import OnPage, Page
+from dpstats.report.table import Column, OnPage, Page, Printed, Table
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import (
@@ -411,11 +412,11 @@ class Model(Result):
     ) -> Path:
         """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
 
-        The whole path is post-processing. The loss is (1/2)(b - fit)'M(b - fit) plus the penalty
-        lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2) on columns scaled to unit diagonal of M, the released
-        second moments or information: for a linear model that is the penalised least-squares loss,
-        for others its quadratic approximation at the fit. The intercept is not penalised. One penalty is
-        chosen by ``path().best("BIC")``.
+        The whole path is post-processing. The loss is ``(1/2)(b - fit)'M(b - fit)`` plus the penalty
+        ``lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2)`` on columns scaled to unit diagonal of M, the
+        released second moments or information: for a linear model that is the penalised least-squares
+        loss, for others its quadratic approximation at the fit. The intercept is not penalised. One
+        penalty is chosen by ``path().best("BIC")``.
         """
         grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
@@ -423,8 +424,11 @@ class Model(Result):
         return Path(penalty, frame, self.coefficients, float(self.nobs), self.design.constant)
 
 
+_SHOWN_PENALTIES = 10
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Path:
+class Path(Printed):
     """Coefficients along a penalty, computed from one release.
 
     Attributes
@@ -432,6 +436,19 @@ class Path:
     penalty : str
     coef : DataFrame
         One row per penalty: its size, then the coefficients.
+
+    See Also
+    --------
+    LinearModel.path : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> fit.path("lasso").coef.columns.tolist()
+    ['lambda', 'Intercept', 'age', 'religious']
     """
 
     penalty: str
@@ -504,13 +521,20 @@ class Path:
         values = coef.to_numpy(dtype=float)
         return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
 
-    def __repr__(self) -> str:
-        head = f"{self.penalty} path from the released moments: no further privacy spent"
-        return f"{head}\n{self.coef.to_string(index=False)}"
-
-    def _repr_html_(self) -> str:
-        head = f"<p>{self.penalty} path from the released moments: no further privacy spent</p>"
-        return head + str(self.coef.to_html(index=False))
+    def _printed(self) -> Page:
+        """Some of the penalties; numbers with four digits, and a dot for a coefficient of zero."""
+        rows = len(self.coef)
+        places = np.unique(
+            np.linspace(0, rows - 1, min(rows, _SHOWN_PENALTIES)).round().astype(int)
+        )
+        shown = self.coef.iloc[places]
+        columns = [
+            Column(str(name), [format_scalar(v, 4) if v else "." for v in shown[name]], shown[name])
+            for name in shown.columns
+        ]
+        more = f"; {len(places)} of {rows} penalties, .coef has all" if rows > len(places) else ""
+        note = f"{self.penalty} path from the released moments: no further privacy spent{more}"
+        return Page((Table.from_columns(columns, notes=(note,)),))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -564,6 +588,21 @@ class Anova(OnPage):
     chi2, p_value : float
     page : Page
         The test as it prints.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> test = anova(fit, fit.update("~ . - age"))
+    >>> test.df, test.p_value < 0.001
+    (1, True)
     """
 
     df: int
@@ -582,6 +621,20 @@ class TermTests(OnPage):
         A line for each term: its name, degrees of freedom, statistic and p value.
     page : Page
         The tests as they print.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit).frame.columns.tolist()
+    ['term', 'df', 'chi2', 'p_value']
     """
 
     frame: pd.DataFrame
@@ -617,6 +670,26 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     type : {1, 2, 3}, or {"I", "II", "III"}
         Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
         contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
+
+    Returns
+    -------
+    Anova or TermTests
+        ``.df``, ``.chi2``, ``.p_value`` of two models; ``.frame`` of the terms of one. Both print.
+
+    Raises
+    ------
+    ArgumentError
+        If the two are the same, or neither is nested in the other; or of a wrong ``type``.
+
+    See Also
+    --------
+    LinearModel.wald_test : Hypotheses about coefficients.
+    etable : Models side by side.
+
+    References
+    ----------
+    Wald (1943), "Tests of Statistical Hypotheses Concerning Several Parameters When the Number of
+    Observations is Large", Transactions of the AMS 54.
 
     Examples
     --------

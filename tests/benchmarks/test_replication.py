@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure as Picture
 
 from tests.benchmarks.replication import draw, logistic, ols, ridge
 from tests.benchmarks.replication.__main__ import CLAIMS, FIGURES, chosen, read_table, write_table
@@ -146,3 +148,13 @@ def test_curves_are_read_as_they_are_written() -> None:
     assert at_most(math.nan, 1, 2) == "no"
     with pytest.raises(KeyError):
         curve(frame, "b")
+
+
+def test_labels_of_small_numbers_are_not_shortened(tmp_path: Path) -> None:
+    ax = (picture := Picture()).subplots()
+    ax.plot([0.123456, 0.2], [0, 1])
+    ax.set_xticks([0.12345], ["0.0001"])
+    draw.save(picture, tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text()
+    assert ">0.0001</text>" in text
+    assert not re.search(r"M \d+\.\d{3}", text)

@@ -257,7 +257,7 @@ def test_every_format_holds_the_table() -> None:
     page = etable(fits()[:2], public=True)
     assert page.to_markdown().count("\n|") > 8
     assert page.to_latex().count(r"\midrule") == 2
-    assert page.to_html().count("dpstats-rule") >= 1
+    assert page.to_html().count("border-top: 1px solid") > len(page.parts)
     assert "Response: rate_marriage\n" in str(page)
     lines = str(page).splitlines()
     assert "" in lines  # between coefficients and facts
@@ -283,6 +283,34 @@ def test_latex_compiles(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stdout[-2000:]
+        assert b"Overfull" not in done.stdout
+
+
+def test_terms_are_named_chosen_and_put_in_order() -> None:
+    fit = fits()[0]
+    terms = list(fit.coef().index)
+    page = etable(fit, labels={"religious": "Religious", "rate_marriage": "Rating"}, order="^rel")
+    lines = str(page).splitlines()
+    assert lines[0] == "Response: Rating"
+    assert lines[3].startswith("Religious")
+    kept = str(etable(fit, keep=["^age$", "Intercept"]))
+    assert "religious" not in kept
+    assert str(etable(fit, drop=["religious", "educ", "children", "yrs"])).count("\n  ") > 0
+    with pytest.raises(ArgumentError, match="leave no term"):
+        etable(fit, keep="nothing like it")
+    with pytest.raises(ArgumentError, match="no regular expression"):
+        etable(fit, drop="(")
+    with pytest.raises(ArgumentError, match="labels must"):
+        etable(fit, labels={"age": 1})
+    with pytest.raises(ArgumentError, match="notes must"):
+        etable(fit, notes=3)
+    assert "Ours." in str(etable(fit, notes="Ours."))
+    assert list(fit.coef().index) == terms
+
+
+def test_the_unit_of_privacy_stands_below_each_column() -> None:
+    line = next(t for t in str(etable(fits()[:1])).splitlines() if t.startswith("Unit of privacy"))
+    assert line.split()[-2:] == ["one", "row"]
 
 
 def test_markdown_is_a_table_to_pandoc() -> None:

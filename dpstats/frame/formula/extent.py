@@ -82,7 +82,7 @@ def design_extent(design: Design, schema: Mapping[str, Any]) -> tuple[Array, flo
 def _require_computable(what: str, size: float) -> None:
     if size and computable(size) is None:
         raise SchemaError(
-            f"{what} reaches {size:g} within the declared limits, a size that cannot be computed with: "
+            f"{what} reaches {size:g} within the declared limits, too large for double precision: "
             "use another unit."
         )
 

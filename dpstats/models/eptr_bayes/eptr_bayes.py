@@ -118,6 +118,16 @@ def eptr_bayes(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_glm : Logistic regression.
+    dp_mixture : Groups that no column names.
+
+    References
+    ----------
+    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+    Estimation".
+
     Examples
     --------
     >>> from dpstats.datasets import fair

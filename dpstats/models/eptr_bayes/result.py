@@ -45,6 +45,16 @@ class BayesModel(TestedResult):
     released : bool
         False when the test did not pass: the public answer stands in.
     nobs : int
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+
+    See Also
+    --------
+    eptr_bayes : What makes one.
 
     Examples
     --------

@@ -128,6 +128,18 @@ def eptr_lm(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_lm : Mostly the more accurate one.
+    eptr : An estimator of your own.
+
+    References
+    ----------
+    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+    Estimation".
+
+    Wang (2018), "Revisiting differentially private linear regression", UAI.
+
     Examples
     --------
     >>> from dpstats.datasets import fair

@@ -31,6 +31,18 @@ class EptrLinearModel(LinearModel):
         Probability of an answer by level of safety, where there is a test.
     moments_released : bool
         Whether second moments were released, so that `update` and `path` are possible.
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+    privacy : PrivacyStatement
+        What was spent, in all units, and what was released for it.
+
+    See Also
+    --------
+    eptr_lm : What makes one.
 
     Examples
     --------

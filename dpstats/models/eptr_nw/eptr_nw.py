@@ -112,12 +112,24 @@ def eptr_nw(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_lm : Curves by ``poly``, ``ns`` and ``bs``.
+
     Notes
     -----
     The curve is a public polynomial plus a kernel mean of what it leaves; intervals are for that
     curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
     smoothing would do to a curve like the fit. Jumps and bends much narrower than the bandwidth are
     smoothed over, and no interval knows of them.
+
+    References
+    ----------
+    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+    Estimation".
+
+    Hall, Rinaldo and Wasserman (2013), "Differential Privacy for Functions and Functional Data",
+    JMLR 14.
 
     Examples
     --------

@@ -246,6 +246,16 @@ class KernelModel(TestedResult):
     privacy : PrivacyStatement
     released : bool
         False when no test passed: the public fit stands in.
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+
+    See Also
+    --------
+    eptr_nw : What makes one.
 
     Examples
     --------

@@ -117,6 +117,21 @@ def eptr(
     EptrResult
         ``.released``, ``.value``, ``.noise_sd``, ``.summary()``.
 
+    Raises
+    ------
+    PrivacyError, ArgumentError, BudgetExceeded
+        Before any private row is read: the budget, or an argument, does not fit.
+
+    See Also
+    --------
+    check_safety : Looks for mistakes in ``safety`` and ``alpha``.
+    eptr_lm, eptr_bayes, eptr_nw : Estimators whose proof is done.
+
+    References
+    ----------
+    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+    Estimation".
+
     Examples
     --------
     The mean of y in a subgroup, as R's ``mean(d$y[d$member])``. y lies in [0, 1]. If c rows are members,

@@ -34,6 +34,18 @@ class EptrResult(TestedResult):
         Per number.
     answers : Answers
         Probability of an answer by level of safety.
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+    privacy : PrivacyStatement
+        What was spent, in all units, and what was released for it.
+
+    See Also
+    --------
+    eptr : What makes one.
 
     Examples
     --------

@@ -72,6 +72,19 @@ class SafetyCheck:
         Largest change of the estimate over alpha, where one of the pair was safe; 1 is allowed.
     violations : DataFrame
         One line per violation: step, row replaced, both safeties, the change of the estimate.
+
+    See Also
+    --------
+    check_safety : What makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpstats import check_safety
+    >>> rows = np.linspace(0, 1, 50)
+    >>> check = check_safety(lambda d: float(np.clip(d, 0, 1).mean()), lambda d: 10, 0.02, rows)
+    >>> check.passed
+    True
     """
 
     pairs: int
@@ -140,6 +153,26 @@ def check_safety(
     trials : int
         Pairs of neighbours.
     seed : int
+
+    Returns
+    -------
+    SafetyCheck
+        Prints what was found; ``.passed`` is True where nothing was.
+
+    Raises
+    ------
+    ArgumentError
+        If the functions fail on the public data, or an argument is out of range.
+
+    See Also
+    --------
+    eptr : The release itself.
+    dpstats.audit.audit : Tries to refute the claim of a release.
+
+    References
+    ----------
+    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+    Estimation".
 
     Examples
     --------

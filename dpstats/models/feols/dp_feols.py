@@ -90,6 +90,18 @@ def dp_feols(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_lm : Linear models without effects or instruments.
+    plan_feols : Standard errors to expect.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
+
+    The formulas are those of R's ``fixest::feols``.
+
     Examples
     --------
     >>> from dpstats import dp_feols

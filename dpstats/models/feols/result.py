@@ -39,6 +39,18 @@ class PanelModel(MarginalModel):
     endogenous, instruments : tuple of str
     sigma : float
         Residual standard error.
+    call, method : str
+        The call as it was typed, and the method that it used.
+    m : int or None
+        Public rows.
+    notes : tuple of str
+        What a reader must know before the digits.
+    privacy : PrivacyStatement
+        What was spent, in all units, and what was released for it.
+
+    See Also
+    --------
+    dp_feols : What makes one.
 
     Examples
     --------

@@ -120,6 +120,17 @@ def dp_mean(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_mvnorm : Mean and covariance matrix.
+    dp_mixture : Several groups.
+
+    References
+    ----------
+    Bie, Kamath and Singhal (2022), "Private Estimation with Public Data", NeurIPS.
+
+    Biswas, Dong, Kamath and Ullman (2020), "CoinPress", NeurIPS.
+
     Examples
     --------
     >>> from dpstats.datasets import fair
@@ -243,11 +254,22 @@ def dp_mvnorm(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_mean : The mean alone.
+    dp_mixture : Several groups.
+
     Notes
     -----
     The paper's pure-epsilon algorithm scores a cover of all Gaussians: at d = 2, with six public rows,
     more than 10^9 of them, each on all rows. Here pure epsilon has the same rounds as the rest, with
     noise that is spherical in the space of matrices.
+
+    References
+    ----------
+    Bie, Kamath and Singhal (2022), "Private Estimation with Public Data", NeurIPS.
+
+    Hardt and Talwar (2010), "On the Geometry of Differential Privacy", STOC.
 
     Examples
     --------

@@ -45,6 +45,16 @@ class GaussianModel(Result):
         Where the covariance comes from.
     privacy : PrivacyStatement
     nobs : int
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+
+    See Also
+    --------
+    dp_mean, dp_mvnorm : What makes one.
 
     Examples
     --------

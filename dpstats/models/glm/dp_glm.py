@@ -131,6 +131,17 @@ def dp_glm(
         Before any private value is read, or where fewer than two levels are released; never because of
         a private value.
 
+    See Also
+    --------
+    dp_lm : Linear models.
+    plan_glm : Standard errors to expect, before a private row is read.
+    anova : Tests of nested models.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
+
     Examples
     --------
     >>> from dpstats.datasets import fair

@@ -40,6 +40,16 @@ class GlmModel(MarginalModel):
     dispersion : float
         1 where the family fixes it, else the released Pearson estimate.
     nobs, iterations : int
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+
+    See Also
+    --------
+    dp_glm : What makes one.
 
     Examples
     --------

@@ -154,6 +154,18 @@ def dp_lm(
         Before any private value is read, or where fewer than two levels are released; never because of
         a private value. `BudgetExceeded` where a budget has less left than the call asks for.
 
+    See Also
+    --------
+    dp_glm : Logistic regression, counts and other families.
+    dp_feols : Persons with several rows, effects, instruments.
+    plan_lm : Standard errors to expect, before a private row is read.
+    anova : Tests of nested models.
+
+    References
+    ----------
+    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+    Statistica Sinica.
+
     Examples
     --------
     >>> from dpstats.datasets import fair

@@ -37,6 +37,16 @@ class LinearModel(MarginalModel):
     formula : str
     sigma : float
     nobs : int
+    call, method : str
+        The call as it was typed, and the method that it used.
+    n, m : int or None
+        Private rows (or persons) and public rows; both numbers are public.
+    notes : tuple of str
+        What a reader must know before the digits.
+
+    See Also
+    --------
+    dp_lm : What makes one.
 
     Examples
     --------

@@ -117,6 +117,15 @@ def dp_mixture(
     ------
     {raises}
 
+    See Also
+    --------
+    dp_mvnorm : One group.
+    eptr_bayes : Groups that a column names.
+
+    References
+    ----------
+    Bie, Kamath and Singhal (2022), "Private Estimation with Public Data", NeurIPS.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd

@@ -70,7 +70,8 @@ def save(picture: Picture, path: Path) -> None:
     text = io.StringIO()
     with mpl.rc_context(STYLE | {"svg.hashsalt": "dpstats"}):
         picture.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    short = re.sub(r"(\.\d\d)\d+", r"\1", text.getvalue())
+    # Labels stay as they are: of 0.0001 that would leave 0.00.
+    short = re.sub(r"(\.\d\d)\d+(?![\d.]*</text>)", r"\1", text.getvalue())
     path.write_text(re.sub(r"\n\s+", "\n", short), encoding="utf-8")
 
 
