@@ -106,7 +106,3 @@ distance = (
     (off**2).mean().pow(0.5).drop("without privacy").rename("standard errors away").to_frame()
 )
 distance.round(2)
-
-# %%
-print(table.round(3).to_string())
-print(distance.round(2).to_string())

@@ -19,7 +19,7 @@
 #
 # `mu=1` is the privacy that a call may spend; `public=pub` may be left out of `dp_lm`, `dp_glm` and
 # `dp_feols`. A dot in the last column means: as in R, but for the noise. With next to no noise the
-# formulas below give R's numbers, which the tests hold against more than a hundred fits of R.
+# formulas below give R's numbers, which the tests hold against 189 fits of R.
 #
 # Names of columns follow R's one by one: `(Intercept)` is `Intercept`, `regionwest` is
 # `region[T.west]`, `femaleTRUE` is `female[T.True]`, `poly(exper, 2)1` is `poly(exper, 2)[1]`,

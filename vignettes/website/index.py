@@ -91,7 +91,8 @@ ax = fit.plot()
 #
 # | question | page |
 # |---|---|
-# | How do I fit from a folder of Parquet files? | [Large data](large_data.py) |
+# | How do I fit from a folder of Parquet files, or a CSV file? | [Large data](large_data.py) |
+# | How do I write this line of R? | [R phrasebook](r_phrasebook.py) |
 # | What does mu = 1 mean? | [Getting started](getting_started.py#what-mu-1-means); [The guarantee](guarantee.py) |
 # | Which mu should I choose? | [How to choose mu](choose_mu.py) |
 # | What does `limits=` do? | [Limits](no_public_data.py#limits) |
