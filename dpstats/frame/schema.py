@@ -88,6 +88,11 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
 
 def require_column(table: Table, name: str, why: str) -> None:
     """Raise unless the table has the column."""
+    if name not in table.names and not getattr(table, "lists_names", True):
+        raise SchemaError(
+            f"the first line of the file does not name a column `{name}`, which {why} needs: it must "
+            "hold the names of the columns."
+        )
     if name not in table.names:
         near = [n for n in table.names if n.lower() == name.lower()]
         near = near or get_close_matches(name, table.names, 1)

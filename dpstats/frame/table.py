@@ -264,6 +264,7 @@ class PandasTable:
 
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
 def _held_by_arrow(dtype: Any) -> bool:
@@ -294,6 +295,27 @@ def _keys(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
     truth value in other rows ("017", "1e5", "true"), nor a truth value: it would name two at most.
     """
     return _objects([_key(cell, typed) for cell in cells])
+
+
+def spelled_keys(cells: Iterable[bytes | None]) -> npt.NDArray[Any]:
+    """Names of persons from texts of a file or folder: a number is one, however it is spelled.
+
+    17, 17.0, 017 and 1.7e1 are one person, since another file, or another row, may have made one of
+    them of the other; persons who are taken for one are protected as one.
+    """
+    return _objects([None if cell is None else _number_key(cell) for cell in cells])
+
+
+def _number_key(cell: bytes) -> bytes:
+    text = cell.decode("latin-1").strip()
+    if not _DECIMAL.fullmatch(text):
+        return cell
+    number = Decimal(text)
+    if not number.is_finite() or abs(number.adjusted()) >= 60:
+        return cell
+    if number == number.to_integral_value():
+        return b"%d" % int(number)
+    return format(number.normalize(), "f").encode()
 
 
 def _texts(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
@@ -512,7 +534,7 @@ class FolderTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):
             return self._table.keys(name, start, stop)
-        return _keys([self._folders[name]] * (stop - start), typed=True)
+        return spelled_keys([self._folders[name].encode("utf-8", "surrogatepass")] * (stop - start))
 
     def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):

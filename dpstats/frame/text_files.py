@@ -2,6 +2,9 @@
 
 Cells are text, and what a cell stands for is decided cell by cell from what the design reads there: a
 number, a level, a truth value. Types that are guessed from all cells would change with one of them.
+Whether a file can be read (quotes that end, rows of one length, none of them longer than `_BLOCK`) is
+public, as for every source. No message lists the names of columns: where a file has none, they are
+those of a row.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import csv
 import glob
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,10 +35,12 @@ from dpstats.frame.table import (
     Opaque,
     Table,
     as_table,
+    spelled_keys,
 )
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _BLOCK = 2**24  # bytes of a file at a time
+_IS_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _NUMBER = r"^[ \t]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*$"
 _MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "<NA>", "#N/A", "#NA", "#N/A N/A"),
@@ -50,6 +56,8 @@ def names_text(path: Any) -> bool:
 
 class TextTable(ArrowTable):
     """Rows whose cells are text, in bytes; a cell that is not what the design reads is missing."""
+
+    lists_names = False
 
     def type_of(self, name: str) -> ColumnType:
         if self.names.count(name) > 1:
@@ -77,7 +85,7 @@ class TextTable(ArrowTable):
         return super().codes(name, levels, start, stop)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        return self.texts(name, start, stop)
+        return spelled_keys(self._part_cells(name, start, stop))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> TextTable:
         return TextTable(self._table.select(list(names)).slice(start, stop - start))
@@ -100,7 +108,7 @@ class TextFiles(Opaque):
                 "whole: data=pd.read_csv(path)."
             ) from None
         found = [os.path.abspath(path) for one in paths for path in _found(os.fspath(one))]
-        if len({os.path.realpath(path) for path in found}) < len(found):
+        if len({_same_file(path) for path in found}) < len(found):
             raise SchemaError(
                 "a file is named twice in the data: its rows would count twice, and have half the "
                 "protection that is stated. Name it once."
@@ -111,6 +119,11 @@ class TextFiles(Opaque):
             if head is None:
                 raise SchemaError(
                     f"'{path}' cannot be read as a text file of rows with a line of names above."
+                )
+            if any(not name.strip() or _IS_NUMBER.fullmatch(name) for name in head):
+                raise SchemaError(
+                    f"the first line of '{path}' holds a number or an empty cell; it must hold the "
+                    "names of the columns: write them above the rows."
                 )
             heads.append(head)
         for path, head in zip(found, heads, strict=True):
@@ -166,7 +179,10 @@ class TextFiles(Opaque):
             strings_can_be_null=False,
             check_utf8=False,
         )
-        for batch in pacsv.open_csv(path, convert_options=read, **_how(path)):
+        how = _how(path)
+        # of one column an empty line is a row whose cell is missing
+        how["parse_options"].ignore_empty_lines = len(self.names) > 1
+        for batch in pacsv.open_csv(path, convert_options=read, **how):
             cells = [
                 pc.if_else(pc.is_in(column, missing), pa.scalar(None, pa.binary()), column)
                 for column in batch.columns
@@ -189,6 +205,12 @@ def _names(path: str) -> tuple[str, ...]:
     with pa.input_stream(path, compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         return tuple(next(csv.reader(text, delimiter=_separator(path))))
+
+
+def _same_file(path: str) -> Any:
+    """What is equal for two names of one file, links among them."""
+    about = os.stat(path)
+    return (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
 
 
 def _separator(path: str) -> str:

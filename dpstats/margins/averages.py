@@ -93,6 +93,10 @@ class PrivateMargins(Released):
         Of this call alone.
     n : int
         Private rows.
+
+    See Also
+    --------
+    LinearModel.predictions, LinearModel.slopes, LinearModel.comparisons : What makes one.
     """
 
     call: str
@@ -362,6 +366,11 @@ def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -
     """What the fit and its averages cost together, where they are of the same rows."""
     spent = SpentOn(fit.mu, fit.protected.rows or 0, fit.protected.person)
     both = None if fit.protected.rows is None else both_together(spent, own.mu, unit)
+    if fit.protected.rows is None:
+        return (
+            "The fit protects all rows of a person, and takes only the number of persons for public; "
+            "here the number of rows is public as well. Costs of the two do not simply add up.",
+        )
     if both is None:
         return ("This cost is added to that of the fit, where both are of the same rows.",)
     return (f"Of the rows of the fit, both together have cost mu = {format_scalar(both, 4)}.",)

@@ -126,6 +126,10 @@ class MarginalMeans(OnPage):
     ----------
     frame : DataFrame
         A line for each combination of levels: mean, error and interval.
+
+    See Also
+    --------
+    LinearModel.emmeans : What makes one.
     """
 
     frame: pd.DataFrame
@@ -198,6 +202,10 @@ class Contrasts(OnPage):
     adjust : str
     means : int
         How many are compared.
+
+    See Also
+    --------
+    MarginalMeans : Whose method `contrasts` makes one.
     """
 
     frame: pd.DataFrame

@@ -93,7 +93,23 @@ class Spent:
 
 @dataclass(frozen=True)
 class SpentKind:
-    """Releases of one kind; ``noise_sd`` is the range of theirs."""
+    """Releases of one kind.
+
+    Attributes
+    ----------
+    released : str
+        What is released.
+    times, numbers : int
+        How often, and how many numbers in all.
+    noise_sd : tuple
+        The least and the largest standard deviation of their noise.
+    mu, share : float
+        What they cost together, and as a share of mu^2.
+
+    See Also
+    --------
+    Spent : One release.
+    """
 
     released: str
     times: int

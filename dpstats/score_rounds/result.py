@@ -550,6 +550,10 @@ class BestPenalty:
         Of the criterion.
     estimate : Series
         The coefficients there, which are drawn towards zero.
+
+    See Also
+    --------
+    Path : Whose method `best` makes one.
     """
 
     criterion: str

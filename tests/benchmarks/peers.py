@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from diffprivlib.models import LinearRegression, LogisticRegression  # type: ignore
 
 from dpstats import dp_glm, dp_lm, public_moments
 from dpstats.errors import DPStatsError
@@ -61,6 +60,8 @@ def _away(coef: Array, plain: Any) -> float:
 
 
 def _diffprivlib_linear(x: Array, y: Array, epsilon: float, seed: int) -> Array:
+    from diffprivlib.models import LinearRegression  # type: ignore
+
     inner = x[:, 1:]
     model = LinearRegression(
         epsilon=epsilon,
@@ -72,6 +73,8 @@ def _diffprivlib_linear(x: Array, y: Array, epsilon: float, seed: int) -> Array:
 
 
 def _diffprivlib_logistic(x: Array, y: Array, epsilon: float, seed: int) -> Array:
+    from diffprivlib.models import LogisticRegression  # type: ignore
+
     inner = x[:, 1:]
     model = LogisticRegression(
         epsilon=epsilon,

@@ -149,3 +149,38 @@ def test_what_cannot_be_read_says_so_and_shows_no_cell(tmp_path: Path) -> None:
 def test_public_text_files_have_the_types_of_their_cells(tmp_path: Path) -> None:
     design = learn_design(_FORMULA, _written(tmp_path / "public.csv"))
     assert design.terms == learn_design(_FORMULA, _ROWS).terms
+
+
+@pytest.mark.parametrize("spelled", ["17", "17.0", "017", " 17", "1.7e1", "+17"])
+def test_a_person_is_one_however_a_file_spells_it(spelled: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"y,who\n1,17\n2,{spelled}\n3,18\n4,bob\n5,17.5\n6,17.50\n7,\n", "utf-8")
+    [table] = open_source(str(path)).tables(["who"])
+    keys = table.keys("who", 0, 7).tolist()
+    assert keys == [b"17", b"17", b"18", b"bob", b"17.5", b"17.5", None]
+
+
+def test_a_file_without_names_shows_no_row(tmp_path: Path) -> None:
+    numbers, texts = tmp_path / "numbers.csv", tmp_path / "texts.csv"
+    numbers.write_text("alice,0.1257\nbob,2\n", "utf-8")
+    texts.write_text("alice,north\nbob,south\n" * 50, "utf-8")
+    for path in (numbers, texts):
+        with pytest.raises(SchemaError, match="the first line of") as error:
+            dp_lm("y ~ x", str(path), mu=1)
+        assert "alice" not in str(error.value)
+        assert "0.1257" not in str(error.value)
+
+
+def test_an_empty_line_of_one_column_is_a_row(tmp_path: Path) -> None:
+    for text in ("x\n1\n\n3\n", "x\n1\n2\n3\n"):
+        path = tmp_path / "rows.csv"
+        path.write_text(text, "utf-8")
+        assert open_source(str(path)).size(lambda table: None, lambda rows: None) == 3
+
+
+def test_hard_links_are_one_file(tmp_path: Path) -> None:
+    first = tmp_path / "a.csv"
+    _written(first)
+    (tmp_path / "b.csv").hardlink_to(first)
+    with pytest.raises(SchemaError, match="named twice"):
+        open_source([first, tmp_path / "b.csv"])

@@ -237,7 +237,13 @@ def combined_levels(levels: Sequence[Sequence[Any]], sep: str = ".") -> Sequence
     if math.prod(map(len, levels)) > _MOST_TERMS:
         raise FormulaError(f"interaction() makes {_MOST_TERMS} levels at most.")
     short = [[*map(_short, one)] for one in levels]
-    return [sep.join(reversed(made)) for made in product(*reversed(short))]
+    made = [sep.join(reversed(parts)) for parts in product(*reversed(short))]
+    if len(set(made)) < len(made):
+        raise FormulaError(
+            f"interaction() would give two combinations of levels one name: write sep='/' or another "
+            f"text that stands in no level, in the place of '{sep}'."
+        )
+    return made
 
 
 def _plain_levels(levels: Any) -> list[Any]:

@@ -208,6 +208,9 @@ def _value(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State]
         return _logical(op, args, expr.value)
     if op == "round":
         return _rounded(args[0], expr.value or 0)
+    if op == "cut_number":  # of the interval, from 1
+        places = engine.apply_basis("cut", np.asarray(args[0], np.float64), expr.value, {})
+        return reduce(operator.add, [k * place for k, place in enumerate(places, start=1)])
     if op in _UNARY:
         return _UNARY[op](args[0])
     if op in SCALINGS:

@@ -91,6 +91,7 @@ _DOT = "_dot_"
 """The dot of R's is.na(), which Python reads as an attribute."""
 _MOST_COLUMNS = 1000  # of one basis
 _MOST_DIGITS = 15
+_DEEPEST = 150
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
 
@@ -115,6 +116,11 @@ class Expr:
         for arg in self.args:
             yield from arg.walk()
         yield self
+
+    @property
+    def depth(self) -> int:
+        """How many calls stand in each other."""
+        return 1 + max((arg.depth for arg in self.args), default=0)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -187,6 +193,10 @@ def parse_factor(text: str) -> Expr:
     try:
         body = ast.parse(code.strip(), mode="eval").body
         tree = _Parser(text, names).top(body)
+        if tree.depth > _DEEPEST:
+            raise FormulaError(
+                f"`{text[:60]}...` is nested too deeply: make the column in both tables beforehand."
+            )
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, FormulaError):
             raise
@@ -247,7 +257,7 @@ class _Parser:
             if name == "cut":
                 self.check_cut(call.value)
                 if call.value.get("labels") is False:
-                    return _numbered(call.args[0], call.value)
+                    return replace(call, op="cut_number")
             if name in ("bs", "ns"):
                 return replace(call, value=self.spline(name, call.value))
             return call
@@ -507,20 +517,6 @@ class _Parser:
                 raise self.refuse(f"contr.{name} takes only: {', '.join(keys) or 'no option'}")
             options = {str(key): self.constant(value) for key, value in given.items()}
         return {"contrast": name, "options": options}
-
-
-def _numbered(x: Expr, options: Mapping[str, Any]) -> Expr:
-    """cut(x, breaks, labels=FALSE): the number of the interval, from 1."""
-    breaks = [Expr("number", value=float(v)) for v in options["breaks"]]
-    above, below = (">", "<=") if options.get("right", True) else (">=", "<")
-    first, last = (above, below) if not options.get("include_lowest", False) else (">=", "<=")
-    inside = Expr("and", (Expr(first, (x, breaks[0])), Expr(last, (x, breaks[-1]))))
-    number = reduce(
-        lambda total, at: Expr("+", (total, Expr(above, (x, at)))),
-        breaks[1:-1],
-        Expr("number", value=1.0),
-    )
-    return Expr("ifelse", (inside, number, Expr("number", value=math.nan)))
 
 
 class _Constants(ast.NodeTransformer):

@@ -113,3 +113,10 @@ def test_code_parses_back():
     assert Factor("x > 0", "expression").code == "{x > 0}"
     assert Factor("log(x) * log(z)", "expression").code == "{log(x) * log(z)}"
     assert Factor("log(x)", "expression").code == "log(x)"
+
+
+def test_what_is_nested_too_deeply_is_refused_and_many_breaks_are_not():
+    parse_factor("cut(x, c(" + ", ".join(map(str, range(900))) + "), labels=False)")
+    for text in ("I(" + "+".join(["x"] * 400) + ")", "I(" + "-" * 300 + "x)"):
+        with pytest.raises(FormulaError, match=r"nested too deeply|not a valid expression"):
+            parse_factor(text)

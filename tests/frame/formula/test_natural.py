@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats.errors import PublicDataError
+from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.rows import design_matrix
@@ -110,3 +110,10 @@ def test_ordered_categories_are_coded_by_polynomials() -> None:
     assert plain == ("Intercept", "factor(g)[.L]", "factor(g)[.Q]")
     treated = learn_design("y ~ C(g, contr.treatment)", table).terms
     assert treated[1:] == ("C(g, contr.treatment)[T.a]", "C(g, contr.treatment)[T.b]")
+
+
+def test_combinations_that_would_share_a_name_ask_for_another_separator() -> None:
+    table = _TABLE.assign(g=["a.b", "a"] * 6, f=["c", "b.c"] * 6)
+    with pytest.raises(FormulaError, match="sep="):
+        learn_design("y ~ interaction(g, f)", table)
+    assert len(learn_design("y ~ interaction(g, f, sep='/')", table).terms) == 4
