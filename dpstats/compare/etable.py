@@ -34,7 +34,7 @@ _MOST_NOTES = 100
 
 def etable(
     fits: Any,
-    *,
+    *more: Any,
     names: Sequence[str] | None = None,
     digits: int | None = None,
     stars: bool | Sequence[float] | None = None,
@@ -53,6 +53,7 @@ def etable(
     Parameters
     ----------
     fits : fit, list of fits, or mapping from names to fits
+        Or fits one after another, ``etable(first, second)``.
         Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may stand
         among them; its column is marked as not private.
     names : sequence of str, optional
@@ -141,7 +142,7 @@ def etable(
     check_switch("public", public)
     if number(level) != 0.95 and not interval:
         raise ArgumentError("level= goes with interval=True.")
-    given = _named(fits, names)
+    given = _named([fits, *more] if more else fits, names)
     shown_terms = Terms.of(labels, keep, drop, order)
     style = Style.of(
         check_digits(digits if digits is not None else options.digits),

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import naming
@@ -38,6 +39,8 @@ from dpstats.report.released import Diagnostic, Released
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import Heading, Page, Paragraph, Preformatted
 from dpstats.score_rounds.tails import tail_of
+
+Mask = NDArray[np.bool_]
 
 _LENGTHS, _GRADIENTS, _COUNTS, _SQUARES = 0.05, 0.08, 0.03, 0.06
 """Shares of the total, or of what a search has left of it; the values have the rest."""
@@ -262,6 +265,7 @@ class _Found:
     def frame(self, task: Task, half: float, freedom: float, tested: bool) -> pd.DataFrame:
         """A line for each average."""
         error = np.sqrt(self.privacy + self.sampling + self.coefficients + self.lost**2)
+        error = np.where(np.isnan(self.mean), np.nan, error)
         frame = pd.DataFrame([line.labels for line in task.lines])
         frame["estimate"], frame["std_error"] = self.mean, error
         if tested:
@@ -282,11 +286,13 @@ def _averages(
         if line.bounds is not None:
             low, high = line.bounds
             centre[j], scale[j] = (low + high) / 2, (high - low) / 2 or 1.0
-    before = None
+    before, lost_way = None, np.zeros(k, dtype=bool)
     if unknown:
         with ColumnSession(source, unknown, False, total, noise) as before:
-            columns = find_scales(before, len(unknown), {})[1]
+            seen, columns = find_scales(before, len(unknown), {})
         for j, one in zip(unknown, columns, strict=True):
+            # where most rows have the same value, or none that counts, no scale is seen
+            lost_way[j] = not one.scale or seen < rows.n / 2
             centre[j] = one.location
             scale[j] = one.scale or 1e-3 * (abs(one.location) or 1.0)
     with AverageSession(source, k, total, noise, after=before) as session:
@@ -305,7 +311,7 @@ def _averages(
         longest = gradients.quantile(0.9)
         longest = gradients.peak() if longest is None else _FAR * longest
         sums = session.sums(shares, Cuts(centre, half, longest))
-    return _found(sums, rows.n, centre, half, lost), session
+    return _found(sums, rows.n, centre, half, lost, lost_way), session
 
 
 def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
@@ -321,7 +327,9 @@ def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
     return float(tail.lengths[best]), float(excess[best])
 
 
-def _found(sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Floats) -> _Found:
+def _found(
+    sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Floats, lost_way: Mask
+) -> _Found:
     """Averages and variances, from released sums."""
     used = min(max(sums.used, 0.05 * n), float(n))
     off = np.clip(sums.values / used, -half, half)
@@ -349,7 +357,12 @@ def _found(sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Float
         ],
     )
     notes: tuple[str, ...] = ()
-    if (lost > _NOTED * error).any():
+    if lost_way.any():
+        notes += (
+            "No average is given where most rows have the same value, such as zero: how large the "
+            "others are was not seen. Rows that you may show tell it: newdata=.",
+        )
+    if (lost > _NOTED * error)[~lost_way].any():
         notes += (
             "Values with long tails are cut, which may have moved an average; its standard error allows "
             "for what is likely.",
@@ -359,7 +372,8 @@ def _found(sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Float
             f"About {100 * empty:.2g}% of the rows are not used: missing or not finite values, or "
             "unknown levels.",
         )
-    return _Found(centre + off, privacy, sampling, coefficients, lost, details, notes)
+    mean = np.where(lost_way, np.nan, centre + off)
+    return _Found(mean, privacy, sampling, coefficients, lost, details, notes)
 
 
 def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Changes, Design
+from dpstats.frame.formula.grammar import STEPS
 from dpstats.margins.rows import Lines, Mean
 
 _STEP = 1e-4
@@ -94,6 +96,17 @@ def spreads(design: Design, moments: Floats) -> dict[str, float]:
     return out
 
 
+def require_slope(design: Design, name: str) -> None:
+    """Raise where a number enters the formula by steps: it has no slope there."""
+    for text, factor in design.factors.items():
+        for node in factor.expr.walk():
+            if node.op in STEPS and name in node.columns:
+                raise ArgumentError(
+                    f"`{name}` enters by steps, `{text}`, and has no slope: comparisons() tells what "
+                    "one more does; or name other columns, variables=['x']."
+                )
+
+
 def task_of(
     design: Design,
     coef: Floats,
@@ -125,6 +138,7 @@ def task_of(
             continue
         eta = _by_one(design, coef, name)
         if what == "slopes":
+            require_slope(design, name)
             unit = units.get(name, 1.0)
             every += [Change(name, relative=s * _STEP, unit=unit) for s in (-1, 1)]
             widths.append(len(every) - 1)

@@ -18,6 +18,7 @@ from dpstats.arguments import listed, naming
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
+from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
 from dpstats.report.result import Coefficients, two_sided
@@ -137,6 +138,7 @@ def changes(
             continue
         values = newdata[name].to_numpy(dtype=float)
         if slopes:
+            require_slope(design, name)
             spread = float(np.ptp(values[np.isfinite(values)])) if len(values) else 0.0
             step = _RELATIVE * (spread or max(1.0, float(np.nanmax(np.abs(values), initial=0.0))))
             out.append(

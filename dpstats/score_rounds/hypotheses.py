@@ -31,12 +31,19 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
     """
     texts = [asked] if isinstance(asked, str) else asked
     if isinstance(texts, list | tuple) and texts and all(isinstance(t, str) for t in texts):
+        plain = [f"b{k}_" for k in range(len(names))]
         try:
-            equations = [one for text in texts for part in text.split(",") for one in _pairs(part)]
-            matrix, values = linear_constraints(_quoted(", ".join(equations), names), names)
+            written = [_with_plain(text, names, plain) for text in texts]
+            equations = [
+                one for text in written for part in text.split(",") for one in _pairs(part)
+            ]
+            matrix, values = linear_constraints(", ".join(equations), plain)
         except Exception as error:
+            why = _line(error)
+            for word, name in zip(plain, names, strict=True):
+                why = why.replace(word, name)
             raise ArgumentError(
-                f"the hypothesis {', '.join(texts)!r} cannot be read ({_line(error)}): write 'x1 = x2' "
+                f"the hypothesis {', '.join(texts)!r} cannot be read ({why}): write 'x1 = x2' "
                 f"or 'x1 = 0', with names among {', '.join(names)}."
             ) from None
         shown = ", ".join(texts)
@@ -66,12 +73,19 @@ def _pairs(equation: str) -> list[str]:
     return [f"{one} = {two}" for one, two in pairwise(sides)]
 
 
-def _quoted(text: str, names: Sequence[str]) -> str:
-    """Names that are no plain words between backticks, unless they are already."""
-    for name in sorted(names, key=len, reverse=True):
-        if not name.replace(".", "_").isidentifier() and f"`{name}`" not in text:
-            text = text.replace(name, f"`{name}`")
-    return text
+def _with_plain(text: str, names: Sequence[str], plain: Sequence[str]) -> str:
+    """A hypothesis with plain words in the place of names, the longest names first."""
+    stand = dict(zip(names, plain, strict=True))
+    longest = sorted(names, key=len, reverse=True)
+    either = "|".join(rf"`{re.escape(name)}`|{_whole(name)}" for name in longest)
+    return re.sub(either, lambda found: stand[found[0].strip("`")], text)
+
+
+def _whole(name: str) -> str:
+    """A name that is not a part of a longer word."""
+    before = r"(?<![\w.:])" if re.match(r"\w", name) else ""
+    after = r"(?![\w.:\[(])" if re.search(r"\w$", name) else r"(?![\w:])"
+    return before + re.escape(name) + after
 
 
 def _line(error: Exception) -> str:

@@ -293,3 +293,32 @@ def test_without_the_response_and_without_effects() -> None:
     fit = dp_feols("y ~ x | who", panel, panel.head(400), mu=2, person="who", seed=1)
     with pytest.raises(ArgumentError, match="dp_lm and dp_glm"):
         fit.predictions(data=panel, mu=1)
+
+
+def test_no_slope_where_a_number_enters_by_steps() -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=2000), "age": rng.integers(18, 80, 2000)})
+    rows["y"] = rows.x + (rows.age > 40) + rng.normal(size=2000)
+    for step in (
+        "I(age > 40)",
+        "cut(age, c(0, 40, 90))",
+        "round(age, -1)",
+        "ifelse(age > 40, x, 0)",
+    ):
+        fit = dp_lm(f"y ~ {step} + x", rows, public=rows[:300], mu=1, seed=1)
+        for given in ({"newdata": rows[:50]}, {"data": rows, "mu": 1, "seed": 1}):
+            with pytest.raises(ArgumentError, match="`age` enters by steps"):
+                fit.slopes(variables="age", **given)
+        assert np.isfinite(fit.comparisons(rows[:50], "age").frame.estimate).all()
+
+
+@pytest.mark.parametrize("formula", ["y ~ I(age > 40) + x", "y ~ I(age * rare) + x"])
+def test_no_average_where_most_rows_have_the_same_value(formula: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=2000), "age": rng.integers(18, 80, 2000)})
+    rows["rare"] = (rng.random(2000) < 0.04) * 1.0
+    rows["y"] = rows.x + rows.age * rows.rare / 50 + rng.normal(size=2000)
+    fit = dp_lm(formula, rows, public=rows[:300], mu=1, seed=1)
+    found = fit.comparisons(data=rows, variables="age", mu=1, seed=1)
+    assert found.frame[["estimate", "std_error", "conf_low"]].isna().all(axis=None)
+    assert any("most rows have the same value" in note for note in found.notes)

@@ -207,3 +207,13 @@ def test_numbers_that_are_levels_are_compared_with_the_first() -> None:
     found = fit.slopes(table, "k").frame
     assert list(found.contrast) == ["2.0 - 1.0", "3.0 - 1.0"]
     assert found.estimate.tolist() == pytest.approx(fit.coef().iloc[2:].tolist(), rel=1e-6)
+
+
+@pytest.mark.parametrize("term", ["x1:g[T.b]", "ns(x1, 2)[1]", "relevel(factor(g), ref='b')[T.a]"])
+def test_every_coefficient_can_be_named_in_a_hypothesis(term: str) -> None:
+    formula = "y ~ x1 * g" if ":" in term else f"y ~ {term[: term.rindex('[')]}"
+    rows = pd.DataFrame({"x1": np.arange(60.0) % 17, "g": list("ab") * 30})
+    rows["y"] = rows.x1 + np.random.default_rng(0).normal(size=60)
+    fit = dp_lm(formula, rows, **{**ALL, "public": rows})
+    z = fit.coef()[term] / fit.se()[term]
+    assert fit.wald_test(f"{term} = 0").chi2 == pytest.approx(z**2)

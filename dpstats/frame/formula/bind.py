@@ -19,14 +19,29 @@ def bind(
     factor: Factor, columns: Mapping[str, ColumnSpec], states: Mapping[str, State]
 ) -> BoundFactor:
     """Check a factor against its columns and find the columns that it yields."""
+    _require_order(factor, columns)
     expr = resolve(factor.parse(), {name: spec.code_levels for name, spec in columns.items()})
     return BoundFactor(factor, expr, _fields(factor, expr, columns, states))
+
+
+def _require_order(factor: Factor, columns: Mapping[str, ColumnSpec]) -> None:
+    """as.numeric() of text could mean its number or its place; of an ordered category, its place."""
+    for node in factor.parse().walk():
+        if node.op == "as_numeric" and node.args[0].op == "column":
+            spec = columns[node.args[0].value]
+            if spec.kind == "category" and not spec.ordered:
+                name = node.args[0].value
+                raise FormulaError(
+                    f"`{factor.text}`: `{name}` holds categories without an order. Write "
+                    f"factor({name}), or make a column of numbers in both tables beforehand."
+                )
 
 
 def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dict[str, Any]:
     """The fields of a design that describe its response."""
     if factor is None:
         return dict.fromkeys(("response", "response_kind", "response_levels", "response_factor"))
+    _require_order(factor, columns)
     expr = factor.parse()
     if expr.op in (*BASES, "C", "offset"):
         raise FormulaError(

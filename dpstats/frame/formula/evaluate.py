@@ -134,7 +134,7 @@ def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
     for arg in expr.args:
         known = levels.get(arg.value) if arg.op == "column" else None
         # a column of True and False counts as 1 and 0 in arithmetic, as in R
-        if known is not None and expr.op == "as_numeric":
+        if known is not None and known != (False, True) and expr.op == "as_numeric":
             return replace(expr, value=True)  # R counts levels from 1
         if known is not None and known != (False, True) and expr.op != "C":
             raise FormulaError(

@@ -33,6 +33,8 @@ BASES = (*_LEARNT, "cut")
 
 TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "and", "or", "not")
 """Whose values are 0 and 1."""
+STEPS = (*TRUTHS, "cut", "cut_number", "floor", "ceiling", "trunc", "round", "sign", "//", "%")
+"""Which have no slope: they are flat, and jump."""
 
 _CUBIC = ("df", "knots", "lower_bound", "upper_bound", "constraints", "extrapolation")
 _BSPLINE = ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound")

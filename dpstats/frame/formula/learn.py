@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,14 @@ def learn_design(
         )
     rows = {name: _read(table, name, columns[name])[clean] for name in raw}
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
+    if weights is not None and weights not in table.names and WEIGHTS not in limits:
+        near = get_close_matches(weights, table.names, 1) or [
+            name for name in table.names if name.lower() == weights.lower()
+        ]
+        if near:
+            raise SchemaError(
+                f"the public rows have no column `{weights}` for weights=; did you mean `{near[0]}`?"
+            )
     bound = _weight_bound(weights, rows, limits)
     return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
 

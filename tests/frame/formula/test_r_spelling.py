@@ -190,8 +190,13 @@ def test_categories_as_numbers_and_other_ways_to_spell_them() -> None:
         return np.asarray(design_matrix(learn_design(f"y ~ {right}", _TABLE), _TABLE)[0])
 
     place = np.array(["abc".index(g) + 1.0 for g in _g])
-    assert (columns("as.numeric(g)")[:, 1] == place).all()
-    assert (columns("unclass(g)")[:, 1] == place).all()
+    ordered = _TABLE.assign(g=pd.Categorical(_g, list("abc"), ordered=True))
+    for text in ("as.numeric(g)", "unclass(g)", "I(as.numeric(g))"):
+        design = learn_design(f"y ~ {text}", ordered)
+        assert (design_matrix(design, ordered)[0][:, 1] == place).all()
+    with pytest.raises(FormulaError, match=r"without an order. Write factor\(g\)"):
+        columns("as.numeric(g)")  # its number, or its place?
+    assert (columns("as.numeric(b)")[:, 1] == _TABLE.b).all()
     assert (columns("as.numeric(k)")[:, 1] == _k).all()
     assert (columns("as.logical(x)")[:, 1] == (_x != 0)).all()
     assert (columns("C(g, contr.treatment, base=2)") == columns("relevel(g, 'b')")).all()
