@@ -94,12 +94,13 @@ _SHARED = {
 data : table, path, blocks of rows, or Dask DataFrame
     The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into memory, as a
     RecordBatchReader is); the path of a Parquet file or folder (folders such as ``year=2020`` are
-    columns), or of a CSV file (read by pyarrow); columns of folders and of text files are numbers
-    without public rows, unless the formula has ``factor(year)`` or ``limits`` lists levels; a
-    pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function that
-    returns tables block by block, the same rows at every call; or a Dask DataFrame, which is read
-    by its own workers. How rows fall into files, blocks and partitions, and whether these can be
-    read, counts as public; so do the names and kinds of columns: fix them without looking at values
+    columns), or of a CSV file (read by pyarrow); without public rows columns of folders are
+    numbers, unless the formula has ``factor(year)`` or ``limits`` lists levels, and ``limits={"x":
+    float, "g": ["a", "b"]}`` says what those of a CSV file hold; a pattern such as
+    ``"rows/*.parquet"``, or a list of paths; a list of tables; a function that returns tables block
+    by block, the same rows at every call; or a Dask DataFrame, which is read by its own workers.
+    How rows fall into files, blocks and partitions, and whether these can be read, counts as
+    public; so do the names and kinds of columns: fix them without looking at values
     (``read_csv(..., dtype=...)``).""",
     "calibration": """\
 calibration : {"gdp", "dp"}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import dp_lm
+from dpstats import dp_lm, dp_mean
 from dpstats.errors import PassError, SchemaError
 from dpstats.frame import declare_design, learn_design
 from dpstats.frame.rows import open_rows
@@ -121,14 +121,19 @@ def test_what_a_column_is_does_not_depend_on_cells(tmp_path: Path) -> None:
     assert len(kinds) == 1
 
 
-def test_without_public_rows_columns_are_numbers_or_what_is_declared(tmp_path: Path) -> None:
+def test_without_public_rows_columns_are_what_is_declared(tmp_path: Path) -> None:
     rows = pd.concat([_ROWS] * 20)
     path = _written(tmp_path / "rows.csv", rows)
-    numbers = dp_lm("y ~ x + k", path, mu=1, seed=1)
+    kinds = {"y": float, "x": float, "k": float}
+    numbers = dp_lm("y ~ x + k", path, mu=1, limits=kinds, seed=1)
+    with pytest.raises(SchemaError, match=r"limits=\{.x.: float, .k.: float, .y.: float\}"):
+        dp_lm("y ~ x + k", path, mu=1)
     assert (numbers.coef() == dp_lm("y ~ x + k", rows, mu=1, seed=1).coef()).all()
-    declared = dp_lm("y ~ g", path, mu=1, limits={"g": ["a", "b", "c"]}, seed=1)
+    declared = dp_lm("y ~ g", path, mu=1, limits={"y": float, "g": ["a", "b", "c"]}, seed=1)
+    assert np.isfinite(dp_mean(["x", "k"], path, mu=1, seed=1).mean).all()
     assert list(declared.coef().index) == ["Intercept", "g[T.b]", "g[T.c]"]
-    released = dp_lm("y ~ factor(g)", path, epsilon=2, delta=1e-6, seed=1)
+    known = {"y": float}
+    released = dp_lm("y ~ factor(g)", path, epsilon=2, delta=1e-6, limits=known, seed=1)
     assert list(released.coef().index) == ["Intercept", "factor(g)[T.b]", "factor(g)[T.c]"]
 
 

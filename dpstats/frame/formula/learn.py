@@ -130,16 +130,21 @@ def private_design(
     offset: str | None = None,
     *,
     releases_levels: bool = True,
+    numbers: bool = False,
 ) -> Design:
     """The design of a formula from the kinds of a table's columns, which are public, and limits.
 
     No value of a row is looked at: levels of categories are those of ``limits``. Whether the function
-    can release others is what the advice depends on.
+    can release others is what the advice depends on; ``numbers``: all columns must be numbers anyway.
     """
     limits = mapping("limits", limits)
     table = column_types(data)
     needed = used_columns(formula, table.names, weights, offset)
     written = categories_written(formula, table.names, weights, offset)
+    if not numbers and not getattr(table, "lists_names", True):
+        _require_declared(
+            [n for n in needed if n not in limits and n not in written], table, formula
+        )
     schema = {
         name: _private_kind(
             table, name, formula, limits.get(name), name in written, releases_levels
@@ -151,6 +156,20 @@ def private_design(
     ordered = frozenset(name for name in needed if table.type_of(name).ordered)
     design = declare_design(formula, schema, weights=weights, offset=offset, ordered=ordered)
     return boxed(design, schema)
+
+
+def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
+    """Raise where a text file has columns of which nobody has said what they hold."""
+    for name in names:
+        require_column(table, name, f"'{formula}'")
+        table.type_of(name)  # raises where two columns have the name
+    if names:
+        kinds = ", ".join(f"'{name}': float" for name in names)
+        raise SchemaError(
+            "what a column of a text file holds is not guessed from its cells: without public rows say "
+            f"it, limits={{{kinds}}} for numbers, a list of levels for categories, bool for True and "
+            "False; or write factor(g) in the formula."
+        )
 
 
 def used_columns(

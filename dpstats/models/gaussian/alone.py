@@ -126,7 +126,7 @@ def columns_to_find(
     check_columns(columns)
     mapping("limits", limits, "{'g': ['a', 'b']}")
     formula = points_formula(columns, column_types(data).names)
-    design = private_design(formula, data, limits)
+    design = private_design(formula, data, limits, numbers=True)
     check_limits(design, True, limits)
     known = design_products(design).known
     searched = tuple(j for j in range(1, len(design.terms)) if j not in known)

@@ -83,8 +83,8 @@ def dp_lm(
     data : table, path, blocks of rows, or Dask DataFrame
         The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into
         memory, as a RecordBatchReader is); the path of a Parquet file or folder (folders such
-        as ``year=2020`` are columns), or of a CSV file (read by pyarrow; without public rows a
-        column is a number, unless the formula has ``factor(g)`` or ``limits`` lists levels), a
+        as ``year=2020`` are columns), or of a CSV file (read by pyarrow; without public rows
+        ``limits={"x": float, "g": ["a", "b"]}`` says what its columns hold), a
         pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function
         that returns tables block by block, the same rows at every call (``lambda:
         pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask DataFrame, which is read
