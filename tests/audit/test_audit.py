@@ -152,7 +152,7 @@ def test_no_reply_is_an_outcome() -> None:
             confidence=_SURE,
         )
         assert found.refuted
-        assert "missing (None or NaN)" in " ".join(repr(found).split())
+        assert any("missing (None or NaN)" in point.event for point in found.points)
         right = audit(
             lambda share, silent=silent: release(share, silent),
             (0.0, 0.05),
