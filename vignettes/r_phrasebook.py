@@ -34,6 +34,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -90,6 +91,7 @@ def lines(*rows: tuple[str, str | None, str]) -> pd.DataFrame:
         for _, python, _ in rows:
             if python is not None:
                 exec(python, names)
+                plt.close("all")  # the lines are shown, not their pictures
                 count += 1
     shown = [(r, python or "(none)", "." if same == "." else same) for r, python, same in rows]
     return pd.DataFrame(shown, columns=["R", "dpstats", "what differs"])
@@ -98,7 +100,7 @@ def lines(*rows: tuple[str, str | None, str]) -> pd.DataFrame:
 # %% [markdown]
 # ## Data
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "library(...)",
@@ -120,7 +122,7 @@ lines(
 # %% [markdown]
 # ## Linear models
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "fit <- lm(log(wage) ~ educ + exper, data = d)",
@@ -167,7 +169,7 @@ lines(
 # %% [markdown]
 # ## Formulas
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "wage ~ educ * female",
@@ -279,7 +281,7 @@ lines(
 # %% [markdown]
 # ## Generalised linear models
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "logit <- glm(union ~ exper, binomial, d)",
@@ -311,7 +313,7 @@ lines(
 # %% [markdown]
 # ## After the fit, free of privacy cost
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "coef(fit)",
@@ -443,7 +445,7 @@ lines(
 # %% [markdown]
 # ## Panels, fixed effects, instruments
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "fixest::feols(log(wage) ~ exper | firm, d)",
@@ -475,7 +477,7 @@ lines(
 # %% [markdown]
 # ## Means, tables, planning
 
-# %%
+# %% tags=["hide-input"]
 lines(
     (
         "colMeans(d[c('educ', 'exper')])",
