@@ -49,6 +49,7 @@ from dpstats.column_search.releases import LevelSession
 from dpstats.errors import ArgumentError, FormulaError, PublicDataError, SchemaError, without_trace
 from dpstats.frame import (
     Design,
+    Encoding,
     FirstRows,
     LevelCells,
     PersonsTable,
@@ -334,18 +335,19 @@ class Charged:
         """The private data, a stream of them read into memory."""
         return opened(self.data)
 
-    def rows(self, design: Design) -> Rows | PersonsTable:
+    def rows(self, how: Design | Encoding) -> Rows | PersonsTable:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`.
 
-        Where the rows of a person are summed up, its persons are counted.
+        Where the rows of a person are summed up, its persons are counted, as a design encodes them.
         """
         reading = Reading(self.call.function, self.call.executor, self.call.progress)
         try:
             with naming("the private data"):
                 if self.call.unit.jointly:
                     assert self.first is not None
-                    return open_persons(design, self.table, reading, self.first)
-                return open_rows(design, self.table, reading, self.first)
+                    assert isinstance(how, Design)
+                    return open_persons(how, self.table, reading, self.first)
+                return open_rows(how, self.table, reading, self.first)
         except BaseException as error:  # Ctrl-C among them
             without_trace(error)
             raise

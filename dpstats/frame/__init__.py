@@ -6,7 +6,7 @@ unknown level becomes zero and changes no other row.
 """
 
 from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, public_persons
-from dpstats.frame.changes import Change, ChangedRows, Changes, open_changed
+from dpstats.frame.changes import Change, Changes
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.formula.engine import linear_constraints
@@ -34,16 +34,16 @@ from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
-from dpstats.frame.rows import Block, Rows, design_matrix, open_public_rows, open_rows
+from dpstats.frame.rows import Block, Encoding, Rows, design_matrix, open_public_rows, open_rows
 from dpstats.frame.source import opened
 
 __all__ = [
     "Block",
     "Change",
-    "ChangedRows",
     "Changes",
     "Design",
     "DesignProducts",
+    "Encoding",
     "FirstRows",
     "LevelCells",
     "PanelColumns",
@@ -70,7 +70,6 @@ __all__ = [
     "level_name",
     "linear_constraints",
     "new_rows",
-    "open_changed",
     "open_persons",
     "open_public_rows",
     "open_rows",

@@ -25,7 +25,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.persons import FirstRows, OfPersons, Walk
 from dpstats.frame.reading import OneTable
-from dpstats.frame.rows import Block, Mask, PendingBlock
+from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
 from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
@@ -130,7 +130,7 @@ class PersonsTable:
                 numbers = np.array([known.setdefault(n, len(known)) for n in names], np.int64)
                 persons.append(np.where(codes < 0, -1, np.append(numbers, -1)[codes]))
                 for start, stop in slices(table.n, BLOCK_ROWS):
-                    blocks.append(PendingBlock(self.design, table, start, stop)())
+                    blocks.append(PendingBlock(Plain(self.design), table, start, stop)())
                     bar.advance(stop - start)
         if len(known) != self.n:
             raise PassError(_OTHERS)

@@ -6,25 +6,15 @@ encoded in one of these ways is not used in any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.design import Design
-from dpstats.frame.executors import Reading, arithmetic
-from dpstats.frame.persons import FirstRows, OfPersons
-from dpstats.frame.reading import OneTable, other_rows
-from dpstats.frame.rows import Block, Rows, encode
-from dpstats.frame.schema import check_table
-from dpstats.frame.source import DaskPartitions, Source, open_source
-from dpstats.frame.table import Array, Codes, ColumnType, Levels, Opaque, Table, is_table, slices
+from dpstats.frame.rows import Block, encode
+from dpstats.frame.table import Array, Codes, ColumnType, Levels, Opaque, Table
 
-T = TypeVar("T")
-_ROLES = ("offset",)
 _RELATIVE = 1e-3
 """Of the spread of a column: numbers below it are moved as if they were as large."""
 
@@ -104,6 +94,7 @@ class Changes:
     design: Design
     every: tuple[Change, ...] = ()
     widths: tuple[int, ...] = ()
+    roles: tuple[str, ...] = ("offset",)
 
     @property
     def d(self) -> int:
@@ -117,7 +108,7 @@ class Changes:
         usable = np.ones(rows, dtype=np.bool_)
         tables: list[Any] = [table, *(_Changed(table, change) for change in self.every)]
         for k, one in enumerate(tables):
-            block = encode(self.design, one, start, stop, _ROLES)
+            block = encode(self.design, one, start, stop, self.roles)
             at = k * (d + 1)
             x[:, at : at + d] = block.x
             if block.offset is not None:
@@ -132,90 +123,7 @@ class Changes:
         x[~usable] = 0.0
         return Block(x, usable.astype(np.float64), None, None, None, usable)
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class _Pending(Opaque):
-    """Rows start:stop, encoded when called; never fails because of a cell."""
-
-    changes: Changes
-    table: Table
-    start: int
-    stop: int
-
-    def __call__(self) -> Block:
-        return self._block(self.start, self.stop)
-
-    def _block(self, start: int, stop: int) -> Block:
-        block = suppress_private_errors(lambda: self.changes.block(self.table, start, stop))
-        if block is not None:
-            return block
-        if stop - start == 1:
-            nothing = np.zeros((1, self.changes.d))
-            return Block(nothing, np.zeros(1), None, None, None, np.zeros(1, dtype=np.bool_))
-        middle = (start + stop) // 2
-        first, second = self._block(start, middle), self._block(middle, stop)
-        return Block(
-            np.asfortranarray(np.concatenate([first.x, second.x])),
-            np.concatenate([first.y, second.y]),
-            None,
-            None,
-        )
-
-
-class ChangedRows(Rows):
-    """A table whose rows are encoded with changes, read as often as one likes."""
-
-    def __init__(
-        self, changes: Changes, source: Source | DaskPartitions, reading: Reading, n: int
-    ) -> None:
-        super().__init__(changes.design, source, reading, n)
-        self.changes = changes
-        self.d = changes.d
-        self._columns = changes.design.columns_for(_ROLES)
-
-    def pieces(self, size: int = 65536) -> Iterator[Callable[[], Block]]:
-        """Blocks that are still to be encoded; see `Rows`."""
-        assert not isinstance(self._source, DaskPartitions)
-        read = 0
-        with self._bar() as bar:
-            for table in self._source.tables(self._columns):
-                check_table(self.design, table, _ROLES)
-                for start, stop in slices(table.n, size):
-                    yield _Pending(self.changes, table, start, stop)
-                    bar.advance(stop - start)
-                read += table.n
-        if read != self.n:
-            raise other_rows(self.n, read)
-
-    def map_parts(self, task: Callable[[Any], T]) -> Iterator[T] | None:
-        """Results of ``task`` on every part of the rows, by workers; None: in this process."""
-        work = _OnPart(self.changes, task)
-        results = self._reading.map_parts(self._source, self._columns, work)
-        return None if results is None else self._counted(results)
-
-
-@dataclass(frozen=True)
-class _OnPart(Generic[T]):
-    """A task for the changed rows of a part; their number, the arithmetic and the result."""
-
-    changes: Changes
-    task: Callable[[Any], T]
-
-    def __call__(self, part: Source) -> tuple[int, str, T]:
-        check = partial(check_table, self.changes.design, roles=_ROLES)
-        n = part.size(check, lambda rows: None)
-        return n, arithmetic(), self.task(ChangedRows(self.changes, part, Reading(), n))
-
-
-def open_changed(
-    changes: Changes, data: Any, reading: Reading, first: FirstRows | None = None
-) -> ChangedRows:
-    """Check a table's columns against a design; its values are read when iterated, with changes."""
-    source: Source | DaskPartitions = OneTable(data) if is_table(data) else open_source(data)
-    if first is not None:
-        source = OfPersons(first.ordered(source), first)
-    check = partial(check_table, changes.design, roles=_ROLES)
-    n = reading.size(source, check, changes.design.columns_for(_ROLES))
-    if n == 0:
-        raise SchemaError("the table has no rows.")
-    return ChangedRows(changes, source, reading, n)
+    def empty_row(self) -> Block:
+        """A row that is not used."""
+        nothing = np.zeros((1, self.d))
+        return Block(nothing, np.zeros(1), None, None, None, np.zeros(1, dtype=np.bool_))

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,14 +73,15 @@ class Rows:
     """
 
     def __init__(
-        self, design: Design, source: Source | DaskPartitions, reading: Reading, n: int
+        self, encoding: Encoding, source: Source | DaskPartitions, reading: Reading, n: int
     ) -> None:
-        self.design = design
+        self.design = encoding.design
         self.n = n
-        self.d = len(design.terms)
+        self.d = encoding.d
+        self._encoding = encoding
         self._source = source
         self._reading = reading
-        self._columns = design.columns_for(ROLES)
+        self._columns = encoding.design.columns_for(encoding.roles)
         self._passes = 0
         self._arithmetic: str | None = None
 
@@ -106,9 +107,9 @@ class Rows:
         read = 0
         with self._bar() as bar:
             for table in self._source.tables(self._columns):
-                check_table(self.design, table)
+                check_table(self.design, table, self._encoding.roles)
                 for start, stop in slices(table.n, size):
-                    yield PendingBlock(self.design, table, start, stop)
+                    yield PendingBlock(self._encoding, table, start, stop)
                     bar.advance(stop - start)
                 read += table.n
         if read != self.n:
@@ -119,7 +120,7 @@ class Rows:
 
         Raises PassError, without the cause, where a part could not be worked on.
         """
-        work = _OnPart(self.design, task)
+        work = _OnPart(self._encoding, task)
         results = self._reading.map_parts(self._source, self._columns, work)
         return None if results is None else self._counted(results)
 
@@ -148,19 +149,20 @@ _PartResult = tuple[int, str, T]
 class _OnPart(Generic[T]):
     """A task for the encoded rows of a part of a table; their number, the arithmetic and the result."""
 
-    design: Design
+    encoding: Encoding
     task: Callable[[Rows], T]
 
     def __call__(self, part: Source) -> _PartResult[T]:
-        n = part.size(partial(check_table, self.design), lambda rows: None)
-        return n, arithmetic(), self.task(Rows(self.design, part, Reading(), n))
+        check = partial(check_table, self.encoding.design, roles=self.encoding.roles)
+        n = part.size(check, lambda rows: None)
+        return n, arithmetic(), self.task(Rows(self.encoding, part, Reading(), n))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PendingBlock:
     """Rows start:stop of a table, encoded when called; never fails because of a cell."""
 
-    design: Design
+    encoding: Encoding
     table: Table
     start: int
     stop: int
@@ -169,13 +171,14 @@ class PendingBlock:
         return self._block(self.start, self.stop)
 
     def _block(self, start: int, stop: int) -> Block:
-        block = self._encoded(start, stop)
+        # None when a cell of it cannot be read, whatever it raises
+        block = suppress_private_errors(lambda: self.encoding.block(self.table, start, stop))
         if block is not None:
             return block
         # some cell cannot be read at all: then its row alone is empty, without a message;
         # halving locates it in about twice the time that a block takes anyway
         if stop - start == 1:
-            return self._empty_row()
+            return self.encoding.empty_row()
         middle = (start + stop) // 2
         rows = self._block(start, middle), self._block(middle, stop)
         parts = [[row.x, row.y, row.offset, row.weight, row.above, row.usable] for row in rows]
@@ -185,13 +188,53 @@ class PendingBlock:
         )
         return Block(np.asfortranarray(x), np.asarray(y), *others)
 
-    def _encoded(self, start: int, stop: int) -> Block | None:
-        """The block, or None when a cell of it cannot be read, whatever it raises."""
-        return suppress_private_errors(
-            lambda: encode(self.design, self.table, start, stop, cut=True)
-        )
 
-    def _empty_row(self) -> Block:
+class Encoding(Protocol):
+    """What makes blocks of numbers of a table, every row by itself.
+
+    Attributes
+    ----------
+    design : Design
+    roles : tuple of str
+        What is read of a row besides its design.
+    d : int
+        Numbers that a row becomes.
+    """
+
+    @property
+    def design(self) -> Design: ...
+
+    @property
+    def roles(self) -> tuple[str, ...]: ...
+
+    @property
+    def d(self) -> int: ...
+
+    def block(self, table: Table, start: int, stop: int) -> Block:
+        """Rows start:stop."""
+
+    def empty_row(self) -> Block:
+        """The block of one row that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Rows as a design encodes them, with response, offset and weight."""
+
+    design: Design
+    roles: tuple[str, ...] = ROLES
+
+    @property
+    def d(self) -> int:
+        """Columns of the design."""
+        return len(self.design.terms)
+
+    def block(self, table: Table, start: int, stop: int) -> Block:
+        """See `encode`."""
+        return encode(self.design, table, start, stop, self.roles, cut=True)
+
+    def empty_row(self) -> Block:
+        """A row of zeros."""
         nothing = np.zeros(1)
         offset = nothing if self.design.offsets else None
         weight = nothing if self.design.weights is not None else None
@@ -202,12 +245,16 @@ class PendingBlock:
 
 
 def open_rows(
-    design: Design, data: Any, reading: Reading | None = None, first: FirstRows | None = None
+    how: Design | Encoding,
+    data: Any,
+    reading: Reading | None = None,
+    first: FirstRows | None = None,
 ) -> Rows:
     """Check a table's columns against a design; its values are read when iterated.
 
-    ``data`` is a table, path, blocks or Dask DataFrame (see `source`); ``reading`` where it is read, and
-    whether a bar shows it; ``first`` that only so many rows of every person count.
+    ``how`` rows become numbers: as the design says, or with changes (`changes.Changes`). ``data`` is a
+    table, path, blocks or Dask DataFrame (see `source`); ``reading`` where it is read, and whether a bar
+    shows it; ``first`` that only so many rows of every person count.
 
     Raises
     ------
@@ -218,10 +265,12 @@ def open_rows(
     reading = reading or Reading()
     if first is not None:
         source = OfPersons(first.ordered(source), first)
-    n = reading.size(source, partial(check_table, design), design.columns_for(ROLES))
+    encoding: Encoding = Plain(how) if isinstance(how, Design) else how
+    check = partial(check_table, encoding.design, roles=encoding.roles)
+    n = reading.size(source, check, encoding.design.columns_for(encoding.roles))
     if n == 0:
         raise SchemaError("the table has no rows: look at what was read or filtered before.")
-    return Rows(design, source, reading, n)
+    return Rows(encoding, source, reading, n)
 
 
 def open_public_rows(design: Design, public: Any) -> Rows:

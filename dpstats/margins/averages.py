@@ -18,19 +18,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import naming
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, Charged, both_together
+from dpstats.call import Call, both_together
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
-from dpstats.errors import ArgumentError, without_trace
-from dpstats.frame import ChangedRows, Design, Reading, SpentOn, open_changed
+from dpstats.errors import ArgumentError
+from dpstats.frame import Design, SpentOn
 from dpstats.margins.lines import ResponseScale, Task, spreads, task_of
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.releases import AverageSession, AverageShares, ReleasedSums
 from dpstats.margins.rows import Cuts, ValueSource
 from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.report.format import format_scalar
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
@@ -163,7 +163,7 @@ def private_averages(
     if what != "predictions":
         given["variables"] = list(dict.fromkeys(line.labels["term"] for line in task.lines))
     with call.charged(call.text(fit.design.formula, given), data) as charged:
-        rows = _opened(charged, task)
+        rows = charged.rows(task.changes)
         _check_size(rows.n, task, call)
     found, session = _averages(task, rows, call.per_row, call.noise())
     statement = charged.statement(session.releases, session.seeded or fit.privacy.seeded)
@@ -225,18 +225,6 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
     return made([name for name in variables if name not in alike]), (note,) if alike else ()
 
 
-def _opened(charged: Charged, task: Task) -> ChangedRows:
-    """The private table's columns checked, its rows counted and still unread."""
-    call = charged.call
-    reading = Reading(f"{call.function}", call.executor, call.progress)
-    try:
-        with naming("the private data"):
-            return open_changed(task.changes, charged.table, reading, charged.first)
-    except BaseException as error:  # Ctrl-C among them
-        without_trace(error)
-        raise
-
-
 def _check_size(n: int, task: Task, call: Call[Any]) -> None:
     """Refuse, before a row is read, what would be little but noise."""
     k = len(task.lines)
@@ -275,7 +263,7 @@ class _Found:
 
 
 def _averages(
-    task: Task, rows: ChangedRows, total: Any, noise: Noise
+    task: Task, rows: RowSource, total: Any, noise: Noise
 ) -> tuple[_Found, AverageSession]:
     """Spend the total on the averages of the lines."""
     k = len(task.lines)

@@ -20,8 +20,7 @@ import numpy as np
 
 from dpstats import call
 from dpstats.accounting.privacy import PurePrivacy
-from dpstats.frame import Design, Reading, open_changed, open_persons, open_rows
-from dpstats.margins import averages
+from dpstats.frame import Design, Reading, open_persons, open_rows
 from dpstats.margins.rows import ValueSource
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
@@ -213,10 +212,10 @@ def _in_step(
     rows_of = open_rows
     other: list[Any] = []
 
-    def rows(design: Design, data: Any, reading: Any = None, first: Any = None) -> Any:
-        found = rows_of(design, data, reading, first)
+    def rows(how: Any, data: Any, reading: Any = None, first: Any = None) -> Any:
+        found = rows_of(how, data, reading, first)
         if data is mine:
-            other.append(rows_of(design, yours, Reading(), first))
+            other.append(rows_of(how, yours, Reading(), first))
         return found
 
     draws = Draws(seed)
@@ -240,13 +239,6 @@ def _in_step(
             other.append(open_persons(design, yours, Reading(), names))
         return found
 
-    def changed(made: Any, data: Any, reading: Any, first: Any = None) -> Any:
-        found = open_changed(made, data, reading, first)
-        if data is mine:
-            other.append(open_changed(made, yours, Reading(), first))
-        return found
-
-    yield averages, "open_changed", changed
     yield call, "open_rows", rows
     yield call, "open_persons", persons
     for opens, name, kind in place.sessions:

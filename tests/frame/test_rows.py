@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpstats.errors import ArgumentError, SchemaError
 from dpstats.frame import boxed, declare_design, design_matrix, learn_design, open_rows
-from dpstats.frame.rows import PendingBlock
+from dpstats.frame.rows import PendingBlock, Plain
 from dpstats.frame.table import as_table
 
 from .conftest import make_table
@@ -372,7 +372,7 @@ def test_a_cell_that_cannot_be_read_leaves_the_rest_of_a_box_as_it_is():
     table = box_table()
     table["x"] = pd.Series([Rude(), 7.0, 0.5, 0.5, 0.5, 0.5], dtype=object)
     design = boxed(declare_design("y ~ x", BOX), BOX)
-    blocks = PendingBlock(design, as_table(table), 0, 6)()
+    blocks = PendingBlock(Plain(design), as_table(table), 0, 6)()
     assert blocks.above[1] == 1
     assert not blocks.usable[0]
 

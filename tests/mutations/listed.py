@@ -1186,10 +1186,8 @@ _FORMULAS = (
     _formula(
         "a cell that cannot be read raises",
         "dpstats/frame/rows.py",
-        """return suppress_private_errors(
-            lambda: encode(self.design, self.table, start, stop, cut=True)
-        )""",
-        "return encode(self.design, self.table, start, stop, cut=True)",
+        "block = suppress_private_errors(lambda: self.encoding.block(self.table, start, stop))",
+        "block = self.encoding.block(self.table, start, stop)",
         f"{_ROWS_OF}::test_a_cell_that_cannot_be_read_empties_its_row_without_a_message",
         f"{_ROWS_OF}::test_a_reader_that_fails_gives_empty_rows_and_shows_no_data",
     ),
