@@ -15,7 +15,6 @@ what is in them: messages of other libraries quote cells, and are withheld.
 
 from __future__ import annotations
 
-import glob
 import inspect
 import os
 import posixpath
@@ -32,6 +31,7 @@ import pandas as pd
 
 from dpstats.arguments import called, is_path
 from dpstats.errors import SchemaError, suppress_private_errors
+from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, guarded, silently, steps, unreadable
 from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table
 from dpstats.frame.text_files import TextFiles, names_text
@@ -201,7 +201,7 @@ class Blocks(Opaque):
         for block in self._raw():
             # numbers of objects that are gone are given again
             if id(block) in before and before[id(block)]() is block:
-                raise SchemaError(f"a table comes twice from the data{_TWICE}")
+                raise SchemaError(f"a table comes twice from the data{TWICE}")
             with suppress(TypeError):
                 before[id(block)] = weakref.ref(block)
             if not (isinstance(block, pd.DataFrame) or is_arrow(block)) or hasattr(block, "dtype"):
@@ -218,7 +218,7 @@ class Blocks(Opaque):
             return
         if type(made) in _LISTS and len({id(block) for block in made}) < len(made):
             raise SchemaError(
-                f"a table stands twice in the data{_TWICE} Where it is meant to count twice, give a "
+                f"a table stands twice in the data{TWICE} Where it is meant to count twice, give a "
                 "copy and set rows_per_person=2."
             )
         if is_arrow(made):
@@ -289,7 +289,7 @@ class ParquetFiles(Opaque):
             import pyarrow.dataset as pads
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
-        names = [name for path in paths for name in _named(os.fspath(path))]
+        names = [name for path in paths for name in named_files(os.fspath(path))]
         at, parts = names[0], list[Any]()
 
         def look() -> ParquetFiles:
@@ -410,34 +410,13 @@ def _pandas(table: Any) -> pd.DataFrame:
     return frame
 
 
-def _named(path: str) -> list[str]:
-    """What a path or a pattern names, in full: workers may have another current folder."""
-    if "://" in path:
-        return [path]
-    path = os.path.abspath(os.path.expanduser(path))
-    if os.path.exists(path):
-        return [path]
-    paths = sorted(glob.glob(path, recursive=True))
-    if not paths:
-        raise SchemaError(
-            f"there is no file or folder '{path}': give its path from here, or a full one."
-        )
-    return paths
-
-
-_TWICE = ": its rows would count twice, and have half the protection that is stated. Name it once."
-
-
 def _same_file(path: str, files: Any) -> Any:
     """What is equal for two names of one file: a file has one number, whatever leads to it."""
     while hasattr(files, "base_fs"):
         path, files = posixpath.join(files.base_path, path), files.base_fs
     kind = getattr(files, "type_name", "")
-    if kind == "local":
-        with suppress(OSError, ValueError):
-            about = os.stat(path)
-            return (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
-    return kind, posixpath.normpath(path)
+    known = local_file(path) if kind == "local" else None
+    return known or (kind, posixpath.normpath(path))
 
 
 def _groups_of(fragment: Any) -> list[int]:
@@ -461,7 +440,7 @@ def _refuse_same_rows(fragments: Iterable[Any]) -> None:
             for group in guarded(partial(_groups_of, fragment)):
                 if group in first:
                     other = "" if first[group] == path else f" (once as '{first[group]}')"
-                    raise SchemaError(f"'{path}' stands twice in the data{other}{_TWICE}")
+                    raise SchemaError(f"'{path}' stands twice in the data{other}{TWICE}")
                 first[group] = path
 
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -264,7 +264,8 @@ class PandasTable:
 
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+"""How a text spells a number, in the words of Python's expressions and of Arrow's."""
 
 
 def _held_by_arrow(dtype: Any) -> bool:
@@ -308,9 +309,12 @@ def spelled_keys(cells: Iterable[bytes | None]) -> npt.NDArray[Any]:
 
 def _number_key(cell: bytes) -> bytes:
     text = cell.decode("latin-1").strip()
-    if not _DECIMAL.fullmatch(text):
+    if not re.fullmatch(NUMBER, text):
         return cell
-    number = Decimal(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # of an exponent beyond all bounds
+        return cell
     if not number.is_finite() or abs(number.adjusted()) >= 60:
         return cell
     if number == number.to_integral_value():

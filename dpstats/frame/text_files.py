@@ -10,7 +10,6 @@ those of a row.
 from __future__ import annotations
 
 import csv
-import glob
 import io
 import os
 import re
@@ -24,9 +23,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpstats.errors import SchemaError, suppress_private_errors
+from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.table import (
     AS_READ,
+    NUMBER,
     Array,
     ArrowTable,
     Codes,
@@ -40,8 +41,7 @@ from dpstats.frame.table import (
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _BLOCK = 2**24  # bytes of a file at a time
-_IS_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_NUMBER = r"^[ \t]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*$"
+_NUMBER = rf"^[ \t]*{NUMBER}[ \t]*$"
 _MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "<NA>", "#N/A", "#NA", "#N/A N/A"),
     *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
@@ -60,8 +60,7 @@ class TextTable(ArrowTable):
     lists_names = False
 
     def type_of(self, name: str) -> ColumnType:
-        if self.names.count(name) > 1:
-            raise SchemaError(f"the table has several columns called `{name}`; rename them.")
+        super().type_of(name)  # which refuses a name that several columns have
         return ColumnType("missing", AS_READ, "category")
 
     def declared_levels(self, name: str) -> Levels | None:
@@ -107,12 +106,9 @@ class TextFiles(Opaque):
                 "reading text files in blocks needs pyarrow: pip install pyarrow. Or read the file "
                 "whole: data=pd.read_csv(path)."
             ) from None
-        found = [os.path.abspath(path) for one in paths for path in _found(os.fspath(one))]
-        if len({_same_file(path) for path in found}) < len(found):
-            raise SchemaError(
-                "a file is named twice in the data: its rows would count twice, and have half the "
-                "protection that is stated. Name it once."
-            )
+        found = [path for one in paths for path in named_files(os.fspath(one))]
+        if len({local_file(path) or path for path in found}) < len(found):
+            raise SchemaError(f"a file is named twice in the data{TWICE}")
         heads: list[tuple[str, ...]] = []
         for path in found:
             head = suppress_private_errors(partial(_names, path))
@@ -120,7 +116,7 @@ class TextFiles(Opaque):
                 raise SchemaError(
                     f"'{path}' cannot be read as a text file of rows with a line of names above."
                 )
-            if any(not name.strip() or _IS_NUMBER.fullmatch(name) for name in head):
+            if any(not name.strip() or re.fullmatch(NUMBER, name.strip()) for name in head):
                 raise SchemaError(
                     f"the first line of '{path}' holds a number or an empty cell; it must hold the "
                     "names of the columns: write them above the rows."
@@ -190,14 +186,6 @@ class TextFiles(Opaque):
             yield TextTable(pa.table(cells, names=batch.schema.names))
 
 
-def _found(path: str) -> list[str]:
-    path = os.path.expanduser(path)
-    found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    if not found:
-        raise SchemaError(f"there is no file '{path}'.")
-    return found
-
-
 def _names(path: str) -> tuple[str, ...]:
     """The first line alone: no row is read for it."""
     import pyarrow as pa
@@ -205,12 +193,6 @@ def _names(path: str) -> tuple[str, ...]:
     with pa.input_stream(path, compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         return tuple(next(csv.reader(text, delimiter=_separator(path))))
-
-
-def _same_file(path: str) -> Any:
-    """What is equal for two names of one file, links among them."""
-    about = os.stat(path)
-    return (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(path)
 
 
 def _separator(path: str) -> str:
