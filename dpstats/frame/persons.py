@@ -197,7 +197,7 @@ class Kept(Opaque):
 
     def __init__(self, table: Table, keep: Mask) -> None:
         self.table, self.keep = table, keep
-        self.n, self.names = table.n, table.names
+        self.n, self.names, self.lists_names = table.n, table.names, table.lists_names
         self.type_of, self.keys = table.type_of, table.keys
         self.declared_levels, self.observed_levels = table.declared_levels, table.observed_levels
 

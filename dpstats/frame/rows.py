@@ -6,10 +6,10 @@ row is encoded by itself: replacing one changes no other row, raises nothing and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -382,7 +382,8 @@ def _fill(
     """Compute the columns of ``x`` that are not there yet."""
     values: dict[tuple[str, str], Array] = {}
 
-    def combined(names: Sequence[str]) -> Codes:
+    @cache
+    def combined(names: tuple[str, ...]) -> Codes:
         """Positions among all combinations of levels, the first column's fastest."""
         position, times = codes[names[0]], 1
         for before, name in pairwise(names):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -86,20 +86,25 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
             )
 
 
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that was probably meant."""
+    same = [n for n in names if n.lower() == name.lower()]
+    return next(iter(same or get_close_matches(name, names, 1)), None)
+
+
 def require_column(table: Table, name: str, why: str) -> None:
     """Raise unless the table has the column."""
-    if name not in table.names and not getattr(table, "lists_names", True):
+    if name not in table.names and not table.lists_names:
         raise SchemaError(
             f"the first line of the file does not name a column `{name}`, which {why} needs: it must "
             "hold the names of the columns."
         )
     if name not in table.names:
-        near = [n for n in table.names if n.lower() == name.lower()]
-        near = near or get_close_matches(name, table.names, 1)
+        near = nearest(name, table.names)
         has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
         raise SchemaError(
             f"the table has no column `{name}`, which {why} needs"
-            + (f"; did you mean `{near[0]}`?" if near else ".")
+            + (f"; did you mean `{near}`?" if near else ".")
             + f" Its columns are: {has}."
         )
 

@@ -74,6 +74,10 @@ class Table(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
+    @property
+    def lists_names(self) -> bool:
+        """Whether a message may list the names: not where they may be the cells of a first row."""
+
     def type_of(self, name: str) -> ColumnType: ...
 
     def declared_levels(self, name: str) -> Levels | None:
@@ -166,6 +170,8 @@ def check_levels(name: str, levels: Iterable[Any]) -> Levels:
 
 class PandasTable:
     """A pandas DataFrame; its index plays no part."""
+
+    lists_names = True
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
@@ -399,6 +405,8 @@ def _pandas_kind(dtype: Any) -> Kind:
 class ArrowTable:
     """Any table that exports the Arrow C stream."""
 
+    lists_names = True
+
     def __init__(self, data: Any) -> None:
         try:
             import pyarrow as pa
@@ -497,6 +505,8 @@ class ArrowTable:
 
 class FolderTable:
     """A table of one file, with the columns that the folders on the way to it name."""
+
+    lists_names = True
 
     def __init__(self, table: Table, folders: Mapping[str, str]) -> None:
         self._table = table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from dpstats.frame.formula.bind import bind, response_of
 from dpstats.frame.formula.evaluate import State, learn_states, resolve
 from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse, split_sides
-from dpstats.frame.schema import Declared, declared_spec, require_column
+from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
 from dpstats.frame.source import column_types, public_table
 from dpstats.frame.table import ADVICE, AS_READ, WORDS, Array, Levels, Table, check_levels
 
@@ -91,12 +90,10 @@ def learn_design(
     rows = {name: _read(table, name, columns[name])[clean] for name in raw}
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
     if weights is not None and weights not in table.names and WEIGHTS not in limits:
-        near = get_close_matches(weights, table.names, 1) or [
-            name for name in table.names if name.lower() == weights.lower()
-        ]
+        near = nearest(weights, table.names)
         if near:
             raise SchemaError(
-                f"the public rows have no column `{weights}` for weights=; did you mean `{near[0]}`?"
+                f"the public rows have no column `{weights}` for weights=; did you mean `{near}`?"
             )
     bound = _weight_bound(weights, rows, limits)
     return _build(parsed, columns, states, weights=weights, weight_bound=bound, offsets=offsets)
@@ -141,7 +138,7 @@ def private_design(
     table = column_types(data)
     needed = used_columns(formula, table.names, weights, offset)
     written = categories_written(formula, table.names, weights, offset)
-    if not numbers and not getattr(table, "lists_names", True):
+    if not numbers and not table.lists_names:
         _require_declared(
             [n for n in needed if n not in limits and n not in written], table, formula
         )
