@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).absolute().parent) + os.sep
 
 
 class DPStatsError(Exception):
@@ -155,12 +155,11 @@ def suppress_private_errors(work: Callable[[], T]) -> T | None:
 
 def warn_at_call(message: str) -> None:
     """A `PlanWarning` that points at the line of the user's call, however deep it arises."""
-    inside = os.path.dirname(os.path.abspath(__file__)) + os.sep
     level, outermost, frame = 1, 1, sys._getframe(1)
     while frame is not None:
         level += 1
         file = frame.f_code.co_filename
-        if file.startswith(inside) or (level == outermost + 1 and file == contextlib.__file__):
+        if file.startswith(_PACKAGE) or (level == outermost + 1 and file == contextlib.__file__):
             outermost = level  # a decorator that is a context is called by contextlib
         frame = frame.f_back  # type: ignore[assignment]
     warnings.warn(message, PlanWarning, stacklevel=outermost + 1)

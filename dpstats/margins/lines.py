@@ -98,8 +98,10 @@ def spreads(design: Design, moments: Floats) -> dict[str, float]:
 
 def require_slope(design: Design, name: str) -> None:
     """Raise where a number enters the formula by steps: it has no slope there."""
-    for text, factor in design.factors.items():
-        for node in factor.expr.walk():
+    read = [(text, factor.expr) for text, factor in design.factors.items()]
+    read += zip(design.offsets, design.offset_factors, strict=True)
+    for text, expr in read:
+        for node in expr.walk():
             if node.op in STEPS and name in node.columns:
                 raise ArgumentError(
                     f"`{name}` enters by steps, `{text}`, and has no slope: comparisons() tells what "

@@ -31,7 +31,10 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
     """
     texts = [asked] if isinstance(asked, str) else asked
     if isinstance(texts, list | tuple) and texts and all(isinstance(t, str) for t in texts):
-        plain = [f"b{k}_" for k in range(len(names))]
+        prefix = "b"
+        while prefix in "".join(texts):  # a word that nobody has typed
+            prefix += "_"
+        plain = [f"{prefix}{k}_" for k in range(len(names))]
         try:
             written = [_with_plain(text, names, plain) for text in texts]
             equations = [

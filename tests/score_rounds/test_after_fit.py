@@ -217,3 +217,10 @@ def test_every_coefficient_can_be_named_in_a_hypothesis(term: str) -> None:
     fit = dp_lm(formula, rows, **{**ALL, "public": rows})
     z = fit.coef()[term] / fit.se()[term]
     assert fit.wald_test(f"{term} = 0").chi2 == pytest.approx(z**2)
+
+
+def test_a_word_that_is_no_coefficient_is_none_of_them() -> None:
+    fit = dp_lm("y ~ x + z", TABLE, **ALL)
+    for word in ("b0_", "b1_", "b_0_"):
+        with pytest.raises(ArgumentError, match="cannot be read"):
+            fit.wald_test(f"{word} = 0")

@@ -72,7 +72,12 @@ def no_function(name: str, arguments: Sequence[str], known: Sequence[str]) -> st
 
 
 def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
-    """What to type where R's or Python's signs stand between terms that mean nothing there."""
+    """What to type where a formula lacks its '~', or has signs that mean nothing between terms."""
+    if "~" not in formula and formula.strip():
+        return _no_tilde(formula)
+    left = formula.partition("~")[0].strip()
+    if re.search(r"(?<![\w.])\d[\d.]*\s*[*/^]|[*/^]\s*\d", left) and not re.search(r"[({`]", left):
+        return f"arithmetic on the response stands inside I(): write 'I({left}) ~ ...'"
     for k, (text, kind, _) in enumerate(tokens):
         if kind == "operator" and re.search(r"[!&<>]|==", text):
             return _LOGIC
@@ -89,10 +94,7 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
     return None
 
 
-def no_tilde(formula: str) -> str | None:
-    """What to type where no '~' divides a formula."""
-    if "~" in formula or not formula.strip():
-        return None
+def _no_tilde(formula: str) -> str:
     sides = re.split(r"(?<![=!<>])=(?!=)", formula)
     if len(sides) == 2 and all(side.strip() for side in sides):
         return f"'~' divides response and terms: write '{sides[0].strip()} ~ {sides[1].strip()}'"

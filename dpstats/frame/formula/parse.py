@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
-from dpstats.frame.formula.advice import misread, no_tilde
+from dpstats.frame.formula.advice import misread
 from dpstats.frame.formula.engine import Term
 from dpstats.frame.formula.grammar import Factor, parse_factor
 from dpstats.frame.formula.r_spelling import in_python
@@ -62,13 +62,7 @@ def split_sides(formula: str) -> tuple[str, str]:
     formula = in_python(formula)
     names, expressions, tildes = set(), set(), []
     found = engine.tokens(formula)
-    left = formula.partition("~")[0].strip()
-    if re.search(r"(?<![\w.])\d[\d.]*\s*[*/^]|[*/^]\s*\d", left) and not re.search(r"[({`]", left):
-        raise FormulaError(
-            f"the formula '{formula}' cannot be read: arithmetic on the response stands inside I(): "
-            f"write 'I({left}) ~ ...'."
-        )
-    why = no_tilde(formula) or misread(formula, found)
+    why = misread(formula, found)
     if why is not None:
         raise FormulaError(f"the formula '{formula}' cannot be read: {why}.")
     for text, kind, start in found:
