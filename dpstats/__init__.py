@@ -18,7 +18,7 @@ from dpstats.models.mixture.dp_mixture import dp_mixture
 from dpstats.plans.panel import plan_feols
 from dpstats.plans.plan import plan_glm, plan_lm
 from dpstats.report.options import options
-from dpstats.score_rounds.result import anova
+from dpstats.score_rounds.anova import anova
 
 __all__ = [
     "Budget",

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, naming, one_of, shown, spelled
+from dpstats.arguments import check_vcov, naming, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import (
@@ -28,26 +28,25 @@ from dpstats.frame import (
     subset_design,
 )
 from dpstats.mechanism.session import Session
-from dpstats.report.coefficients import plot_coefficients, plot_path
+from dpstats.report.coefficients import plot_coefficients
 from dpstats.report.diagnostics import with_person_note
-from dpstats.report.format import format_scalar
-from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page, wald_page
+from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Column, OnPage, Page, Printed, Table
+from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import (
-    columns_by_term,
     constraints,
     denominator,
-    kept_beside,
     wald_of,
     wald_p,
 )
+from dpstats.score_rounds.path import Path
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+from dpstats.score_rounds.wald_tests import Anova
 
 _OF_LARGER = "Of the larger model: "
 _MANY = 1000.0
@@ -422,315 +421,3 @@ class Model(Result):
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
         return Path(penalty, frame, self.coefficients, float(self.nobs), self.design.constant)
-
-
-_SHOWN_PENALTIES = 10
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Path(Printed):
-    """Coefficients along a penalty, computed from one release.
-
-    Attributes
-    ----------
-    penalty : str
-    coef : DataFrame
-        One row per penalty: its size, then the coefficients.
-
-    See Also
-    --------
-    LinearModel.path : What makes one.
-
-    Examples
-    --------
-    >>> from dpstats import dp_lm
-    >>> from dpstats.datasets import fair
-    >>> public, private = fair()
-    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-    >>> fit.path("lasso").coef.columns.tolist()
-    ['lambda', 'Intercept', 'age', 'religious']
-    """
-
-    penalty: str
-    coef: pd.DataFrame
-    unpenalised: Coefficients | None = None
-    n: float = math.nan
-    constant: int | None = None
-
-    def best(self, criterion: str = "BIC") -> BestPenalty:
-        """The penalty whose choice of columns has the smallest criterion.
-
-        The Wald statistic of the columns that a penalty leaves out, by standard errors that hold the
-        sampling and the noise of all that was released, and log(n) ("BIC") or 2 ("AIC") for each column
-        that it keeps: the least-squares approximation of Wang and Leng (2007). Of penalties with the
-        same columns the smallest is taken, which shrinks the least. Standard errors after a choice take
-        it for granted.
-
-        Examples
-        --------
-        >>> from dpstats import dp_lm
-        >>> from dpstats.datasets import fair
-        >>> public, private = fair()
-        >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-        >>> fit.path("lasso").best("BIC").kept
-        ('Intercept', 'age', 'religious')
-        """
-        if not one_of(criterion, ("BIC", "AIC", "bic", "aic")):
-            raise ArgumentError(f"criterion must be 'BIC' or 'AIC', not {shown(criterion)}.")
-        if self.penalty == "ridge":
-            raise ArgumentError(
-                "a ridge keeps every column, and a criterion chooses columns: path('lasso')."
-            )
-        c = self.unpenalised
-        if c is None or not np.isfinite(c.vcov).all():
-            raise NotReleasedError("noise hides the standard errors that a criterion needs.")
-        each = math.log(self.n) if criterion.upper() == "BIC" else 2.0
-        coef = self.coef.iloc[:, 1:].to_numpy(dtype=float)
-        found = []
-        for row in coef:
-            out = [int(j) for j in np.flatnonzero(row == 0) if j != self.constant]
-            lost = wald(c.coef, c.vcov, out) if out else 0.0
-            found.append(lost + each * (len(row) - len(out)))
-        values = np.array(found)
-        lambdas = self.coef["lambda"].to_numpy()
-        at = min(np.flatnonzero(values == values.min()), key=lambda k: float(lambdas[k]))
-        series = pd.Series(coef[at], index=list(c.terms), name="estimate")
-        return BestPenalty(criterion.upper(), float(lambdas[at]), float(values[at]), series)
-
-    def plot(
-        self, terms: Sequence[str] | None = None, intercept: bool = False, ax: Any = None
-    ) -> Any:
-        """Coefficients against the penalty, which grows to the right on a log scale.
-
-        Needs matplotlib (``pip install "dpstats[plot]"``).
-
-        Parameters
-        ----------
-        terms : sequence of str, optional
-            Which ones; by default all but the intercept, which is not penalised.
-        intercept : bool
-            Whether the intercept is shown when no terms are named.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        lambdas, coef = self.coef["lambda"].to_numpy(), self.coef.iloc[:, 1:]
-        names = [str(name) for name in coef.columns]
-        values = coef.to_numpy(dtype=float)
-        return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
-
-    def _printed(self) -> Page:
-        """Some of the penalties; numbers with four digits, and a dot for a coefficient of zero."""
-        rows = len(self.coef)
-        places = np.unique(
-            np.linspace(0, rows - 1, min(rows, _SHOWN_PENALTIES)).round().astype(int)
-        )
-        shown = self.coef.iloc[places]
-        columns = [
-            Column(str(name), [format_scalar(v, 4) if v else "." for v in shown[name]], shown[name])
-            for name in shown.columns
-        ]
-        more = f"; {len(places)} of {rows} penalties, .coef has all" if rows > len(places) else ""
-        note = f"{self.penalty} path from the released moments: no further privacy spent{more}"
-        return Page((Table.from_columns(columns, notes=(note,)),))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class BestPenalty:
-    """The choice of a criterion along a path; see `Path.best`.
-
-    Attributes
-    ----------
-    criterion : str
-    penalty : float
-        Its size, lambda.
-    value : float
-        Of the criterion.
-    estimate : Series
-        The coefficients there, which are drawn towards zero.
-
-    See Also
-    --------
-    Path : Whose method `best` makes one.
-    """
-
-    criterion: str
-    penalty: float
-    value: float
-    estimate: pd.Series
-
-    def coef(self) -> pd.Series:
-        """Coefficients at this penalty, indexed by the columns of the design."""
-        return self.estimate.copy()
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """Columns that are not left out."""
-        return tuple(self.estimate.index[self.estimate != 0])
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Columns that are: ``fit.update("~ . - x")`` fits the others again, at no cost."""
-        return tuple(self.estimate.index[self.estimate == 0])
-
-    def __repr__(self) -> str:
-        head = f"Smallest {self.criterion} at lambda = {self.penalty:.4g}: no further privacy spent"
-        out = ", ".join(self.left_out)
-        return f"{head}\n{self.estimate.to_string()}" + (f"\nLeft out: {out}" if out else "")
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Anova(OnPage):
-    """A Wald test of two nested models.
-
-    Attributes
-    ----------
-    df : int
-        Coefficients that the smaller model leaves out.
-    chi2, p_value : float
-    page : Page
-        The test as it prints.
-
-    See Also
-    --------
-    anova : What makes one.
-
-    Examples
-    --------
-    >>> from dpstats import anova
-    >>> from dpstats import dp_lm
-    >>> from dpstats.datasets import fair
-    >>> public, private = fair()
-    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-    >>> test = anova(fit, fit.update("~ . - age"))
-    >>> test.df, test.p_value < 0.001
-    (1, True)
-    """
-
-    df: int
-    chi2: float
-    p_value: float
-    page: Page
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class TermTests(OnPage):
-    """Wald tests of the terms of one model.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        A line for each term: its name, degrees of freedom, statistic and p value.
-    page : Page
-        The tests as they print.
-
-    See Also
-    --------
-    anova : What makes one.
-
-    Examples
-    --------
-    >>> from dpstats import anova
-    >>> from dpstats import dp_lm
-    >>> from dpstats.datasets import fair
-    >>> public, private = fair()
-    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-    >>> anova(fit).frame.columns.tolist()
-    ['term', 'df', 'chi2', 'p_value']
-    """
-
-    frame: pd.DataFrame
-    page: Page
-
-
-def _terms_tested(fit: Model, type: int) -> TermTests:
-    """Every term of a fit, in the sub-model that the type of test asks for."""
-    lines = []
-    for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
-        kept = kept_beside(fit.design, k, type)
-        # with the variance of the whole model, as R's table has it
-        part = restrict(fit.estimate, kept, fixed_dispersion=True)
-        where = [kept.index(j) for j in at]
-        total = part.sampling + part.privacy
-        chi2, block = wald(part.coef, total, where), np.ix_(where, where)
-        below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
-        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below)))
-    how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
-    title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
-    frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
-    return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
-
-
-@spelled
-def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Anova | TermTests:
-    """Wald test of nested models, or of the terms of one; costs nothing, the fit has all it needs.
-
-    Parameters
-    ----------
-    fit1, fit2 : models
-        Two nested ones; or one, whose terms are tested one by one.
-    type : {1, 2, 3}, or {"I", "II", "III"}
-        Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
-        contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
-
-    Returns
-    -------
-    Anova or TermTests
-        ``.df``, ``.chi2``, ``.p_value`` of two models; ``.frame`` of the terms of one. Both print.
-
-    Raises
-    ------
-    ArgumentError
-        If the two are the same, or neither is nested in the other; or of a wrong ``type``.
-
-    See Also
-    --------
-    LinearModel.wald_test : Hypotheses about coefficients.
-    etable : Models side by side.
-
-    References
-    ----------
-    Wald (1943), "Tests of Statistical Hypotheses Concerning Several Parameters When the Number of
-    Observations is Large", Transactions of the AMS 54.
-
-    Examples
-    --------
-    >>> from dpstats import dp_lm
-    >>> from dpstats.datasets import fair
-    >>> public, private = fair()
-    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
-    >>> anova(fit, fit.update("~ . - age")).df
-    1
-    >>> list(anova(fit).frame.term)
-    ['age', 'religious']
-    """
-    if fit2 is None and isinstance(fit1, Model):
-        which = {"I": 1, "II": 2, "III": 3}.get(type, type) if isinstance(type, str) else type
-        if which not in (1, 2, 3):
-            raise ArgumentError(f"type must be 1, 2 or 3, not {shown(type)}.")
-        return _terms_tested(fit1, int(which))
-    if not (isinstance(fit1, Model) and fit1.__class__ is fit2.__class__):
-        raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
-    if fit1.coefficients.terms == fit2.coefficients.terms:
-        raise ArgumentError("the two models are the same; anova compares nested models.")
-    if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
-        small, large = fit1, fit2
-    else:
-        small, large = fit2, fit1
-    extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
-    same = small.design.response == large.design.response
-    if not same or not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
-        raise ArgumentError(
-            "anova compares nested models of one response: every column of one fit must be in the "
-            f"other. Columns here: {list(fit1.coefficients.terms)} and "
-            f"{list(fit2.coefficients.terms)}."
-        )
-    where = [large.coefficients.terms.index(t) for t in extra]
-    chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
-    below = large._denominator(where)
-    p, few = wald_p(chi2, len(extra), below), math.isfinite(below)
-    free = small.privacy is large.privacy
-    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, few)
-    return Anova(len(extra), chi2, p, page)

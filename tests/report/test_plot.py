@@ -29,7 +29,7 @@ from dpstats.errors import ArgumentError, DPStatsError
 from dpstats.report.coefficients import apart, folded, plot_coefficients
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.result import Path
+from dpstats.score_rounds.path import Path
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

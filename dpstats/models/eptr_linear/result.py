@@ -14,7 +14,7 @@ from dpstats.models.linear.result import LinearModel
 from dpstats.report.answers import Answers, answers_table
 from dpstats.report.bound import Bound
 from dpstats.report.table import Page
-from dpstats.score_rounds.result import Path
+from dpstats.score_rounds.path import Path
 
 
 @dataclass(frozen=True, repr=False, eq=False)

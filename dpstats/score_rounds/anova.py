@@ -1,0 +1,107 @@
+"""R's anova: tests of the terms of one model, and of two nested ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from dpstats.arguments import shown, spelled
+from dpstats.errors import ArgumentError
+from dpstats.report.model import terms_page, wald_page
+from dpstats.score_rounds.hypotheses import columns_by_term, denominator, kept_beside, wald_p
+from dpstats.score_rounds.result import Model
+from dpstats.score_rounds.submodel import restrict, wald
+from dpstats.score_rounds.wald_tests import Anova, TermTests
+
+
+def _terms_tested(fit: Model, type: int) -> TermTests:
+    """Every term of a fit, in the sub-model that the type of test asks for."""
+    lines = []
+    for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
+        kept = kept_beside(fit.design, k, type)
+        # with the variance of the whole model, as R's table has it
+        part = restrict(fit.estimate, kept, fixed_dispersion=True)
+        where = [kept.index(j) for j in at]
+        total = part.sampling + part.privacy
+        chi2, block = wald(part.coef, total, where), np.ix_(where, where)
+        below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
+        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below)))
+    how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
+    title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
+    frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
+    return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
+
+
+@spelled
+def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Anova | TermTests:
+    """Wald test of nested models, or of the terms of one; costs nothing, the fit has all it needs.
+
+    Parameters
+    ----------
+    fit1, fit2 : models
+        Two nested ones; or one, whose terms are tested one by one.
+    type : {1, 2, 3}, or {"I", "II", "III"}
+        Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
+        contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
+
+    Returns
+    -------
+    Anova or TermTests
+        ``.df``, ``.chi2``, ``.p_value`` of two models; ``.frame`` of the terms of one. Both print.
+
+    Raises
+    ------
+    ArgumentError
+        If the two are the same, or neither is nested in the other; or of a wrong ``type``.
+
+    See Also
+    --------
+    LinearModel.wald_test : Hypotheses about coefficients.
+    etable : Models side by side.
+
+    References
+    ----------
+    Wald (1943), "Tests of Statistical Hypotheses Concerning Several Parameters When the Number of
+    Observations is Large", Transactions of the AMS 54.
+
+    Examples
+    --------
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit, fit.update("~ . - age")).df
+    1
+    >>> list(anova(fit).frame.term)
+    ['age', 'religious']
+    """
+    if fit2 is None and isinstance(fit1, Model):
+        which = {"I": 1, "II": 2, "III": 3}.get(type, type) if isinstance(type, str) else type
+        if which not in (1, 2, 3):
+            raise ArgumentError(f"type must be 1, 2 or 3, not {shown(type)}.")
+        return _terms_tested(fit1, int(which))
+    if not (isinstance(fit1, Model) and fit1.__class__ is fit2.__class__):
+        raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
+    if fit1.coefficients.terms == fit2.coefficients.terms:
+        raise ArgumentError("the two models are the same; anova compares nested models.")
+    if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
+        small, large = fit1, fit2
+    else:
+        small, large = fit2, fit1
+    extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
+    same = small.design.response == large.design.response
+    if not same or not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
+        raise ArgumentError(
+            "anova compares nested models of one response: every column of one fit must be in the "
+            f"other. Columns here: {list(fit1.coefficients.terms)} and "
+            f"{list(fit2.coefficients.terms)}."
+        )
+    where = [large.coefficients.terms.index(t) for t in extra]
+    chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
+    below = large._denominator(where)
+    p, few = wald_p(chi2, len(extra), below), math.isfinite(below)
+    free = small.privacy is large.privacy
+    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, few)
+    return Anova(len(extra), chi2, p, page)

@@ -1,0 +1,73 @@
+"""Wald tests as they are returned and print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpstats.report.table import OnPage, Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Anova(OnPage):
+    """A Wald test of two nested models.
+
+    Attributes
+    ----------
+    df : int
+        Coefficients that the smaller model leaves out.
+    chi2, p_value : float
+    page : Page
+        The test as it prints.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> test = anova(fit, fit.update("~ . - age"))
+    >>> test.df, test.p_value < 0.001
+    (1, True)
+    """
+
+    df: int
+    chi2: float
+    p_value: float
+    page: Page
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TermTests(OnPage):
+    """Wald tests of the terms of one model.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A line for each term: its name, degrees of freedom, statistic and p value.
+    page : Page
+        The tests as they print.
+
+    See Also
+    --------
+    anova : What makes one.
+
+    Examples
+    --------
+    >>> from dpstats import anova
+    >>> from dpstats import dp_lm
+    >>> from dpstats.datasets import fair
+    >>> public, private = fair()
+    >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
+    >>> anova(fit).frame.columns.tolist()
+    ['term', 'df', 'chi2', 'p_value']
+    """
+
+    frame: pd.DataFrame
+    page: Page
