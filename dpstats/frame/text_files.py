@@ -175,10 +175,14 @@ class TextFiles(Opaque):
             strings_can_be_null=False,
             check_utf8=False,
         )
-        how = _how(path)
-        # of one column an empty line is a row whose cell is missing
-        how["parse_options"].ignore_empty_lines = len(self.names) > 1
-        for batch in pacsv.open_csv(path, convert_options=read, **how):
+        parse = pacsv.ParseOptions(
+            delimiter=_separator(path),
+            newlines_in_values=True,
+            # of one column an empty line is a row whose cell is missing
+            ignore_empty_lines=len(self.names) > 1,
+        )
+        size = pacsv.ReadOptions(block_size=_BLOCK)
+        for batch in pacsv.open_csv(path, size, parse, read):
             cells = [
                 pc.if_else(pc.is_in(column, missing), pa.scalar(None, pa.binary()), column)
                 for column in batch.columns
@@ -197,12 +201,3 @@ def _names(path: str) -> tuple[str, ...]:
 
 def _separator(path: str) -> str:
     return "\t" if ".tsv" in os.path.basename(path).lower() else ","
-
-
-def _how(path: str) -> dict[str, Any]:
-    import pyarrow.csv as pacsv
-
-    return {
-        "read_options": pacsv.ReadOptions(block_size=_BLOCK, use_threads=True),
-        "parse_options": pacsv.ParseOptions(delimiter=_separator(path), newlines_in_values=True),
-    }

@@ -12,6 +12,7 @@ from scipy import special
 
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.report.bound import Bound
+from dpstats.report.folding import folded_call
 from dpstats.report.format import (
     DIGITS,
     LEGEND,
@@ -36,7 +37,6 @@ from dpstats.report.table import (
     Part,
     Preformatted,
     Table,
-    folded_call,
 )
 
 ERRORS = {

@@ -11,26 +11,18 @@ import csv
 import html
 import io
 import re
-import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
 from dpstats.report import latex
 from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
+from dpstats.report.folding import Align, aligned, laid_out, width_of, wrapped
 from dpstats.report.format import format_full, format_scalar
 
-Align = Literal["l", "r"]
-
-WIDTH = 80
-"""Columns of a line of text; R's ``options(width = 80)``."""
-
-_NARROWEST = 24
-"""Columns of a text, down to which it is folded so that a table fits."""
 _RULE = "---"  # R sets the legend off with this line
 # No colours: the page's own text and background show through, light or dark. Rules and alignment stand
 # in the elements as well, because word processors read no style sheet in what is pasted.
@@ -59,91 +51,6 @@ p.dpstats { margin: 0.4em 0; max-width: 60em; }
 pre.dpstats { margin: 0.4em 0; color: inherit; background: transparent; }
 </style>
 """
-
-
-def _width(text: str) -> int:
-    """Columns a text takes in a terminal: two for a wide character, none for a combining one."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(unicodedata.combining(c) != 0 for c in text)
-
-
-def _align(text: str, width: int, align: Align) -> str:
-    gap = " " * (width - _width(text))
-    return gap + text if align == "r" else text + gap
-
-
-def _pieces(text: str) -> list[str]:
-    """Where a cell may be broken: at blanks, and between the parts of the name of a column."""
-    return [piece for piece in re.split(r"(?<=[\s:,])|(?=[\[(])", text) if piece]
-
-
-def _fold(text: str, width: int) -> list[str]:
-    """A cell in lines of at most so many columns, where it can be broken; the second ones indented."""
-    lines = [""]
-    for piece in _pieces(text):
-        if lines[-1].strip() and _width(lines[-1] + piece.rstrip()) > width:
-            lines.append("  ")
-        lines[-1] += piece
-    return [line.rstrip() for line in lines]
-
-
-def _fitting(widths: Sequence[int], align: Sequence[Align]) -> list[int]:
-    """Widths of columns that fit on a line, where folding the widest of text is enough for that."""
-    out = list(widths)
-    while sum(out) + len(out) - 1 > WIDTH:
-        foldable = [i for i, a in enumerate(align) if a == "l" and out[i] > _NARROWEST]
-        if not foldable:
-            break
-        out[max(foldable, key=lambda i: out[i])] -= 1
-    return out
-
-
-def _blocks(widths: Sequence[int], first: bool) -> list[list[int]]:
-    """Columns that stand beside each other; those that do not fit follow below, as R prints a matrix.
-
-    ``first``: the first column names the rows and is repeated.
-    """
-    head = [0] if first else []
-    blocks = [list(head)]
-    for i in range(len(head), len(widths)):
-        used = sum(widths[j] + 1 for j in blocks[-1])
-        if len(blocks[-1]) > len(head) and used + widths[i] > WIDTH:
-            blocks.append(list(head))
-        blocks[-1].append(i)
-    return blocks
-
-
-def folded_call(call: str) -> str:
-    """A call in lines of `WIDTH`, broken between its arguments, which stay as they can be typed."""
-    lines, depth, quoted, start, escaped = [""], 0, "", 0, False
-    for end, letter in enumerate(call):
-        if quoted:
-            quoted = "" if letter == quoted and not escaped else quoted
-            escaped = letter == "\\" and not escaped
-        elif letter in "\"'":
-            quoted = letter
-        else:
-            depth += (letter in "([{") - (letter in ")]}")
-        if (letter == "," and depth == 1 and not quoted) or end == len(call) - 1:
-            piece, start = call[start : end + 1], end + 1
-            if lines[-1].strip() and len(lines[-1] + piece) > WIDTH:
-                lines.append("   ")
-            lines[-1] += piece
-    return "\n".join(lines)
-
-
-def _wrap(text: str, first: str = "", rest: str = "") -> str:
-    """Fold a text at `WIDTH`, between words; R's double spaces stay."""
-    return textwrap.fill(
-        flat(text),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 class Printed:
@@ -184,7 +91,7 @@ class Paragraph:
     text: str
 
     def to_text(self) -> str:
-        return _wrap(self.text.strip())
+        return wrapped(self.text.strip())
 
     def to_markdown(self) -> str:
         # A mark that would begin a list or a heading is one only at the start of the line.
@@ -229,7 +136,7 @@ class Lines(Preformatted):
     """Lines of their own, such as R's below a table; printed text folds long ones."""
 
     def to_text(self) -> str:
-        return "\n".join(_wrap(line, rest="  ") for line in self._lines())
+        return "\n".join(wrapped(line, rest="  ") for line in self._lines())
 
     def to_markdown(self) -> str:
         return "\n".join(f"- {Paragraph(line).to_markdown()}" for line in self._lines())
@@ -254,7 +161,7 @@ class Notes:
     def to_text(self) -> str:
         if len(self.notes) == 1:
             return self._alone().to_text()
-        return "\n".join(["Notes:", *(_wrap(note.strip(), "- ", "  ") for note in self.notes)])
+        return "\n".join(["Notes:", *(wrapped(note.strip(), "- ", "  ") for note in self.notes)])
 
     def to_markdown(self) -> str:
         if len(self.notes) == 1:
@@ -305,11 +212,11 @@ class KeyValues:
     pairs: tuple[tuple[str, str], ...]
 
     def to_text(self) -> str:
-        indent = max((_width(flat(key)) for key, _ in self.pairs), default=0) + 2
-        keys = [_align(f"{flat(key)}: ", indent, "l") for key, _ in self.pairs]
+        indent = max((width_of(flat(key)) for key, _ in self.pairs), default=0) + 2
+        keys = [aligned(f"{flat(key)}: ", indent, "l") for key, _ in self.pairs]
         return "\n".join(
             # An empty value would take its key along when it is folded.
-            (_wrap(value, key, " " * indent) or key).rstrip()
+            (wrapped(value, key, " " * indent) or key).rstrip()
             for key, (_, value) in zip(keys, self.pairs, strict=True)
         )
 
@@ -493,46 +400,14 @@ class Table(Printed):
         """Print the table as R prints a matrix of text, without trailing spaces."""
         # By hand: tabulate sets its columns at least two apart and widens every header.
         lines = [[flat(cell) for cell in row] for row in (self.header, *self._shown())]
-        natural = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-        limits = _fitting(natural, self.align) if self.folds else natural
-        folded = [
-            [
-                _fold(cell, k) if a == "l" and _width(cell) > k else [cell]
-                for cell, k, a in zip(line, limits, self.align, strict=True)
-            ]
-            for line in lines
-        ]
-        widths = [
-            max(_width(t) for cell in column for t in cell) for column in zip(*folded, strict=True)
-        ]
-        body: list[str] = []
-        every = [list(range(len(widths)))]
-        for block in _blocks(widths, self.align[0] == "l") if self.folds else every:
-            rows = [self._text_row(line, widths, block) for line in folded]
-            for k in sorted(self.rules, reverse=True):
-                rows.insert(k + 1, "")
-            body += rows
+        body = laid_out(lines, self.align, self.rules, self.folds)
         title = [] if self.title is None else [Heading(self.title).to_text()]
-        notes = [_RULE, *(_wrap(note) for note in self.notes)] if self.notes else []
+        notes = [_RULE, *(wrapped(note) for note in self.notes)] if self.notes else []
         return "\n".join([*title, *body, *notes])
 
     def _shown(self) -> tuple[tuple[str, ...], ...]:
         """The rows that are printed."""
         return self.rows if self.kept is None else tuple(self.rows[k] for k in self.kept)
-
-    def _text_row(
-        self, cells: Sequence[Sequence[str]], widths: Sequence[int], block: Sequence[int]
-    ) -> str:
-        """One row, in as many lines as its longest cell has."""
-        height = max(len(cells[i]) for i in block)
-        lines = [
-            [
-                _align(cells[i][k] if k < len(cells[i]) else "", widths[i], self.align[i])
-                for i in block
-            ]
-            for k in range(height)
-        ]
-        return "\n".join(" ".join(line).rstrip() for line in lines)
 
     def to_markdown(self) -> str:
         """Write the table as a Markdown pipe table."""

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpstats.errors import ArgumentError
+from dpstats.report.folding import folded_call
 from dpstats.report.format import LEGEND, format_coefficients, stars
 from dpstats.report.table import (
     Column,
@@ -28,7 +29,6 @@ from dpstats.report.table import (
     escape_html,
     escape_latex,
     escape_markdown,
-    folded_call,
 )
 
 ESTIMATES = [-17.5790948905109, 3.93240875912409]
