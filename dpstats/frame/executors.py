@@ -43,6 +43,9 @@ Work = Callable[[Source], T]
 _ROWS_AT_ONCE = 32
 _NAMES_AT_ONCE = 4096
 _PATIENCE = 2.0
+_JOBS_BYTES = 2**25
+"""Up to which every task of Dask has its own copy of a job. One for all would save bytes, but whoever
+holds it is a candidate for every task, and partitions would travel to where it is."""
 _COMPUTING = ("dpstats", "numpy", "scipy", "pandas", "pyarrow", "formulaic", "statsmodels")
 
 
@@ -284,13 +287,14 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     import dask
 
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
-    name = f"{dpstats_pass.__name__}-{uuid.uuid4()}"
-    job: Any = dask.delayed(_Job(work, None), name=name, traverse=False)
-    promises = suppress_private_errors(
-        lambda: [once(job, part) for part in source.delayed(columns)]
-    )
-    if promises is None:
+    parts = suppress_private_errors(lambda: source.delayed(columns))
+    if parts is None:
         raise _lost()
+    job: Any = _Job(work, None)
+    if len(pickle.dumps(job)) * len(parts) > _JOBS_BYTES:
+        name = f"{dpstats_pass.__name__}-{uuid.uuid4()}"
+        job = dask.delayed(job, name=name, traverse=False)
+    promises = [once(job, part) for part in parts]
     client = _client()
     if client is None:
         results = suppress_private_errors(lambda: dask.compute(*promises))
