@@ -21,15 +21,10 @@ from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.fit import UNBOUNDED, EptrFit, eigenvalue_lines
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.releases import StepCuts, StepSession
-from dpstats.models.linear.fit import (
-    LinearRounds,
-    LinearStep,
-    Prepared,
-    View,
-    prepared,
-    prepared_alone,
-    solved_by_rounds,
-)
+from dpstats.models.linear.fit import solved_by_rounds
+from dpstats.models.linear.prepare import Prepared, prepared, prepared_alone
+from dpstats.models.linear.rounds import LinearRounds, LinearStep
+from dpstats.models.linear.view import View
 from dpstats.propose_test.outcome import Outcome
 from dpstats.score_rounds.estimate import Step
 from dpstats.score_rounds.first_look import first_look

@@ -27,15 +27,10 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import (
-    WIDENING,
-    LinearRounds,
-    Prepared,
-    View,
-    anchored,
-    prepared,
-    reported,
-)
+from dpstats.models.linear.fit import WIDENING, anchored, reported
+from dpstats.models.linear.prepare import Prepared, prepared
+from dpstats.models.linear.rounds import LinearRounds
+from dpstats.models.linear.view import View
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
     Estimate,

@@ -18,7 +18,7 @@ from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, Public
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.models.linear import planning
-from dpstats.models.linear.fit import View
+from dpstats.models.linear.view import View
 from tests.conftest import Silent
 from tests.contracts.held import held_rows
 

@@ -1,0 +1,214 @@
+"""What is released before the rounds of a linear fit: second moments, and the plan that follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpstats.arrays import Floats
+from dpstats.frame import Design, PublicMoments
+from dpstats.models.linear.estimate import (
+    condition_lines,
+    explained,
+)
+from dpstats.models.linear.planning import LinearPlan, plan_alone, plan_linear
+from dpstats.models.linear.rounds import LinearRounds
+from dpstats.models.linear.view import View
+from dpstats.numerics.matrices import (
+    Curvature,
+    Whitening,
+    shrink_second_moment,
+)
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.cuts import (
+    cut_of_moments,
+)
+from dpstats.score_rounds.first_look import FirstLook
+from dpstats.score_rounds.releases import PersonCounts, ScoreSession, Shares
+from dpstats.score_rounds.rounds import (
+    PERSONS,
+    Coordinates,
+    rows_of_each,
+)
+from dpstats.score_rounds.rows import RoundCuts
+from dpstats.score_rounds.tails import tail_of
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before the first round: how rows are seen, their second moments, the plan.
+
+    Attributes
+    ----------
+    design : Design
+    seen : View
+    at : Coordinates
+    curvature : Curvature
+        In coordinates of the whitening.
+    plan : LinearPlan
+    expected : float or None
+        Length of scores at the first anchor.
+    persons : PersonCounts or None
+    lines : tuple of Diagnostic
+        What is said of the moments and of the plan.
+    arrived : bool
+        Whether the first anchor is a fit, of public rows.
+    lost : float
+        Share of the information that was cut off long rows.
+    enough : bool
+        Whether the first look at private rows found enough of them.
+    radius : float or None
+        Length to which rows were cut for these moments.
+    hidden : (d,) array or None
+        Coefficients of which that look saw too little for an error.
+    nothing : (d,) array or None
+        Columns in which hardly any row differs.
+    """
+
+    design: Design
+    seen: View
+    at: Coordinates
+    curvature: Curvature
+    plan: LinearPlan
+    expected: float | None
+    persons: PersonCounts | None
+    lines: tuple[Diagnostic, ...]
+    arrived: bool = True
+    lost: float = 0.0
+    enough: bool = True
+    radius: float | None = None
+    hidden: NDArray[np.bool_] | None = None
+    nothing: NDArray[np.bool_] | None = None
+
+    def _turned_curvature(self) -> Curvature:
+        """The second moments where rounds compute: the identity, where rows were turned by them."""
+        turn, seen = self.at.turn, self.curvature
+        if not self.arrived:
+            return seen
+        return Curvature(
+            turn.T @ seen.released @ turn,
+            seen.released_sd,
+            np.eye(len(turn)),
+            seen.used_sd * float(np.linalg.norm(turn, 2)) ** 2,
+            1.0,
+        )
+
+    def rounds(
+        self,
+        session: ScoreSession,
+        ridge: float,
+        made_by: Callable[..., LinearRounds] | None = None,
+    ) -> LinearRounds:
+        """The rounds, still to be made; ``made_by`` another maker of them."""
+        at, n = self.at, session.n
+        carried = at.root @ self.seen.shift
+        each = rows_of_each(self.persons, n)
+        return (made_by or LinearRounds)(
+            session=session,
+            coordinates=at,
+            anchor=carried,
+            carried=carried,
+            curvature=self._turned_curvature(),
+            penalty=each * ridge * at.back.T @ at.back,
+            limits=self.plan,
+            expected=self.expected,
+            rows=max(each, 1.0),
+            arrived=self.arrived,
+            weighed=not self.arrived,
+            hidden=self.hidden is not None and bool(self.hidden.any()),
+            lost=self.lost,
+        )
+
+
+def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
+    """Release the second moments of the rows, and turn them so that they are the identity."""
+    n, d, mu = session.n, len(moments.terms), session.total.mu
+    plan = plan_linear(n, d, mu, moments.m, moments.cross is not None, errors)
+    session.require(plan.keep * min(plan.squares, plan.counts))
+    persons = None
+    if session.by_person:
+        persons = session.rows_of_persons(PERSONS)
+        seen = seen.for_persons(rows_of_each(persons, n))
+        session.whiten(seen.whitening.back, seen.shift)
+    expected = _public_scale(moments, seen.whitening.back, d)
+    for lengths, gram in plan.stages:
+        curvature, radius = _curvature(session, d, moments, lengths, gram)
+        at = turned(seen.whitening, curvature)
+        back, shift = session.whiten(at.back, seen.shift, seen.residual)
+        at = replace(at, turn=at.whitening.root @ back)
+        seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
+    lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
+    return Prepared(
+        moments.design, seen, at, curvature, plan, expected, persons, lines, radius=radius
+    )
+
+
+def prepared_alone(
+    session: ScoreSession, design: Design, look: FirstLook, shift: Floats, errors: str
+) -> Prepared:
+    """The rows as a first look has whitened them, and the plan of rounds from there."""
+    d, curvature = len(shift), look.rows.curvature
+    back, shift = session.whiten(look.rows.whitening.back, shift, look.scale)
+    session.weigh(look.rows.radius)
+    whitening = Whitening(back, np.linalg.inv(back))
+    return Prepared(
+        design=design,
+        seen=View(whitening, shift, look.scale),
+        at=Coordinates.plain(whitening),
+        curvature=curvature,
+        plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
+        expected=math.sqrt(d) * look.scale,
+        persons=None,
+        lines=(),
+        arrived=False,
+        lost=look.rows.lost,
+        enough=look.enough,
+        radius=look.rows.radius,
+        hidden=look.rows.hidden,
+        nothing=look.rows.nothing,
+    )
+
+
+def _curvature(
+    session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
+) -> tuple[Curvature, float]:
+    """Second moments of the rows, as they are whitened now, and where rows are cut for them."""
+    n, mu = session.n, session.total.mu
+    zero = np.zeros(d)
+    octave = math.floor(math.log2(math.sqrt(d)))
+    windows = (octave - 12, 32), (-1, 1)
+    lengths = session.information_lengths(lengths_share, zero, windows, fine=14)
+    quantile = lengths.quantile(0.9) or math.sqrt(d)
+    radius = cut_of_moments(tail_of(lengths, quantile, n, 2), d, n, mu * math.sqrt(share))
+    made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
+    assert made.information is not None
+    found = made.information.value, made.information.noise_sd
+    return shrink_second_moment(*found, known=not moments.ridged), radius
+
+
+def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
+    """Coordinates in which the released curvature is the identity."""
+    values, vectors = np.linalg.eigh(curvature.used)
+    return Coordinates(whitening, (vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:
+    """What the plan expected; without the number of public rows it expects the worst of them."""
+    if moments.m is None:
+        return ()
+    note = "for normal errors, over least squares without privacy; longer tails cost more"
+    return (Diagnostic("planned error", plan.predicted_ratio, None, note),)
+
+
+def _public_scale(moments: PublicMoments, back: Floats, d: int) -> float | None:
+    """Expected length of a score at the public anchor: sqrt(d) public residual sd; None unknown."""
+    if moments.yy is None or not moments.yy > 0:
+        return None
+    if moments.cross is None:
+        return math.sqrt(d * moments.yy)
+    rest = moments.yy - explained(moments.cross, back)
+    return math.sqrt(d * max(rest, 1e-6 * moments.yy))

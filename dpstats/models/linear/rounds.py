@@ -1,0 +1,196 @@
+"""The score rounds of a linear fit: where each cuts, what it spends, and when they end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from dpstats.arrays import Floats
+from dpstats.models.linear.planning import LinearPlan
+from dpstats.numerics.matrices import (
+    Curvature,
+)
+from dpstats.score_rounds.cuts import (
+    PRODUCT_QUANTILE,
+    cut_for_intervals,
+    cut_of_squares,
+)
+from dpstats.score_rounds.estimate import (
+    Pooled,
+    Step,
+    newton_step,
+    pool_steps,
+    pool_weighed,
+)
+from dpstats.score_rounds.releases import Round, Shares, Windows
+from dpstats.score_rounds.rounds import (
+    RoundPlan,
+    ScoreRounds,
+    quartered,
+    window_about,
+)
+from dpstats.score_rounds.tails import median_excess, tail_of
+
+_CARE, _FAR_CARE = 0.4, 0.1
+"""Share of what is cut that is weighed as bias: near the fit, and far from it."""
+_NOISELESS, _STILL = 0.03, 1e-4
+"""Of an error of sampling: noise that is next to nothing, and steps that are."""
+_SLIGHT = 0.25
+"""Of a residual standard deviation: a step that no fit is lost by."""
+_EXPLAINED = 0.1
+"""Share of the information lost to cut rows that may explain a long last step."""
+
+
+@dataclass(frozen=True)
+class LinearStep:
+    """A step, and the mean score that it follows from, of rows as if none were cut."""
+
+    step: Step
+    score: Floats
+
+
+@dataclass(kw_only=True)
+class LinearRounds(ScoreRounds[LinearStep]):
+    """Rounds of a linear fit: its curvature is known before them.
+
+    ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
+    """
+
+    curvature: Curvature
+    penalty: Floats
+    limits: LinearPlan
+    expected: float | None
+    rows: float = 1.0  # of a person
+    arrived: bool = True
+    weighed: bool = False
+    hidden: bool = False
+    lost: float = 0.0
+    measured: bool = True
+    noise_sd: float = 0.0
+    before: float | None = None
+    oblique: Floats | None = None
+
+    def pooled(self) -> Pooled:
+        """The average of the rounds that began near the fit."""
+        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        if not self.weighed:
+            return pool_steps(used)
+        return pool_weighed(used, self.curvature.used, self.lost)
+
+    def settled(self) -> bool:
+        """Whether the last round began near the fit, and went no farther than noise and rows explain.
+
+        A step that is longer than noise at a chance of one in a thousand, than twice what noise and
+        sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
+        rows that weighed less before.
+        """
+        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        if len(used) < 2:
+            return False
+        last, d = used[-1], len(used[-1].move)
+        noise = last.noise_length**2 + used[-2].noise_length ** 2
+        square = float(last.move @ last.move)
+        if (
+            self.lost > _EXPLAINED
+            or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
+        ):
+            return True
+        residual = d * self.plans[-1].cut.unit ** 2
+        return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
+
+    def pooled_score(self, coef: Floats) -> Floats:
+        """The mean score at some coefficients, by the rounds that are averaged, with their weights.
+
+        Scores are linear in the coefficients, and fall by as much as these move.
+        """
+        made = zip(self.steps, self.plans, strict=True)
+        used = [one for one, how in made if how.pooled]
+        weight = np.array([1 / one.step.variance for one in used])
+        at = np.array([one.score + one.step.anchor for one in used])
+        return np.asarray(weight @ at / weight.sum() - coef)
+
+    def plan(self) -> RoundPlan:
+        n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
+        limits, made = self.limits, len(self.steps)
+        guess = self.before or self.expected
+        window = window_about(guess)
+        windows: Windows = (-1, 1), window
+        fine = None if made == 0 else quartered(guess, window)
+        share = limits.scale if made == 0 else limits.later_scale
+        whole = sum(plan.pooled for plan in self.plans) >= limits.middle
+        if whole and limits.middle and not self.hidden:
+            self.session.weigh(None)
+        histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
+        quantile = histogram.quantile(0.9)
+        self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
+        scale = quantile or guess or histogram.peak()
+        near = _near(scale, self.before, self.expected if self.arrived else None)
+        last = self._is_last(scale)
+        self.before = scale
+        left = self.session.left
+        if last:
+            shares = Shares(
+                outer=left * limits.outer,
+                squares=left * limits.squares,
+                counts=left * limits.counts,
+                score=left * (1 - limits.outer - limits.squares - limits.counts),
+            )
+        else:
+            shares = Shares(score=limits.near if near else limits.far)
+        tail = tail_of(histogram, scale, n)
+        care = _CARE if near or last else _FAR_CARE
+        cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
+        square, lost = 1.0, 0.0
+        if last:
+            square = math.sqrt(self.rows) * cut_of_squares(
+                tail_of(histogram, scale, n, 2), d, n, mu * math.sqrt(shares.squares)
+            )
+            own = square / math.sqrt(self.rows)  # as scores of that length are cut
+            lost = self.rows * median_excess(histogram, scale, n, own * math.sqrt(d)) / d
+        return RoundPlan(shares, cut, None, square, lost, last, near or last)
+
+    def _is_last(self, scale: float) -> bool:
+        """Whether this round is the last: from the plan and released scales only.
+
+        The first may be it when the plan allows and the residuals are as small as the public ones, so
+        that the public anchor is as good as it looked.
+        """
+        limits, made = self.limits, len(self.steps)
+        cost = limits.near + limits.later_scale
+        if made + 1 >= limits.most_rounds or self.session.left - cost < limits.keep:
+            return True
+        if made + 1 < limits.least_rounds:
+            return False
+        if sum(plan.pooled for plan in self.plans) < limits.middle:
+            return False
+        if self.before is None:
+            return _near(scale, None, self.expected)
+        return scale > limits.fall * self.before and not self._still_moving()
+
+    def _still_moving(self) -> bool:
+        """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
+
+        Another round costs nothing there, and goes on to the fit without privacy.
+        """
+        step, error = self.steps[-1].step, self.plans[-1].cut.unit / math.sqrt(self.session.n)
+        moved = float(np.linalg.norm(step.move)) / math.sqrt(len(step.move))
+        return step.noise_sd < _NOISELESS * error and moved > _STILL * error
+
+    def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
+        assert made.score is not None
+        how = made.score.value, made.score.noise_sd, plan.cut.slope
+        step = newton_step(self.curvature, self.penalty, self.anchor, *how)
+        if self.oblique is not None:
+            longer = float(np.linalg.norm(self.oblique))
+            step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
+        return LinearStep(step, made.score.value / plan.cut.slope)
+
+
+def _near(scale: float, before: float | None, expected: float | None) -> bool:
+    """Whether a round begins near the fit, by the scales of the scores."""
+    if before is None:
+        return expected is not None and scale <= 1.5 * PRODUCT_QUANTILE * expected
+    return scale > 0.6 * before

@@ -1,0 +1,71 @@
+"""How the rows of a linear fit are seen: whitened by public or released moments, less a public fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.frame import PublicMoments
+from dpstats.mechanism.lattice import ExactMatrix
+from dpstats.mechanism.passes import RowSource
+from dpstats.models.linear.estimate import (
+    explained,
+)
+from dpstats.numerics.matrices import (
+    Whitening,
+    equilibrated_whitening,
+)
+from dpstats.score_rounds.coarse import coarse_map
+
+
+@dataclass(frozen=True)
+class View:
+    """How rows are seen: whitened, and less the fit of public coefficients.
+
+    ``prepared`` are both as rows of large tables see them, ``residual`` is the public size of residuals.
+    """
+
+    whitening: Whitening
+    shift: Floats
+    residual: float
+    prepared: ExactMatrix | None = None
+
+    @classmethod
+    def of(cls, moments: PublicMoments, rows: RowSource, start: Floats | None = None) -> View:
+        """From public moments and the size of the table; ``start`` in place of the public fit."""
+        whitening = equilibrated_whitening(moments.gram)
+        back = whitening.back
+        shift: Floats = np.zeros(len(moments.terms))
+        residual = math.inf
+        if moments.cross is not None:
+            shift = back @ (back.T @ moments.cross)
+            rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
+            residual = math.sqrt(rest)
+        shift = shift if start is None else start
+        coarse = coarse_map(rows, back, shift, residual)
+        if coarse is None:
+            return cls(whitening, shift, residual)
+        back, shift = coarse.high[:, :-1], coarse.high[:, -1]
+        return cls(Whitening(back, np.linalg.inv(back)), shift, residual, coarse)
+
+    @property
+    def map(self) -> tuple[Floats, Floats]:
+        """What a session applies to every row."""
+        return self.whitening.back, self.shift
+
+    def how(self, persons: str | None) -> dict[str, Any]:
+        """The rest of what a session of a linear model is told."""
+        return {"prepared": self.prepared, "linear": True, "persons": persons}
+
+    def for_persons(self, rows: float) -> View:
+        """Persons with so many rows as a row was seen: sums over them are as large."""
+        root = math.sqrt(rows)
+        return View(
+            Whitening(self.whitening.back / root, self.whitening.root * root),
+            self.shift,
+            self.residual,
+        )
