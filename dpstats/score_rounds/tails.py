@@ -13,7 +13,7 @@ over all that remains possible.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
@@ -54,10 +54,13 @@ class Tail:
         Increasing.
     share : (k,) array
         Share of the rows that are longer.
+    body : (L,) array
+        How probable each law of the body is, for `median_excess`.
     """
 
     lengths: Floats
     share: Floats
+    body: Floats = field(default_factory=lambda: np.empty(0))
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
@@ -85,8 +88,9 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     beyond = _beyond(histogram, quantile90)
     laws = _laws(n, power)
     weight, expected = _posterior(laws, beyond, quantile90)
+    of_body = weight.sum(axis=1)
     body, outliers = n / 10 * _grid_law(), _apart(_GRID, laws.rows, laws.powers)
-    share: Floats = (weight.sum(axis=1) @ body + weight.sum(axis=0) @ outliers) / n
+    share: Floats = (of_body @ body + weight.sum(axis=0) @ outliers) / n
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile90
@@ -94,23 +98,23 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
         farther = law[-1] if beyond.noise_sd[known - 1] >= _WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
         share = _rescaled(share, law, actual, edges, float(beyond.noise_sd[:known].max()) < _WHOLE)
-    return Tail(quantile90 * _GRID, np.minimum(share, 0.5))
+    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), of_body)
 
 
-def median_excess(histogram: LogHistogram, quantile90: float, n: int, length: float) -> float:
+def median_excess(body: Floats, quantile90: float, n: int, length: float) -> float:
     """Mean over all rows of (l^2 - length^2), where positive: the median over the laws of a body.
 
     Laws with an infinite mean square are among them, so that their mean would be far too large; each
-    goes as far as one of n rows does. Outliers that no count shows are not in it.
+    goes as far as one of n rows does. Outliers that no count shows are not in it. ``body`` is how
+    probable these laws are, of a `Tail` for means of squares.
     """
     laws = _laws(n, 2)
-    weight = _posterior(laws, _beyond(histogram, quantile90), quantile90)[0].sum(axis=1)
     grid = np.geomspace(length / quantile90, _FARTHEST, 200)
     longer = laws.longer(grid)[0]
     density = 2 * grid * np.where(longer >= 1, longer, 0.0) / n
     excess = ((density[:, 1:] + density[:, :-1]) / 2 * np.diff(grid)).sum(axis=1)
     order = np.argsort(excess)
-    middle = order[int(np.searchsorted(np.cumsum(weight[order]), 0.5))]
+    middle = order[int(np.searchsorted(np.cumsum(body[order]), 0.5))]
     return float(excess[middle]) * quantile90**2
 
 

@@ -114,6 +114,8 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
     An upper bound from the tree alone: products multiply, and a power of a sum is multiplied out
     before equal terms are merged. Sums may have any length.
     """
+    if set("*^:/%").isdisjoint(formula) and " in " not in formula:
+        return
     try:
         top = parser.get_ast(formula)
     except Exception:  # the parser itself says why
@@ -287,6 +289,27 @@ def basis_fields(text: str, op: str, options: Mapping[str, Any], width: int) -> 
 
 def structure(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
     """The columns that the terms need, at full structural rank, in formulaic's order and names."""
+    columns = _plain(terms, factors)
+    return _structure(terms, factors) if columns is None else columns
+
+
+def _plain(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...] | None:
+    """The columns of sums of numbers, which are what they are; None where a term is more than that."""
+    columns = []
+    for term in terms:
+        if not term:
+            columns.append(Column("Intercept", 1.0, ()))
+            continue
+        text = term[0].text
+        simple = len(term) == 1 and term[0].kind != "literal"
+        if not simple or factors[text] != Fields((text,), (text,)):
+            return None
+        columns.append(Column(text, 1.0, ((text, text),)))
+    return tuple(columns) if len({column.name for column in columns}) == len(columns) else None
+
+
+def _structure(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
+    """The same by formulaic."""
     materializer = PandasMaterializer(pd.DataFrame(index=pd.RangeIndex(2)), context={})
     formula_terms = []
     for term in terms:

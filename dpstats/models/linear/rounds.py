@@ -145,11 +145,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
         cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
         square, lost = 1.0, 0.0
         if last:
-            square = math.sqrt(self.rows) * cut_of_squares(
-                tail_of(histogram, scale, n, 2), d, n, mu * math.sqrt(shares.squares)
-            )
+            squares = tail_of(histogram, scale, n, 2)
+            square = cut_of_squares(squares, d, n, mu * math.sqrt(shares.squares))
+            square *= math.sqrt(self.rows)
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
-            lost = self.rows * median_excess(histogram, scale, n, own * math.sqrt(d)) / d
+            lost = self.rows * median_excess(squares.body, scale, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _is_last(self, scale: float) -> bool:

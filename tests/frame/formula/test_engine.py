@@ -12,7 +12,9 @@ import pytest
 import dpstats.frame.formula.engine
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame import design_matrix, learn_design
+from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import apply_basis, learn_state
+from dpstats.frame.formula.parse import parse
 
 FRAME = Path(dpstats.frame.formula.engine.__file__).parent
 
@@ -129,3 +131,23 @@ def test_bs_takes_the_nearest_end_outside_its_range():
     for values in far:
         assert values[0] == values[1]
         assert values[2] == values[3]
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ x", "y ~ a + b - 1", "y ~ b + log(a) + I(a ** 2)", "y ~ 1", "y ~ z + a:b"]
+)
+def test_columns_of_plain_sums_are_those_of_formulaic(formula: str) -> None:
+    terms = parse(formula).terms
+    fields = {
+        factor.text: engine.Fields((factor.text,), (factor.text,))
+        for term in terms
+        for factor in term
+    }
+    assert engine.structure(terms, fields) == engine._structure(terms, fields)
+    assert (engine._plain(terms, fields) is None) == (":" in formula)
+
+
+def test_a_column_called_intercept_is_refused_beside_the_constant() -> None:
+    terms = parse("y ~ Intercept").terms
+    with pytest.raises(FormulaError, match="Intercept"):
+        engine.structure(terms, {"Intercept": engine.Fields(("Intercept",), ("Intercept",))})
