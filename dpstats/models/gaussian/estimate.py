@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import scipy
-from scipy import linalg
 
 from dpstats.arrays import Floats
 
@@ -20,16 +19,15 @@ def log_densities(x: Floats, weights: Floats, means: Floats, covariances: Floats
     >>> log_densities(np.array([[0.0], [2.0]]), one, np.zeros((1, 1)), np.ones((1, 1, 1))).tolist()
     [[0.0], [-2.0]]
     """
-    logs = np.empty((len(x), len(weights)))
     with np.errstate(all="ignore"):
-        for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
-            size = np.sqrt(np.diag(covariance))
-            root = np.linalg.cholesky(covariance / np.outer(size, size))
-            away = linalg.solve_triangular(
-                root, ((x - mean) / size).T, lower=True, check_finite=False
-            )
-            volume = np.log(np.diag(root)).sum() + np.log(size).sum()
-            logs[:, j] = math.log(weights[j]) - volume - (away**2).sum(axis=0) / 2
+        size = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        root = np.linalg.cholesky(covariances / (size[:, :, None] * size[:, None]))
+        white = np.linalg.inv(root) / size[:, None]
+        volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) + np.log(size).sum(axis=1)
+        logs: Floats = np.tile(np.log(weights) - volume, (len(x), 1))
+        for j, mean in enumerate(means):
+            away = (x - mean) @ white[j].T
+            logs[:, j] -= np.einsum("nj,nj->n", away, away) / 2
     return logs
 
 

@@ -58,10 +58,8 @@ def steadied(x: Floats, share: Floats, least: float) -> tuple[Floats, Floats, Fl
     m, d = x.shape
     number = share.sum(axis=0) + 1e-9
     means = share.T @ x / number[:, None]
-    scatter = np.empty((len(number), d, d))
-    for j, mean in enumerate(means):
-        rest = x - mean
-        scatter[j] = (share[:, j, None] * rest).T @ rest
+    rest = x - means[:, None]
+    scatter = (share.T[:, :, None] * rest).transpose(0, 2, 1) @ rest
     shape = scatter.sum(axis=0) / m
     shape += (1e-6 * float(np.trace(shape)) / d + least) * np.eye(d)
     size = np.trace(np.linalg.solve(shape, scatter), axis1=1, axis2=2) / d
