@@ -123,7 +123,7 @@ class PrivateRows(Generic[_S]):
         self.grid = Grid.for_rows(source.n)
         self._source: RowSource | None = source
         self._own_threads = source.threads is None
-        alone = self.n <= self._piece_rows()  # no work for two
+        alone = self.n < 2 * self._piece_rows()  # not the same work for two
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
