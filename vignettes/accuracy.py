@@ -28,6 +28,8 @@
 # The cell below is the first line of the first table, for a few seeds, here and now.
 
 # %%
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -421,3 +423,54 @@ ax.spines[["top", "right"]].set_visible(False)
 # | `eptr_nw`, 20 000 rows, 2 000 points in two dimensions, over a blocked numpy kernel sum (`--part kernel`) | 2.2 |
 # | one process, pool of two, Dask of two, 10^6 rows (`--part dask`) | 0.19 s, 0.30 s, 0.44 s |
 # | the same, 10^7 rows | 2.6 s, 2.0 s, 3.3 s |
+
+# %% [markdown]
+# ### How time grows with rows and columns
+#
+# Every fit in a process of its own, the fastest of three, in memory, on two processors that had other
+# work at times; seconds are those of all processors together, which such work changes least (`python -m
+# tests.benchmarks.scaling --rows 1000 10000 100000 1000000 --table vignettes/scaling.csv`). `ols` and `logit`
+# are statsmodels' formula fits, `gram` is X'X alone, which nothing that looks at every row undercuts. Where a
+# statsmodels fit is missing, its table would need more memory than most machines have.
+
+# %% tags=["hide-input"]
+here = Path(__file__).parent if "__file__" in globals() else Path()
+measured = pd.read_csv(here / "scaling.csv")
+by_rows, by_columns = measured[measured.d == 10], measured[measured.n == 100_000]
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
+for axis, part, by, title in (
+    (axes[0], by_rows, "n", "rows, at 10 columns"),
+    (axes[1], by_columns, "d", "columns, at 100 000 rows"),
+):
+    for model, some in part.sort_values(by).groupby("model", sort=False):
+        axis.loglog(some[by], some.processor_seconds, marker="o", label=model)
+    axis.set_xlabel(title)
+axes[0].set_ylabel("seconds of all processors")
+axes[0].legend()
+figure.tight_layout()
+
+# %% tags=["hide-input"]
+seconds = measured.pivot_table("processor_seconds", ["n", "d"], "model", sort=True)
+seconds.round(3)
+
+# %% [markdown]
+# Exponents, by least squares of logarithms over the larger half of the sizes: time ~ rows^a and ~ columns^b;
+# and, at the largest size, memory above the table and passes over the rows.
+
+
+# %% tags=["hide-input"]
+def slope(part: pd.DataFrame, by: str) -> float:
+    used = part.sort_values(by).iloc[len(part) // 2 :]
+    return float(np.polyfit(np.log(used[by]), np.log(used.processor_seconds), 1)[0])
+
+
+most = by_rows[by_rows.n == by_rows.n.max()].set_index("model")
+grows = pd.DataFrame(
+    {
+        "a": {model: slope(part, "n") for model, part in by_rows.groupby("model", sort=False)},
+        "b": {model: slope(part, "d") for model, part in by_columns.groupby("model", sort=False)},
+        "MiB": most.memory_mib,
+        "passes": most.passes,
+    }
+)
+grows.round(2)
