@@ -8,7 +8,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import RowSource, fits_cache
 
-_MANY_NUMBERS = 2**18
+_MANY_NUMBERS = 2**16
 
 
 def coarse_map(
