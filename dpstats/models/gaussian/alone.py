@@ -29,6 +29,10 @@ from dpstats.frame import (
     private_design,
 )
 from dpstats.frame.source import column_types
+from dpstats.models.gaussian.cuts import (
+    NoiseLevel,
+    whitening_update,
+)
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
@@ -36,7 +40,6 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
 )
 from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, last_mean, mean_notes
-from dpstats.models.gaussian.planning import NoiseLevel, whitening_update
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,

@@ -13,9 +13,11 @@ from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
+from dpstats.models.gaussian.cuts import (
+    NoiseLevel,
+)
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
-    NoiseLevel,
     plan_gaussian,
     simulated_noise,
 )

@@ -16,10 +16,8 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.bounds import ReleasedMoments
-from dpstats.models.gaussian.planning import (
+from dpstats.models.gaussian.cuts import (
     COARSE_RATIO,
-    KEEP_FOR_LAST,
-    MORE_ROUNDS,
     FinalCut,
     NoiseLevel,
     Tail,
@@ -29,6 +27,10 @@ from dpstats.models.gaussian.planning import (
     longest,
     whitening_update,
     widened_cut,
+)
+from dpstats.models.gaussian.planning import (
+    KEEP_FOR_LAST,
+    MORE_ROUNDS,
 )
 from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
 from dpstats.models.gaussian.rows import CellCoordinates, Partition

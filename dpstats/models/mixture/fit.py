@@ -11,8 +11,10 @@ from typing import Literal
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.planning import (
+from dpstats.models.gaussian.cuts import (
     NoiseLevel,
+)
+from dpstats.models.gaussian.planning import (
     plan_cells,
 )
 from dpstats.models.gaussian.releases import CellSession

@@ -19,7 +19,9 @@ import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.planning import clipping_loss
+from dpstats.models.gaussian.cuts import (
+    clipping_loss,
+)
 from dpstats.models.gaussian.releases import AugmentedMoments
 from dpstats.models.gaussian.rounds import Cell, Moments, Rounds, symmetric
 from dpstats.models.gaussian.rows import CellCoordinates
