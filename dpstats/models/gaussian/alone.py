@@ -29,6 +29,10 @@ from dpstats.frame import (
     private_design,
 )
 from dpstats.frame.source import column_types
+from dpstats.models.gaussian.cuts import (
+    NoiseLevel,
+    whitening_update,
+)
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
@@ -36,17 +40,18 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
 )
 from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, last_mean, mean_notes
-from dpstats.models.gaussian.planning import NoiseLevel, whitening_update
+from dpstats.models.gaussian.moments import (
+    Cell,
+    cell_at,
+    moments_of,
+)
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
     LEAST_RADIUS,
-    Cell,
-    cell_at,
     cell_lengths,
     first_radius,
     last_mean_cut,
-    moments_of,
     spread_of_rows,
 )
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening

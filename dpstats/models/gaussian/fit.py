@@ -13,9 +13,16 @@ from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
+from dpstats.models.gaussian.cuts import (
+    NoiseLevel,
+)
+from dpstats.models.gaussian.moments import (
+    Moments,
+    cell_at,
+    symmetric,
+)
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
-    NoiseLevel,
     plan_gaussian,
     simulated_noise,
 )
@@ -26,14 +33,11 @@ from dpstats.models.gaussian.public_range import (
 )
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
-    Moments,
     Rounds,
     Schedule,
-    cell_at,
     papers_rounds,
     pooled,
     refine,
-    symmetric,
 )
 from dpstats.numerics.matrices import Whitening
 from dpstats.report.bound import Bound

@@ -15,6 +15,10 @@ from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.models.gaussian.cuts import (
+    COARSE_RATIO,
+    NoiseLevel,
+)
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
@@ -22,20 +26,21 @@ from dpstats.models.gaussian.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
-from dpstats.models.gaussian.planning import COARSE_RATIO, NoiseLevel
-from dpstats.models.gaussian.public import PublicPoints
-from dpstats.models.gaussian.releases import CellSession, require_room
-from dpstats.models.gaussian.rounds import (
-    LEAST_RADIUS,
+from dpstats.models.gaussian.moments import (
     MUCH_OF_MEAN,
     Cell,
     Moments,
     cell_at,
+    used_rows,
+)
+from dpstats.models.gaussian.public import PublicPoints
+from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.gaussian.rounds import (
+    LEAST_RADIUS,
     cell_lengths,
     first_radius,
     last_mean_cut,
     spread_of_rows,
-    used_rows,
 )
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening

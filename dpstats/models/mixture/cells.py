@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.planning import (
+from dpstats.models.gaussian.cuts import (
     NoiseLevel,
+)
+from dpstats.models.gaussian.planning import (
     plan_gaussian,
 )
 from dpstats.models.gaussian.releases import CellSession

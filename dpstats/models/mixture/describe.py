@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.models.gaussian.estimate import overlap
-from dpstats.models.gaussian.fit import LONG_TAILS
-from dpstats.models.gaussian.planning import (
+from dpstats.models.gaussian.cuts import (
     NoiseLevel,
 )
+from dpstats.models.gaussian.estimate import overlap
+from dpstats.models.gaussian.fit import LONG_TAILS
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.clustering import Cells

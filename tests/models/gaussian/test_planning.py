@@ -7,22 +7,24 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpstats.models.gaussian.mean_planning import (
-    papers_mean_cut,
-    plan_mean,
-)
-from dpstats.models.gaussian.planning import (
+from dpstats.models.gaussian.cuts import (
     FinalCut,
     NoiseLevel,
     choose_final_cut,
     clipping_loss,
     coarse_cut,
     final_cut,
+    whitening_update,
+    widened_cut,
+)
+from dpstats.models.gaussian.mean_planning import (
+    papers_mean_cut,
+    plan_mean,
+)
+from dpstats.models.gaussian.planning import (
     plan_cells,
     plan_gaussian,
     simulated_noise,
-    whitening_update,
-    widened_cut,
 )
 from dpstats.models.gaussian.public_range import (
     mean_shift,

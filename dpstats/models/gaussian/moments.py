@@ -1,0 +1,178 @@
+"""Coordinates of a cell of rows, and the moments that were released in them. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.models.gaussian.bounds import ReleasedMoments
+from dpstats.models.gaussian.releases import AugmentedMoments
+from dpstats.models.gaussian.rows import CellCoordinates
+from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
+
+_LONG_TAIL = 0.3
+_MUCH, MUCH_OF_MEAN = 0.1, 0.5
+"""Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Coordinates, rows and radius of a cell; public or released.
+
+    ``back``, ``root`` and ``centre``: rows w = back'(x - centre), back root = I.
+    """
+
+    centre: Floats
+    back: Floats
+    root: Floats
+    n: float
+    radius: float = math.nan
+
+    @property
+    def frame(self) -> CellCoordinates:
+        return CellCoordinates(self.centre, self.back, self.root)
+
+    @property
+    def d(self) -> int:
+        return len(self.centre)
+
+    def moved(self, mean: Floats, left: Floats, right: Floats) -> Cell:
+        """Coordinates (w - mean) left, with right left = I; w = (new) right + mean."""
+        return replace(
+            self,
+            centre=self.centre + self.root.T @ mean,
+            back=self.back @ left,
+            root=right @ self.root,
+        )
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Released moments of a cell in its own coordinates, and these coordinates.
+
+    Attributes
+    ----------
+    mean : (d,) array
+    spread : (d, d) array
+        Mhat - mean mean', not floored.
+    mean_sd, spread_sd : float
+        Noise per coordinate; of the matrix on its diagonal.
+    count, count_sd : float
+        Released number of rows.
+    mean_rows, spread_rows : float
+        Rows that would give the sampling errors of mean and spread: fewer than there are where long
+        tails were seen, or other ones where public rows were averaged in.
+    bias, lost : float
+        Frobenius norm of what cutting takes off the relative covariance: of Gaussian rows, as planned,
+        and beyond that, as seen.
+    tail : float
+        Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
+    mean_lost : float
+        What cutting may take off the mean in any direction, in standard deviations.
+    """
+
+    cell: Cell
+    mean: Floats
+    spread: Floats
+    mean_sd: float
+    spread_sd: float
+    count: float
+    count_sd: float
+    mean_rows: float
+    spread_rows: float
+    bias: float = 0.0
+    lost: float = 0.0
+    tail: float = 0.0
+    mean_lost: float = 0.0
+
+    @property
+    def floored(self) -> Floats:
+        """The spread made positive definite."""
+        return floored(self.spread, self._floor)
+
+    @property
+    def _floor(self) -> float:
+        return max(0.5 * self.spread_sd, 1e-12)
+
+    @property
+    def values(self) -> Floats:
+        """Eigenvalues of the covariance in the cell's coordinates."""
+        return np.asarray(np.maximum(np.linalg.eigvalsh(self.floored), 1e-15))
+
+    @property
+    def smallest(self) -> float:
+        """Smallest eigenvalue of the spread as released."""
+        return float(np.linalg.eigvalsh(self.spread)[0])
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every direction stands out of the noise."""
+        return self.smallest >= 2 * self.spread_sd
+
+    @property
+    def long_tailed(self) -> bool:
+        """Whether tails were seen that a Gaussian does not have."""
+        return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether what was cut may be no small part of a variance, or of the error of a mean."""
+        error = math.sqrt(1 / self.mean_rows + self.mean_sd**2)
+        return self.lost > _MUCH or self.mean_lost > MUCH_OF_MEAN * error
+
+    @property
+    def relative_error(self) -> float:
+        """Root mean square error of the covariance that is expected, in the relative Frobenius norm."""
+        d = len(self.mean)
+        sampling2 = d * (d + 1) / self.spread_rows
+        return math.sqrt(sampling2 + self.relative_noise**2 + (self.bias + self.lost) ** 2)
+
+    @property
+    def relative_noise(self) -> float:
+        """Root mean square Frobenius norm of the noise, in units of the covariance itself."""
+        inverse = 1 / self.values
+        return self.spread_sd * math.sqrt((inverse.sum() ** 2 + (inverse**2).sum()) / 2)
+
+    @property
+    def centre(self) -> Floats:
+        """The mean of the rows as measured."""
+        return self.cell.centre + self.cell.root.T @ self.mean
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the rows as measured."""
+        half = floored_root(self.spread, self._floor) @ self.cell.root
+        return positive_covariance(half.T @ half)
+
+    @property
+    def for_bounds(self) -> ReleasedMoments:
+        """These moments as bounds use them."""
+        values = tuple(float(v) for v in self.values)
+        rows = min(self.mean_rows, self.spread_rows)
+        return ReleasedMoments(rows, values, self.spread_sd, self.mean_sd, self.bias + self.lost)
+
+
+def symmetric(matrix: Floats) -> Floats:
+    return (matrix + matrix.T) / 2
+
+
+def cell_at(centre: Floats, whitening: Whitening, n: float) -> Cell:
+    return Cell(centre, whitening.back, whitening.root, n)
+
+
+def moments_of(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> Moments:
+    """Moments of cell j from its released sums."""
+    count, count_sd = float(lifted.counts[j]), float(lifted.counts_sd[j])
+    n = used_rows(cell.n, count, count_sd) if n_known else cell.n
+    mean = lifted.sums[j] / n
+    spread = symmetric(lifted.squares[j] / n - np.outer(mean, mean))
+    mean_sd, spread_sd = float(lifted.sums_sd[j]) / n, float(lifted.squares_sd[j]) / n
+    return Moments(replace(cell, n=n), mean, spread, mean_sd, spread_sd, count, count_sd, n, n)
+
+
+def used_rows(n: float, count: float, count_sd: float) -> float:
+    """All n rows, unless the released count shows that some are missing."""
+    return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
