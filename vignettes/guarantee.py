@@ -241,8 +241,8 @@ folder.cleanup()
 # - *One row moves each sum by no more than its sensitivity*: property tests that search for
 #   violations, `tests/models/*/test_rows.py`, `tests/models/*/test_releases.py`,
 #   `tests/mechanism/test_session.py`.
-# - *Samplers have the law that the proofs assume*: `tests/mechanism/test_integers.py`,
-#   `test_noise.py`, `test_ball.py`; false alarms below 1e-6.
+# - *Samplers have the law that the proofs assume*: `tests/mechanism/test_noise.py`,
+#   `test_ball.py`; false alarms below 1e-6.
 # - *Released floats lie on a fixed grid, and equal sums release equal bits*:
 #   `tests/test_lattice.py`, `tests/mechanism/test_lattice.py`.
 # - *The sum does not depend on the order of rows, blocks or engines*: `tests/test_engines.py`.
