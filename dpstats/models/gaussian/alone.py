@@ -29,10 +29,7 @@ from dpstats.frame import (
     private_design,
 )
 from dpstats.frame.source import column_types
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-    whitening_update,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel, whitening_update
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
@@ -40,11 +37,7 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
 )
 from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, last_mean, mean_notes
-from dpstats.models.gaussian.moments import (
-    Cell,
-    cell_at,
-    moments_of,
-)
+from dpstats.models.gaussian.moments import Cell, cell_at, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,

@@ -13,14 +13,8 @@ from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-)
-from dpstats.models.gaussian.moments import (
-    Moments,
-    cell_at,
-    symmetric,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel
+from dpstats.models.gaussian.moments import Moments, cell_at, symmetric
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     plan_gaussian,

@@ -15,10 +15,7 @@ from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.models.gaussian.cuts import (
-    COARSE_RATIO,
-    NoiseLevel,
-)
+from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
 from dpstats.models.gaussian.fit import GaussianFit, noise_level
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (

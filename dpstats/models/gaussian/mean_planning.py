@@ -8,10 +8,7 @@ from functools import lru_cache
 
 import scipy
 
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-    longest,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel, longest
 from dpstats.models.gaussian.public_range import mean_shift
 
 _FIRST_SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)

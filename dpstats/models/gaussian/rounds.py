@@ -28,10 +28,7 @@ from dpstats.models.gaussian.cuts import (
     widened_cut,
 )
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
-from dpstats.models.gaussian.planning import (
-    KEEP_FOR_LAST,
-    MORE_ROUNDS,
-)
+from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rows import Partition
 from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail

@@ -30,9 +30,7 @@ from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.rows import WithResponse
 from dpstats.models.linear.view import View
-from dpstats.numerics.matrices import (
-    symmetric_whitening,
-)
+from dpstats.numerics.matrices import symmetric_whitening
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem

@@ -11,29 +11,16 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
-from dpstats.models.linear.estimate import (
-    condition_lines,
-    explained,
-)
+from dpstats.models.linear.estimate import condition_lines, explained
 from dpstats.models.linear.planning import LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
-from dpstats.numerics.matrices import (
-    Curvature,
-    Whitening,
-    shrink_second_moment,
-)
+from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.cuts import (
-    cut_of_moments,
-)
+from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.first_look import FirstLook
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession, Shares
-from dpstats.score_rounds.rounds import (
-    PERSONS,
-    Coordinates,
-    rows_of_each,
-)
+from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import tail_of
 

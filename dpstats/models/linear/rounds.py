@@ -10,14 +10,8 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.models.linear.planning import LinearPlan
-from dpstats.numerics.matrices import (
-    Curvature,
-)
-from dpstats.score_rounds.cuts import (
-    PRODUCT_QUANTILE,
-    cut_for_intervals,
-    cut_of_squares,
-)
+from dpstats.numerics.matrices import Curvature
+from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, cut_for_intervals, cut_of_squares
 from dpstats.score_rounds.estimate import (
     Pooled,
     Step,

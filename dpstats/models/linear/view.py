@@ -12,13 +12,8 @@ from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import RowSource
-from dpstats.models.linear.estimate import (
-    explained,
-)
-from dpstats.numerics.matrices import (
-    Whitening,
-    equilibrated_whitening,
-)
+from dpstats.models.linear.estimate import explained
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.score_rounds.coarse import coarse_map
 
 

@@ -8,12 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-)
-from dpstats.models.gaussian.planning import (
-    plan_gaussian,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel
+from dpstats.models.gaussian.planning import plan_gaussian
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.public_mixture import public_mixture

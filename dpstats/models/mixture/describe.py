@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.estimate import overlap
 from dpstats.models.gaussian.fit import LONG_TAILS
 from dpstats.models.gaussian.public import PublicPoints

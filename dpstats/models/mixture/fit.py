@@ -11,17 +11,9 @@ from typing import Literal
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.cuts import (
-    NoiseLevel,
-)
-from dpstats.models.gaussian.moments import (
-    Moments,
-    cell_at,
-    symmetric,
-)
-from dpstats.models.gaussian.planning import (
-    plan_cells,
-)
+from dpstats.models.gaussian.cuts import NoiseLevel
+from dpstats.models.gaussian.moments import Moments, cell_at, symmetric
+from dpstats.models.gaussian.planning import plan_cells
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     Rounds,

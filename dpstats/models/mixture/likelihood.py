@@ -19,18 +19,10 @@ import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
-from dpstats.models.gaussian.cuts import (
-    clipping_loss,
-)
-from dpstats.models.gaussian.moments import (
-    Cell,
-    Moments,
-    symmetric,
-)
+from dpstats.models.gaussian.cuts import clipping_loss
+from dpstats.models.gaussian.moments import Cell, Moments, symmetric
 from dpstats.models.gaussian.releases import AugmentedMoments
-from dpstats.models.gaussian.rounds import (
-    Rounds,
-)
+from dpstats.models.gaussian.rounds import Rounds
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Component, MixtureFit

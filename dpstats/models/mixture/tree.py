@@ -20,9 +20,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.releases import AugmentedMoments, CellSession
-from dpstats.models.gaussian.rounds import (
-    COARSE_LIFT,
-)
+from dpstats.models.gaussian.rounds import COARSE_LIFT
 from dpstats.models.gaussian.rows import CellCoordinates, Codes, Zones
 from dpstats.models.mixture.clustering import (
     Cells,

@@ -17,15 +17,8 @@ from dpstats.models.gaussian.cuts import (
     whitening_update,
     widened_cut,
 )
-from dpstats.models.gaussian.mean_planning import (
-    papers_mean_cut,
-    plan_mean,
-)
-from dpstats.models.gaussian.planning import (
-    plan_cells,
-    plan_gaussian,
-    simulated_noise,
-)
+from dpstats.models.gaussian.mean_planning import papers_mean_cut, plan_mean
+from dpstats.models.gaussian.planning import plan_cells, plan_gaussian, simulated_noise
 from dpstats.models.gaussian.public_range import (
     mean_shift,
     papers_range,

@@ -25,11 +25,7 @@ from dpstats.mechanism.noise import Noise, SeededNoise
 from dpstats.mechanism.release import Release, release_symmetric
 from dpstats.models.gaussian import fit as gaussian_fit
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rounds import (
-    Rounds,
-    Schedule,
-    refine,
-)
+from dpstats.models.gaussian.rounds import Rounds, Schedule, refine
 from dpstats.models.gaussian.rows import CellCoordinates, Zones
 from dpstats.models.mixture.clustering import (
     Split,
