@@ -365,8 +365,8 @@ def test_a_noise_is_handed_on_and_never_asked() -> None:
                 assert seeded or to, name
 
 
-def test_random_numbers_of_the_mechanism_have_two_sources() -> None:
-    allowed = {"mechanism/noise.py", "mechanism/ball.py"}
+def test_random_numbers_of_the_mechanism_have_three_sources() -> None:
+    allowed = {"mechanism/noise.py", "mechanism/ball.py", "mechanism/integers.py"}
     for room, path, tree in _modules():
         if not _trusted(room, path) or _name(path) in allowed:
             continue

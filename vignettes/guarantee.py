@@ -165,7 +165,7 @@ dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4
 # ## What is assumed
 #
 # - *The noise is random.* It comes from the cryptographic generator of the operating system, by
-#   OpenDP's exact samplers for whole numbers. `seed=` is for teaching and tests; such a result says
+#   exact samplers for whole numbers (held in tests to those of OpenDP). `seed=` is for teaching and tests; such a result says
 #   "seeded: not for release".
 # - *Neighbours have the same public data.* The public sample must not be chosen by looking at
 #   private rows. A sample taken out of the private table is public from then on: its people are not

@@ -6,15 +6,11 @@ deviation per coordinate sensitivity sqrt(q + 1) / epsilon. Here it is drawn on 
 coordinates that may count more than once (`SphericalLaw`), by a sampler in which no number is
 rounded (`exact_draw`), so that epsilon is all there is to state: no delta, and nothing that floats
 lose.
-
-The coins and the slow Gaussian are those of Canonne, Kamath and Steinke (2020), on integers of any
-size and the operating system's cryptographic generator.
 """
 
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,14 +22,14 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
+from dpstats.mechanism.integers import draw_one, happens, happens_exp
 
 Draw = Callable[[float, int], NDArray[Any]]
 
-_TOP = 2**63 - 1
 _BITS = 16  # of a step; levels below 2^(53 - 16) times a step are floats
 _LARGEST_LEVEL = 2 ** (53 - _BITS)
 _LARGEST_REACH = 2.0**62
-_TYPICAL = 4  # a typical draw stays this factor below both, so that few need the slow Gaussian
+_TYPICAL = 4  # a typical draw stays this factor below both, so that few need `draw_one`
 
 
 @dataclass(frozen=True)
@@ -126,73 +122,12 @@ def _step(sensitivity: float, weight: Fraction, parts: int) -> float:
     return math.ldexp(units, exponent - _BITS)
 
 
-def happens(part: int, whole: int) -> bool:
-    """True with probability exactly part / whole."""
-    return secrets.randbelow(whole) < part
-
-
-def happens_exp(x: Fraction) -> bool:
-    """True with probability exactly exp(-x), for x >= 0.
-
-    For x <= 1 the coins x, x/2, x/3, ... are thrown until one fails; the k-th is reached with
-    probability x^(k-1) / (k-1)! and the number thrown is odd with probability 1 - x + x^2/2 - ...
-    Larger x are that many coins of exp(-1) and one of the rest.
-    """
-    whole, rest = divmod(x, 1)
-    return all(_happens_exp(1, 1) for _ in range(whole)) and _happens_exp(
-        rest.numerator, rest.denominator
-    )
-
-
-def _happens_exp(part: int, whole: int) -> bool:
-    thrown = 1
-    while happens(part, whole * thrown):
-        thrown += 1
-    return thrown % 2 == 1
-
-
-def unbounded_laplace(laplace: Draw, scale: float, size: int) -> NDArray[np.object_]:
-    """Discrete Laplace as integers of any size, from a sampler that stops at 64 bits.
-
-    A draw at the end of the 64 bits stands for all beyond. There masses still fall by exp(-1/scale)
-    per step, so that the overshoot is geometric, whatever came before.
-    """
-    drawn = laplace(scale, size).astype(object)
-    for j in np.flatnonzero(drawn >= _TOP):
-        drawn[j] += _geometric_sum(laplace, scale, 1)
-    for j in np.flatnonzero(drawn <= -_TOP - 1):
-        drawn[j] -= _geometric_sum(laplace, scale, 1)
-    return drawn
-
-
 def _geometric_sum(laplace: Draw, scale: float, size: int) -> int:
     """Sum of integers k >= 0, each with mass proportional to exp(-k / scale).
 
-    A discrete Laplace X is that if X >= 0, and if X < 0, then -1 - X is. One that stopped at 64
-    bits is 2^63 - 1 either way, and what lies beyond is geometric again.
+    A discrete Laplace X is that if X >= 0, and if X < 0, then -1 - X is.
     """
-    drawn = laplace(scale, size)
-    geometric = np.maximum(drawn, ~drawn)
-    beyond = int((geometric == _TOP).sum())
-    total = int(sum(geometric.tolist()))  # of Python's integers, which have no end
-    return total + _geometric_sum(laplace, scale, beyond) if beyond else total
-
-
-def _slow_gaussian(sd: Fraction) -> int:
-    """Discrete Gaussian of any size: a discrete Laplace of scale t, then a coin."""
-    t = math.floor(sd) + 1
-    while True:
-        low = secrets.randbelow(t)
-        if not _happens_exp(low, t):
-            continue
-        size = low
-        while _happens_exp(1, 1):
-            size += t
-        negative = happens(1, 2)
-        if negative and size == 0:
-            continue
-        if happens_exp((size - sd**2 / t) ** 2 / (2 * sd**2)):
-            return -size if negative else size
+    return sum(max(x, ~x) for x in laplace(scale, size).tolist())
 
 
 def _gaussians(ball: SphericalLaw, r: int, v: float, size: int, integers: Draw) -> list[int]:
@@ -201,7 +136,7 @@ def _gaussians(ball: SphericalLaw, r: int, v: float, size: int, integers: Draw) 
     if r <= _LARGEST_LEVEL and ball.reach(r) <= _LARGEST_REACH:
         drawn: list[int] = integers(r * v, size).tolist()
         return drawn
-    return [_slow_gaussian(r * Fraction(v)) for _ in range(size)]
+    return [draw_one(r * Fraction(v), 2) for _ in range(size)]
 
 
 def exact_draw(ball: SphericalLaw, integers: Draw, laplace: Draw) -> NDArray[np.object_]:
@@ -210,8 +145,7 @@ def exact_draw(ball: SphericalLaw, integers: Draw, laplace: Draw) -> NDArray[np.
     Parameters
     ----------
     integers, laplace : callable
-        Exact samplers (parameter, size) of the discrete Gaussian and of the discrete Laplace, which
-        stop at the ends of 64-bit integers.
+        Exact samplers (parameter, size) of the discrete Gaussian and of the discrete Laplace.
 
     Notes
     -----

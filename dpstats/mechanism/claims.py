@@ -13,16 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Lemma:
-    """How far a kind of total moves when a row is replaced.
-
-    Attributes
-    ----------
-    name : str
-    total : str
-        What is added up over rows.
-    moves : str
-        By how much at most, and why.
-    """
+    """A kind of ``total`` over rows: how far it ``moves`` at most when a row is replaced, and why."""
 
     name: str
     total: str

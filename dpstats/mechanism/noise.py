@@ -44,29 +44,20 @@ correction for the lattice.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-import opendp.mod
 from numpy.typing import NDArray
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace
-from opendp.metrics import l1_distance, l2_distance
 
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
-from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, rough_draw, unbounded_laplace
-from dpstats.mechanism.threads import processors
-
-opendp.mod.enable_features("contrib")
-_INTEGERS = vector_domain(atom_domain(T="i64"))
-_L1, _L2 = l1_distance(T="i64"), l2_distance(T="f64")
+from dpstats.mechanism.ball import SphericalLaw, exact_draw, rough_draw
+from dpstats.mechanism.integers import draw, happens
 
 SMALLEST_SD = 2.0**16
 LARGEST_SD = 2.0**57
-_MANY = 2**9  # draws that are shared out among threads
+_BEYOND = "The privacy asked for needs noise beyond what 64-bit integers hold: ask for a larger"
 
 
 class Noise(Protocol):
@@ -101,49 +92,34 @@ class Noise(Protocol):
 def check_sd(sd: float) -> float:
     """Refuse a noise scale for which the statements of this module would not hold."""
     if not SMALLEST_SD <= sd <= LARGEST_SD:
-        raise PrivacyError(
-            "The privacy asked for needs noise beyond what 64-bit integers hold: ask for a larger "
-            "mu (or rho, or epsilon)."
-        )
+        raise PrivacyError(f"{_BEYOND} mu (or rho, or epsilon).")
     return sd
 
 
 def _check_scale(scale: float) -> float:
     if not 0 < scale <= LARGEST_SD:
-        raise PrivacyError(
-            "The privacy asked for needs noise beyond what 64-bit integers hold: ask for a larger "
-            "epsilon."
-        )
+        raise PrivacyError(f"{_BEYOND} epsilon.")
     return scale
 
 
-def _laplace(scale: float, size: int) -> NDArray[np.int64]:
-    sampler = make_laplace(_INTEGERS, _L1, scale=scale)
-    return np.asarray(sampler([0] * size), dtype=np.int64)
-
-
 class SecureNoise:
-    """OpenDP's exact samplers, fed by the operating system's cryptographic generator."""
+    """Exact draws (`integers`) by the operating system's cryptographic generator."""
 
     seeded = False
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        sampler = make_gaussian(_INTEGERS, _L2, scale=check_sd(sd))
-        if size < _MANY:
-            return np.asarray(sampler([0] * size), dtype=np.int64)
-        parts = processors()  # independent draws, in whatever thread
-        with ThreadPoolExecutor(parts) as pool:
-            drawn = pool.map(sampler, ([0] * ((size + k) // parts) for k in range(parts)))
-            return np.concatenate([np.asarray(part, dtype=np.int64) for part in drawn])
+        # what 64 bits do not hold, beyond 64 standard deviations, becomes their end
+        drawn = np.clip(draw(check_sd(sd), size, 2), -(2**63), 2**63 - 1)
+        return np.asarray(drawn, dtype=np.int64)
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
-        return unbounded_laplace(_laplace, _check_scale(scale), size)
+        return draw(_check_scale(scale), size, 1).astype(object)
 
     def spherical(
         self, sensitivity: float, weights: Floats, epsilon: float
     ) -> tuple[NDArray[np.object_], float]:
         ball = SphericalLaw.fitting(sensitivity, weights, epsilon, SMALLEST_SD)
-        return exact_draw(ball, self.integers, _laplace), ball.sd
+        return exact_draw(ball, self.integers, self.laplace), ball.sd
 
     def coin(self, probability: float) -> bool:
         # a float is a whole number of 2^-k: that many of 2^k equally likely integers lie below it

@@ -111,3 +111,16 @@ def independent_sizes(one: Floats, other: Floats) -> None:
     assert abs(stats.spearmanr(*sizes).statistic) < limit
     mixed = np.where(np.arange(n) % 2, sizes[1], sizes[0])
     assert abs(stats.spearmanr(mixed, sizes[1]).statistic) > limit
+
+
+def fits(counts: NDArray[np.integer[Any]], masses: Floats) -> bool:
+    """Chi-square test of counts, pooled with their neighbours until 25 are expected in each cell."""
+    expected = masses / masses.sum() * counts.sum()
+    cell = np.unique(np.floor(np.cumsum(expected) / 25 - 1e-9), return_inverse=True)[1]
+    seen, expected = np.bincount(cell, counts), np.bincount(cell, expected)
+    few = expected < 12
+    few[np.argmax(expected)] = True  # takes in what is still too small
+    seen = np.append(seen[~few], seen[few].sum())
+    expected = np.append(expected[~few], expected[few].sum())
+    assert len(seen) >= 3
+    return bool(stats.chisquare(seen, expected).pvalue > 1e-7)

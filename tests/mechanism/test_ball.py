@@ -8,17 +8,18 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import opendp.prelude as opendp
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
 from dpstats.errors import PrivacyError
 from dpstats.mechanism import ball as spherical
-from dpstats.mechanism.ball import SphericalLaw, exact_draw, happens, happens_exp
+from dpstats.mechanism.ball import SphericalLaw, exact_draw
+from dpstats.mechanism.integers import draw
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, SecureNoise, SeededNoise
 from tests.mechanism.laws import (
     fair_signs,
+    fits,
     gamma_lengths,
     independent_signs,
     independent_sizes,
@@ -30,23 +31,9 @@ _NAMES = ["secure", "seeded"]
 _SURE = 1e-7
 
 
-def _opendp_gaussian(sd: float, size: int) -> NDArray[np.int64]:
+def _gaussian(sd: float, size: int) -> NDArray[Any]:
     """The sampler of `SecureNoise`, without its floor."""
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="f64")
-    return np.asarray(opendp.m.make_gaussian(*space, scale=sd)([0] * size), dtype=np.int64)
-
-
-def _fits(counts: NDArray[np.int64], masses: NDArray[Any]) -> bool:
-    """Chi-square test of counts, pooled with their neighbours until 25 are expected in each cell."""
-    expected = masses / masses.sum() * counts.sum()
-    cell = np.unique(np.floor(np.cumsum(expected) / 25 - 1e-9), return_inverse=True)[1]
-    seen, expected = np.bincount(cell, counts), np.bincount(cell, expected)
-    few = expected < 12
-    few[np.argmax(expected)] = True  # takes in what is still too small
-    seen = np.append(seen[~few], seen[few].sum())
-    expected = np.append(expected[~few], expected[few].sum())
-    assert len(seen) >= 3
-    return bool(stats.chisquare(seen, expected).pvalue > _SURE)
+    return draw(sd, size, 2)
 
 
 def _level(ball: SphericalLaw, k: NDArray[np.object_]) -> int:
@@ -67,36 +54,7 @@ def _lengths(
     return length, sized / length[:, None]
 
 
-# --- the coins -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(17, 7)])
-def test_coin_of_an_exponential(x: Fraction) -> None:
-    draws = 8_000
-    heads = sum(happens_exp(x) for _ in range(draws))
-    assert stats.binomtest(heads, draws, math.exp(-x)).pvalue > _SURE
-
-
-def test_coin_of_a_fraction() -> None:
-    assert happens(3, 3)
-    assert not happens(0, 3)
-    heads = sum(happens(2, 7) for _ in range(20_000))
-    assert stats.binomtest(heads, 20_000, 2 / 7).pvalue > _SURE
-
-
 # --- integers of any size --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sd", [Fraction(1, 2), Fraction(7, 3), Fraction(4)])
-def test_slow_gaussian_has_the_masses_of_its_definition(sd: Fraction) -> None:
-    draws, largest = 4_000, round(3 * sd)
-    values = np.arange(-largest, largest + 1)
-    every = np.arange(-60, 61)
-    masses = np.exp(-(every**2) / (2 * float(sd) ** 2))
-    cut = np.clip(every, -largest, largest)
-    masses = np.array([masses[cut == k].sum() for k in values]) / masses.sum()
-    drawn = np.clip([spherical._slow_gaussian(sd) for _ in range(draws)], -largest, largest)
-    assert _fits((drawn[:, None] == values).sum(axis=0), masses)
 
 
 def test_what_64_bits_cannot_hold_is_drawn_slowly() -> None:
@@ -110,35 +68,14 @@ def test_what_64_bits_cannot_hold_is_drawn_slowly() -> None:
         assert stats.chi2.ppf(_SURE, 300) < ratio < stats.chi2.isf(_SURE, 300)
 
 
-@pytest.mark.parametrize("scale", [2.0, 6.0])
-def test_laplace_goes_on_where_its_sampler_stops(
-    scale: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, draws = SeededNoise(12), 20_000
-
-    def stopped(scale: float, size: int) -> NDArray[np.int64]:
-        return np.clip(source.laplace(scale, size), -8, 7).astype(np.int64)
-
-    monkeypatch.setattr(spherical, "_TOP", 7)
-    drawn = np.clip(spherical.unbounded_laplace(stopped, scale, draws).astype(int), -25, 25)
-    values = np.arange(-25, 26)
-    masses = np.exp(-np.abs(values) / scale)
-    masses[[0, -1]] /= -np.expm1(-1 / scale)
-    counts = (drawn[:, None] == values).sum(axis=0)
-    assert counts[[15, -16]].all()  # well beyond the stop
-    assert _fits(counts, masses)
-    # sums of three: negative binomial
-    sums = np.array([spherical._geometric_sum(stopped, scale, 3) for _ in range(4_000)])
+@pytest.mark.parametrize("scale", [0.4, 2.0, 6.0])
+def test_levels_are_sums_of_geometric_variables(scale: float) -> None:
+    noise = SecureNoise()
+    sums = np.array([spherical._geometric_sum(noise.laplace, scale, 3) for _ in range(4_000)])
     law = stats.nbinom(3, -math.expm1(-1 / scale))
     edges = np.unique(law.ppf(np.linspace(0.05, 0.95, 15)))
     cells = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
-    assert _fits(np.bincount(np.searchsorted(edges, sums), minlength=len(cells)), cells)
-
-
-def test_secure_laplace_stops_where_the_module_thinks_it_does() -> None:
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
-    drawn = opendp.m.make_laplace(*space, scale=2.0**70)([0] * 200)
-    assert (min(drawn), max(drawn)) == (-spherical._TOP - 1, spherical._TOP)
+    assert fits(np.bincount(np.searchsorted(edges, sums), minlength=len(cells)), cells)
 
 
 # --- the law on a coarse lattice -------------------------------------------------------------------
@@ -172,7 +109,7 @@ def test_masses_on_a_coarse_lattice(
     if slow:
         monkeypatch.setattr(spherical, "_LARGEST_LEVEL", 0)
     laplace = SeededNoise(14).laplace
-    drawn = [exact_draw(ball, _opendp_gaussian, laplace).tolist() for _ in range(draws)]
+    drawn = [exact_draw(ball, _gaussian, laplace).tolist() for _ in range(draws)]
     # all vectors up to where less than 1e-9 is left, with their masses
     most = lowest + round(scale * 30)
     sides = [np.arange(-reach, reach + 1) for reach in (np.sqrt(q) * most * ball.steps).astype(int)]
@@ -182,9 +119,9 @@ def test_masses_on_a_coarse_lattice(
     place = {tuple(vector): i for i, vector in enumerate(k.tolist())}
     counts = np.bincount([place[tuple(vector)] for vector in drawn], minlength=len(k))
     order = np.lexsort([*k.T, level])
-    assert _fits(counts[order], masses[order])
+    assert fits(counts[order], masses[order])
     flatter = np.exp(-np.maximum(level, lowest) / (1.6 * scale))
-    assert not _fits(counts[order], flatter[order])
+    assert not fits(counts[order], flatter[order])
 
 
 # --- the law at the scale of releases --------------------------------------------------------------

@@ -150,11 +150,18 @@ _NOISE = (
         "tests/mechanism/test_exactness.py",
     ),
     _noise(
-        "a coin of an exponential stops too early",
-        "dpstats/mechanism/ball.py",
-        "    return thrown % 2 == 1",
-        "    return thrown < 3",
-        "tests/mechanism/test_ball.py::test_coin_of_an_exponential",
+        "a coin of an exponential decides before it can",
+        "dpstats/mechanism/integers.py",
+        "if Fraction(uniform + 1, 2**bits) <= height - lost:",
+        "if Fraction(uniform, 2**bits) <= height + lost:",
+        "tests/mechanism/test_integers.py",
+    ),
+    _noise(
+        "tries of a Gaussian are kept by a coin of another power",
+        "dpstats/mechanism/integers.py",
+        "np.exp(-((sizes / scale) ** power) / power), block)",
+        "np.exp(-((sizes / scale) ** power)), block)",
+        "tests/mechanism/test_integers.py",
     ),
 )
 
