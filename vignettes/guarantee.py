@@ -165,8 +165,8 @@ dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4
 # ## What is assumed
 #
 # - *The noise is random.* It comes from the cryptographic generator of the operating system, by
-#   exact samplers for whole numbers (held in tests to those of OpenDP). `seed=` is for teaching and tests; such a result says
-#   "seeded: not for release".
+#   samplers of whole numbers that round nothing; tests hold them to their laws and to OpenDP's
+#   samplers. `seed=` is for teaching and tests; such a result says "seeded: not for release".
 # - *Neighbours have the same public data.* The public sample must not be chosen by looking at
 #   private rows. A sample taken out of the private table is public from then on: its people are not
 #   protected.

@@ -36,19 +36,22 @@ def happens(part: int, whole: int) -> bool:
 
 
 def happens_exp(x: Fraction, doublings: int = 0, uniform: int = 0, bits: int = 0) -> bool:
-    """True with probability exactly 2^doublings exp(-x), where that is at most 1 and 0 <= x < 2^60.
+    """True with probability exactly p = 2^doublings exp(-x), for x >= 0 where p is at most 1.
 
-    That is U < 2^doublings exp(-x), U uniform: ``uniform`` are its first ``bits``, if some are known.
+    That is U < p for a uniform U, whose first ``bits`` may be known. No number grows with x.
     """
     while True:
-        digits = bits // 3 + 10
-        with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
-            height = Fraction((-Decimal(x.numerator) / x.denominator).exp()) * 2**doublings
-        # quotient and exponential are right to a part in 10^(digits - 1)
-        lost = height * (x + 1) / 10 ** (digits - 2)
-        if Fraction(uniform + 1, 2**bits) <= height - lost:
-            return True
-        if Fraction(uniform, 2**bits) >= height + lost:
+        if x < doublings + bits:
+            digits = bits // 3 + 10
+            with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+                height = Fraction((-Decimal(x.numerator) / x.denominator).exp()) * 2**doublings
+            # quotient and exponential are right to a part in 10^(digits - 1)
+            lost = height * (x + 1) / 10 ** (digits - 2)
+            if Fraction(uniform + 1, 2**bits) <= height - lost:
+                return True
+            if Fraction(uniform, 2**bits) >= height + lost:
+                return False
+        elif uniform:  # p <= 2^(doublings - x) <= 2^-bits <= U
             return False
         uniform, bits = uniform << 64 | secrets.randbits(64), bits + 64
 
