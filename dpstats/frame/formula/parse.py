@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
@@ -41,6 +42,11 @@ def parse(formula: str, available: Sequence[str] = (), hidden: Iterable[str] = (
     [[], ['x'], ['z'], ['x', 'z']]
     """
     split_sides(formula)
+    return _parsed(formula, tuple(available), frozenset(hidden))
+
+
+@lru_cache(maxsize=128)  # a formula is fitted again and again: other budgets, seeds, data
+def _parsed(formula: str, available: tuple[str, ...], hidden: frozenset[str]) -> Parsed:
     formula = in_python(formula)
     first = _parse(formula, ())
     if "." not in formula:  # nothing stands for the columns of a table
@@ -59,6 +65,11 @@ def split_sides(formula: str) -> tuple[str, str]:
         raise FormulaError(
             f"the formula must be text such as 'y ~ x1 + x2', not {type(formula).__name__}."
         )
+    return _sides(formula)
+
+
+@lru_cache(maxsize=128)
+def _sides(formula: str) -> tuple[str, str]:
     formula = in_python(formula)
     names, expressions, tildes = set(), set(), []
     found = engine.tokens(formula)
