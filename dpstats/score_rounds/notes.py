@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
+from dpstats.report.released import Diagnostic
 
 _NAMED = 3
 _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
+_MOSTLY = 0.5
+"""Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
+_SEEN = 0.1
+"""The same, from which it is printed."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -63,16 +68,21 @@ def ridge_note(ridge: float) -> tuple[str, ...]:
     )
 
 
-def tail_note(terms: Sequence[str], moved: Floats, share: float, allowed: float) -> tuple[str, ...]:
+def tail_note(
+    terms: Sequence[str], moved: Floats, share: float, allowed: float, widening: float
+) -> tuple[str, ...]:
     """Where what was cut may move coefficients by more than their intervals allow for.
 
     ``moved`` says by how many standard errors at most, ``share`` how many scores were cut; from
-    ``allowed`` on, a note is printed.
+    ``allowed`` on, a note is printed. None is where most of a printed variance is the allowance itself,
+    (``widening`` times ``moved``)^2: such an interval is long because it allows for the cut, and fails
+    only if nearly all that was cut has one direction; `allowance_line` says so.
     """
-    most = float(np.max(moved)) if len(moved) else 0.0
-    if not most > allowed:
+    doubtful = (moved > allowed) & ((widening * moved) ** 2 < _MOSTLY)
+    if not doubtful.any():
         return ()
-    order = [k for k in np.argsort(-moved) if moved[k] > allowed]
+    most = float(np.max(moved[doubtful]))
+    order = [k for k in np.argsort(-moved) if doubtful[k]]
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
@@ -81,6 +91,18 @@ def tail_note(terms: Sequence[str], moved: Floats, share: float, allowed: float)
         f"{named}{more} by up to {most:.1f} standard errors. A logarithm of the response, where it is "
         "positive, another family, or a larger budget help.",
     )
+
+
+def allowance_line(terms: Sequence[str], moved: Floats, widening: float) -> tuple[Diagnostic, ...]:
+    """How much of the printed variances allows for what cutting may have moved, where that is seen."""
+    share = (widening * np.nan_to_num(moved)) ** 2
+    if not len(share) or not share.max() > _SEEN:
+        return ()
+    note = (
+        f"of the variance of `{terms[int(np.argmax(share))]}`, the largest share; a logarithm of the "
+        "response, another family, or a larger budget shorten the interval"
+    )
+    return (Diagnostic("allowance for cuts", min(float(share.max()), 1.0), None, note),)
 
 
 def hidden_note(

@@ -320,7 +320,27 @@ def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float) -> Fl
     there = straight @ released @ straight
     scale = float(np.mean(1 / values))
     used = shrink_second_moment(there, sd * scale, spread).used
-    return np.asarray(root @ used @ root)
+    return np.asarray(root @ (used + _spikes(there, used, sd * scale)) @ root)
+
+
+def _spikes(released: Floats, used: Floats, sd: float) -> Floats:
+    """What shrinkage takes off directions in which far more is released than noise can make.
+
+    A few rows, those of a rare level or far out, may have a variance of their own: a departure in one
+    or two directions, which one factor for all entries takes for noise. The largest eigenvalue of the
+    noise is e = sd sqrt(2d); from an eigenvalue y beyond it, sqrt(y^2 - e^2) is left, which is nearest
+    to the truth in mean square (Gavish and Donoho 2017).
+    """
+    if not (np.isfinite(released).all() and np.isfinite(used).all()):
+        return np.zeros_like(used)
+    d = len(used)
+    level = float(np.trace(used)) / d
+    values, vectors = np.linalg.eigh(released - level * np.eye(d))
+    beyond = values > 1.1 * sd * math.sqrt(2 * d)
+    along = vectors[:, beyond]
+    left = np.sqrt(values[beyond] ** 2 - 2 * d * sd**2)
+    kept = np.einsum("ij,ik,kj->j", along, used - level * np.eye(d), along)
+    return np.asarray((along * np.maximum(left - kept, 0.0)) @ along.T)
 
 
 def summary_of(made: Round) -> RowSummary:

@@ -6,7 +6,7 @@ import pytest
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram, merged
 from dpstats.score_rounds.cuts import cut_for_intervals
-from dpstats.score_rounds.notes import tail_note
+from dpstats.score_rounds.notes import allowance_line, tail_note
 from dpstats.score_rounds.tails import Tail, median_excess, tail_of
 
 _N = 10_000
@@ -90,15 +90,26 @@ def test_the_median_excess_is_near_what_lies_beyond(law: str, worst: float) -> N
 
 
 def test_a_note_names_what_may_have_moved() -> None:
-    moved = np.array([2.5, 0.3, 1.9])
-    (note,) = tail_note(["Intercept", "x", "z"], moved, 0.004, 1.75)
-    assert "`Intercept`, `z` by up to 2.5 standard errors" in note
+    moved = np.array([2.3, 0.3, 1.9])
+    (note,) = tail_note(["Intercept", "x", "z"], moved, 0.004, 1.75, 0.3)
+    assert "`Intercept`, `z` by up to 2.3 standard errors" in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
-    assert tail_note(["x"], np.array([1.0]), 0.004, 1.75) == ()
-    many = tail_note([f"x{k}" for k in range(6)], np.full(6, 3.0), 0.0, 1.75)[0]
+    assert tail_note(["x"], np.array([1.0]), 0.004, 1.75, 0.3) == ()
+    many = tail_note([f"x{k}" for k in range(6)], np.full(6, 2.2), 0.0, 1.75, 0.3)[0]
     assert "and 3 more" in many
     assert "a few of the scores" in many
+
+
+def test_what_intervals_allow_for_is_a_line_and_no_note() -> None:
+    moved = np.array([3.0, np.nan, 0.4])
+    terms = ["Intercept", "x", "z"]
+    assert tail_note(terms, moved, 0.004, 1.75, 0.3) == ()
+    (line,) = allowance_line(terms, moved, 0.3)
+    assert line.value == pytest.approx(0.81)
+    assert line.note.startswith("of the variance of `Intercept`")
+    assert allowance_line(terms, moved / 3, 0.3) == ()
+    assert allowance_line(terms, moved, 0.0) == ()
 
 
 def test_rows_beyond_the_quantile_may_lie_in_its_own_bin() -> None:

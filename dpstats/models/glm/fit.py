@@ -58,12 +58,12 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
+    allowance_line,
     average_condition,
     hidden_note,
     matrix_notes,
     outside_note,
     ridge_note,
-    tail_note,
     unseen_note,
     unused_note,
 )
@@ -85,8 +85,6 @@ from dpstats.score_rounds.whitening import apart, still
 
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
-_NOTED = 2.9
-"""Standard errors that cutting may move a coefficient by, from which a note is printed."""
 _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _LEAST = 1e-3
@@ -378,6 +376,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
     hessian = curvature.used + rounds.penalty
     pooled = replace(pooled, left=share * hessian @ last.step.move, left_sd=0.0)
+    widening = 0.0 if family.binary else _WIDENING
     solved = solution(
         rounds.coordinates,
         curvature,
@@ -386,7 +385,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         made,
         cut,
         dispersion=None if family.dispersed else 1.0,
-        widening=0.0 if family.binary else _WIDENING,
+        widening=widening,
         n=n,
         ridge=ridge,
         square_floor=1e-3 * summary.mean_square_sd,
@@ -429,13 +428,12 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *rows_line(rounds.persons),
         condition_line(curvature.released),
         *lines,
+        *allowance_line(terms, solved.moved, widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     tail: tuple[str, ...] = ()
-    if curvature.resolved and not family.binary:
-        tail = tail_note(terms, solved.moved, summary.cut_share, _NOTED)
-        if hidden is not None:
-            tail += unseen_note(rounds.unseen, n)
+    if curvature.resolved and not family.binary and hidden is not None:
+        tail = unseen_note(rounds.unseen, n)
     return GlmFit(
         estimate,
         None if last.damped else solved.system,  # the bounds are of full Newton steps

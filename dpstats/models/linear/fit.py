@@ -42,6 +42,7 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
+    allowance_line,
     hidden_note,
     leverage_note,
     outside_note,
@@ -241,6 +242,7 @@ def reported(
         *ready.lines[:2],
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
+        *allowance_line(*moved, WIDENING),
     )
     if ready.arrived:
         notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
@@ -253,5 +255,5 @@ def reported(
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         cautions = unseen_note(rounds.noise_sd, rounds.session.n)
-        cautions += tail_note(*moved, summary.cut_share, _NOTED)
+        cautions += tail_note(*moved, summary.cut_share, _NOTED, WIDENING)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
