@@ -67,7 +67,11 @@ PAGES = {
         "The 3 public rows do not determine all 5 columns",
     ),
     "r_phrasebook.py": ("lines were run",),
-    "when_cuts_bite.py": ("off by, in errors without privacy", "cutting", "log1p(affairs)"),
+    "when_cuts_bite.py": (
+        "off by, in errors without privacy",
+        "cut allowance",
+        "log1p(affairs)",
+    ),
     "comparison.py": ("standard errors away", "dp_lm, no public rows"),
     "accuracy.py": (
         "Medians of 10 seeds, 10 columns, n = 10,000, 100 public rows, mu = 1:",

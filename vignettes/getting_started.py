@@ -147,14 +147,17 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # The fit knows how long scores are beyond the cut, from a histogram that it has released. What that
 # could do if all of it pulled in one direction is compared with the standard error of each
 # coefficient; a part of it is in the printed error. Where it could be more than 1.75 standard
-# errors, a note names the coefficients. So:
+# errors, and the printed error is not mostly that part, a note names the coefficients. So:
 #
 # - no note: the intervals may be used as they are. On real tables they cover nearly as often as
 #   those without privacy do (the page on accuracy has the figures);
 # - a note: take a logarithm of the response (`log(y) ~ ...`), or a family for such data
 #   (`dp_glm(..., family="gamma")`), or a larger budget, and see whether the note goes;
+# - no note, but a line "cut allowance 0.8" among the diagnostics: four fifths of a printed
+#   variance are there for what cuts may have moved. Such intervals hold, and are long: the same
+#   three things make them shorter;
 # - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
-#   The note weighs them.
+#   Note and allowance weigh them.
 #
 # What no private fit can tell: a handful of rows (10 to 20 at mu = 1) that decide the fit without
 # privacy. They are as rare as the noise is large, and neither interval nor note sees them.

@@ -70,14 +70,12 @@ beside
 #
 # Four places, all computed from released numbers:
 #
-# 1. the notes name the coefficients that the cut may have moved, and say by how much of an error;
+# 1. a note names the coefficients that the cut may have moved by more than their intervals allow for;
+#    where intervals allow for it, and are long for that reason, `cut allowance` among the
+#    diagnostics says how much of a variance that is;
 # 2. `truncated rows` among the diagnostics: not the share alone counts, but how long what was cut is;
 # 3. among the bounds, the estimated distance to the fit without noise *and without cuts*;
 # 4. the range beside sigma and R-squared in the summary.
-
-# %%
-for note in fit.notes:
-    print(f"- {note}\n")
 
 # %%
 fit.diagnostics()
@@ -88,8 +86,8 @@ fit.bounds()[["statement", "value", "probability"]].head(3)
 # %% [markdown]
 # A share of 1 % says little by itself. With normal errors cutting 1 % of the rows shortens each of them
 # a little, to both sides alike, and slopes stay where they are. With a long tail to one side 0.5 % of
-# the rows may hold half of the sum of squares. That is why the note speaks of what the cut may have
-# moved, and not of the share.
+# the rows may hold half of the sum of squares. That is why note and allowance speak of what the cut may
+# have moved, and not of the share.
 #
 # Nobody can see from released numbers all that a cut has moved: intervals are widened by what the
 # released tail of the scores lets expect. Ten draws of the noise at each of three budgets:
@@ -111,6 +109,7 @@ with warnings.catch_warnings():
                         np.abs(one.coef().to_numpy() - truth) / plain.bse.to_numpy()
                     ),
                     "covered": np.mean((low <= truth) & (truth <= high)),
+                    "allowance": one.diagnostics()["value"].get("cut allowance", 0.0),
                     "noted": any("cutting" in str(note) for note in one.notes),
                 }
             )
@@ -149,6 +148,7 @@ with warnings.catch_warnings():
                     "response": response,
                     "rows cut, %": 100 * one.diagnostics().loc["truncated rows", "value"],
                     "median error": np.median(off / without.bse.to_numpy()),
+                    "allowance": one.diagnostics()["value"].get("cut allowance", 0.0),
                     "noted": any("cutting" in str(note) for note in one.notes),
                 }
             )

@@ -24,6 +24,7 @@ from dpstats.mechanism.threads import InTurn, one_blas_thread
 from dpstats.plans.population import Population
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 from dpstats.score_rounds.result import Model
 
 _T = TypeVar("_T")
@@ -78,9 +79,9 @@ class Predicted:
 
     ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
-    ``cautioned``: the share of fits that warn that cutting may have moved coefficients. ``bounds`` are
-    those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the truth, where a
-    rehearsal knows it.
+    ``cautioned``: the share of fits in which cutting may have moved coefficients, noted or allowed for.
+    ``bounds`` are those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the
+    truth, where a rehearsal knows it.
     """
 
     n: int
@@ -183,10 +184,16 @@ class Rehearsal:
             np.maximum(self.undone * back * self.robust * sampling, self.nonprivate(n) ** 2),
             self.noise_undone * privacy,
             silent,
-            sum(bool(m.cautions) for m in models) / len(models),
+            sum(map(_cuts_matter, models)) / len(models),
             _scaled(models[0], total, counting, back)._bounds() if bounds else (),
             math.nan if self.truth is None else _covered(models, self.truth),
         )
+
+
+def _cuts_matter(model: Model) -> bool:
+    """Whether a fit warns of cuts, or its errors are mostly an allowance for them."""
+    allowed = [line.value or 0.0 for line in model.details if line.name == CUT_ALLOWANCE]
+    return bool(model.cautions) or max(allowed, default=0.0) > MOSTLY
 
 
 def _covered(models: list[Model], truth: Floats) -> float:

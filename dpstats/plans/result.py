@@ -111,7 +111,7 @@ class Plan(Printed):
     silent : tuple of float
         Share of the rehearsed fits that gave no standard errors, for every budget.
     cautioned : tuple of float
-        Share of the rehearsed fits that warned that cutting may have moved coefficients.
+        Share of the rehearsed fits in which cutting may have moved coefficients, noted or allowed for.
     nonprivate : (d,) array
         Standard errors without privacy.
     relative_error : (d,) array
@@ -410,7 +410,7 @@ def _notes(plan: Plan) -> list[str]:
     long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
     if long:
         notes.append(
-            f"at {', '.join(long)} rehearsed fits warn that cuts may move coefficients: residuals are "
+            f"at {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals are "
             "too long, or the budget is too small to see how long they are. Errors are rough there: "
             "those of the fit may be several times as large, or as small. A logarithm of the response, "
             "where it is positive, is worth a plan of its own."

@@ -18,10 +18,11 @@ _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
-_MOSTLY = 0.5
+CUT_ALLOWANCE = "cut allowance"
+MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
 _SEEN = 0.1
-"""The same, from which it is printed."""
+"""The same, from which it is said what makes it less."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -78,7 +79,7 @@ def tail_note(
     (``widening`` times ``moved``)^2: such an interval is long because it allows for the cut, and fails
     only if nearly all that was cut has one direction; `allowance_line` says so.
     """
-    doubtful = (moved > allowed) & ((widening * moved) ** 2 < _MOSTLY)
+    doubtful = (moved > allowed) & ((widening * moved) ** 2 < MOSTLY)
     if not doubtful.any():
         return ()
     most = float(np.max(moved[doubtful]))
@@ -94,15 +95,17 @@ def tail_note(
 
 
 def allowance_line(terms: Sequence[str], moved: Floats, widening: float) -> tuple[Diagnostic, ...]:
-    """How much of the printed variances allows for what cutting may have moved, where that is seen."""
-    share = (widening * np.nan_to_num(moved)) ** 2
-    if not len(share) or not share.max() > _SEEN:
+    """How much of a printed variance allows for what cutting may have moved, at most."""
+    share = np.minimum((widening * moved) ** 2, 1.0)
+    if widening <= 0 or not len(share):
         return ()
-    note = (
-        f"of the variance of `{terms[int(np.argmax(share))]}`, the largest share; a logarithm of the "
-        "response, another family, or a larger budget shorten the interval"
-    )
-    return (Diagnostic("allowance for cuts", min(float(share.max()), 1.0), None, note),)
+    if np.isnan(share).all():
+        return (Diagnostic(CUT_ALLOWANCE, None, None, "there are no standard errors"),)
+    most = int(np.nanargmax(share))
+    note = f"share of a variance, largest for `{terms[most]}`"
+    if share[most] > _SEEN:
+        note += "; a logarithm of the response or a larger budget shorten its interval"
+    return (Diagnostic(CUT_ALLOWANCE, float(share[most]), None, note),)
 
 
 def hidden_note(

@@ -4,7 +4,8 @@ Private rows are drawn from a table with replacement, public ones without; the t
 whole table. For every table: the error of the coefficients over that of the fit without privacy (root
 mean squares in its standard errors, medians over fits), coverage of 95 % intervals of slopes and of the
 constant, and without privacy, the share of fits with a coefficient beyond 3.29 printed errors and no
-note ("silent"), and of the other fits with a note ("noisy"). Below: quantiles of printed over planned
+note ("silent"), of the other fits with a note ("noisy"), and of fits without privacy that are as far in
+their own errors. Below: quantiles of printed over planned
 errors, of plans that warn of cuts and of others; how often the simulated and the estimated distance
 to the fit without privacy hold; and sigma over that without privacy.
 
@@ -94,7 +95,7 @@ def fits_of(
                             "off_plain": (here - truth) / error,
                             "noted": any("seed" not in note for note in fit.notes),
                             "over_plan": fit.se().to_numpy() / plan.std_errors[0],
-                            "warned": "warn that cuts" in " ".join(str(plan).split()),
+                            "warned": "say that cuts" in " ".join(str(plan).split()),
                             "simulated": bounds.get("simulated", np.nan) / away,
                             "estimated": bounds.get("estimated", np.nan) / away,
                             "sigma": row.get("sigma", np.nan) / sigma,
@@ -111,8 +112,12 @@ def measured(lines: pd.DataFrame) -> dict[str, float]:
     size = lines.groupby("fit")[["off", "off_plain"]].agg(lambda v: np.sqrt((v**2).mean()))
     known = lines[lines.z.notna()]
     slope = ~known.constant
+
+    def far(z: pd.Series) -> bool:
+        return bool((z.abs() > _FAR).any())
+
     per_fit = known.groupby("fit").agg(
-        far=("z", lambda z: (z.abs() > _FAR).any()), noted=("noted", "first")
+        far=("z", far), plain=("off_plain", far), noted=("noted", "first")
     )
     return {
         "error": size.off.median() / size.off_plain.median(),
@@ -122,6 +127,7 @@ def measured(lines: pd.DataFrame) -> dict[str, float]:
         "constant plain": (known.off_plain[~slope].abs() <= 1.96).mean(),
         "silent": (per_fit.far & ~per_fit.noted).mean(),
         "noisy": per_fit.noted[~per_fit.far].mean(),
+        "far plain": per_fit.plain.mean(),
     }
 
 
@@ -174,7 +180,8 @@ def main() -> None:
         f"{len(found)} tables: error median {found.error.median():.2f}, worst {found.error.max():.2f}; "
         f"slopes {fair.slopes.mean():.3f}, worst {fair.slopes.min():.3f}; constant "
         f"{fair.constant.mean():.3f}, worst {fair.constant.min():.3f}, of {len(fair)} whose fit without "
-        f"privacy covers; silent {found.silent.mean():.3f}, noisy {found.noisy.mean():.3f}"
+        f"privacy covers; silent {found.silent.mean():.3f}, noisy {found.noisy.mean():.3f}; "
+        f"far without privacy {found['far plain'].mean():.3f}"
     )
     print_others(pd.concat(everything))
 

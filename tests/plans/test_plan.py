@@ -478,6 +478,6 @@ def test_a_plan_says_where_rehearsed_fits_warn_of_their_cuts() -> None:
     public = pd.DataFrame({"x": rng.normal(size=300)}).assign(
         y=lambda t: t.x + np.exp(2.5 * rng.normal(size=300))
     )
-    told = "rehearsed fits warn that cuts may move"
+    told = "rehearsed fits say that cuts may move"
     assert told in " ".join(str(plan_lm("y ~ x", public, 3000, 0.1)).split())
     assert told not in " ".join(str(plan_lm("log(y + 5) ~ x", public, 30_000, 4)).split())
