@@ -36,7 +36,7 @@ from dpstats.models.gaussian.fit import (
     plan_call,
     refined_gaussian,
 )
-from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, last_mean, mean_notes
+from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, Spread, last_mean, mean_notes
 from dpstats.models.gaussian.moments import Cell, cell_at, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
@@ -269,6 +269,7 @@ def mean_alone(
         source = "private rows, released before the mean"
     else:
         matrix, source = known.matrix, known.source
+    own = Spread(seen, lost, mean_notes(lengths, n, seen, released, lost, radius))
     assert released.cut is not None
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
@@ -287,8 +288,9 @@ def mean_alone(
                 "share that was cut in the last round",
             ),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
+            own.allowance(released),
         ),
-        notes=mean_notes(lengths, n, seen, released, lost, radius),
+        notes=own.notes,
     )
 
 

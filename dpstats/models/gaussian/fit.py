@@ -14,7 +14,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.moments import Moments, cell_at, symmetric
+from dpstats.models.gaussian.moments import Moments, cell_at, mean_allowance, symmetric
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     plan_gaussian,
@@ -339,6 +339,7 @@ def _fit(
             None,
             "of the covariance, relative, from public numbers",
         ),
+        mean_allowance(moments.mean_lost, 1 / moments.mean_rows + moments.mean_sd**2),
     )
     if moments.cut_short:
         notes += (LONG_TAILS,)

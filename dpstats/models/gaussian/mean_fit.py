@@ -24,10 +24,10 @@ from dpstats.models.gaussian.mean_planning import (
     plan_mean,
 )
 from dpstats.models.gaussian.moments import (
-    MUCH_OF_MEAN,
     Cell,
     Moments,
     cell_at,
+    mean_allowance,
     used_rows,
 )
 from dpstats.models.gaussian.public import PublicPoints
@@ -44,6 +44,7 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import CUT_ALLOWANCE
 
 _CUT_SHARE = 0.005
 _SEARCH, _PURE_SEARCH = 0.03, 0.07
@@ -55,8 +56,11 @@ _HIDDEN_BY = 0.5
 """Noise of a variance, relative, from which on it is not released."""
 _FAR = 3.0
 """Errors of a mean from which on what may be hidden is spoken of."""
+_SEEN = 0.7
+"""The same, of what was lost to cuts at rows that were seen: no more is then said of hidden ones."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
+_NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
 
 
 @dataclass(frozen=True)
@@ -342,6 +346,11 @@ class Spread:
         spread = self.moments.covariance * np.outer(units, units)
         return np.asarray(spread * (1 / n + self.mean_lost**2))
 
+    def allowance(self, released: ReleasedMean) -> Diagnostic:
+        """What of the variance of the mean allows for cuts."""
+        variance = max(float(np.trace(self.moments.spread)) / len(self.moments.mean), 0.01)
+        return mean_allowance(self.mean_lost, 1 / released.n + released.sd**2 / variance)
+
 
 def mean_notes(
     lengths: LogHistogram,
@@ -351,14 +360,13 @@ def mean_notes(
     lost: float,
     radius: float,
 ) -> tuple[str, ...]:
-    """What is said of rows that are cut, or that may lie far out without being seen."""
+    """What is said of rows that may lie far out without being seen.
+
+    Where far rows were seen, intervals allow for what cuts took off (`mean_allowance`).
+    """
     variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
-    if lost > MUCH_OF_MEAN * math.sqrt(1 / n + released.sd**2 / variance):
-        return (
-            "Some rows lie far from the others, and are cut: means of skewed columns may be off by "
-            "several of their standard errors. Transform such columns (log, sqrt), or ask for a larger "
-            "budget.",
-        )
+    if lost > _SEEN * math.sqrt(1 / n + released.sd**2 / variance):
+        return ()
     hidden = _NEAR * lengths.noise_sd / n
     if hidden * radius / math.sqrt(variance) / 2 < _FAR / math.sqrt(n):
         return ()
@@ -423,6 +431,7 @@ def _result(
             "share that was cut in the last round",
         ),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
+        _NO_ALLOWANCE if own is None else own.allowance(released),
     )
     return GaussianFit(
         mean=points.origin + units * place,

@@ -12,10 +12,24 @@ from dpstats.models.gaussian.bounds import ReleasedMoments
 from dpstats.models.gaussian.releases import AugmentedMoments
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 
 _LONG_TAIL = 0.3
-_MUCH, MUCH_OF_MEAN = 0.1, 0.5
-"""Shares of a variance, and of the error of a mean, from which what was cut is spoken of."""
+_MUCH = 0.1
+"""Share of a variance from which what was cut is spoken of."""
+
+
+def mean_allowance(lost: float, others: float) -> Diagnostic:
+    """How much of the variance of a mean allows for what cutting may have taken off it, ``lost``.
+
+    All of it may have one direction; ``others`` is the variance but for that, in the same units.
+    """
+    share = lost**2 / max(lost**2 + others, 1e-300)
+    note = "share of the variance of a mean"
+    if share > MOSTLY:
+        note += "; logarithms of long-tailed columns or a larger budget shorten intervals"
+    return Diagnostic(CUT_ALLOWANCE, share, None, note)
 
 
 @dataclass(frozen=True)
@@ -119,9 +133,8 @@ class Moments:
 
     @property
     def cut_short(self) -> bool:
-        """Whether what was cut may be no small part of a variance, or of the error of a mean."""
-        error = math.sqrt(1 / self.mean_rows + self.mean_sd**2)
-        return self.lost > _MUCH or self.mean_lost > MUCH_OF_MEAN * error
+        """Whether what was cut may be no small part of a variance."""
+        return self.lost > _MUCH
 
     @property
     def relative_error(self) -> float:

@@ -187,11 +187,12 @@ def mean_cut(
 ) -> tuple[float, float]:
     """Where rows are cut for a mean, and what that may take off it, in standard deviations.
 
-    ``least``: length that is never cut.
+    All that is lost may fall on one direction, as it does where one column has the tail: an interval
+    allows for that. ``least``: length that is never cut.
     """
     loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
     radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
-    return radius, tail.at(loss, radius)
+    return radius, tail.at(loss, radius, 1.0)
 
 
 def spread_of_rows(

@@ -58,9 +58,9 @@ class SeenTail:
         error2 = noise(self.losses.lengths) ** 2 + (_CARE * loss) ** 2
         return float(self.losses.lengths[int(np.argmin(error2))])
 
-    def at(self, loss: Floats, length: float) -> float:
-        """A loss at one length, as far as it falls on one direction."""
-        return _CARE * float(np.interp(length, self.losses.lengths, loss))
+    def at(self, loss: Floats, length: float, share: float = _CARE) -> float:
+        """A loss at one length, as far as a ``share`` of it falls on one direction."""
+        return share * float(np.interp(length, self.losses.lengths, loss))
 
 
 def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
