@@ -257,3 +257,35 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]}=?"
     return f"it has {', '.join(known)}" if len(known) <= 8 else "help() lists those it has"
+
+
+def check_numbers(ridge: float, eta: float) -> None:
+    """A ridge and a chance of failure that can be computed with."""
+    penalty = number(ridge)
+    if penalty is None or not 0 <= penalty <= LARGEST:
+        raise ArgumentError(
+            f"ridge must be a finite number >= 0 (up to {LARGEST:g}), not {shown(ridge)}."
+        )
+    chance = number(eta)
+    if chance is None or not 0 < chance < 1:
+        raise ArgumentError(
+            f"eta must lie strictly between 0 and 1, such as eta=0.05, not {shown(eta)}."
+        )
+    if eta < 1e-12:
+        raise ArgumentError(
+            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
+        )
+
+
+def check_seed(seed: int | None) -> None:
+    if seed is not None and as_int(seed, 0) is None:
+        raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
+
+
+def check_size(n: int, d: int, of: str = "rows") -> None:
+    """As many rows as a fit of so many columns needs at the very least."""
+    if n < d + 1:
+        raise ArgumentError(
+            f"{n} private {of} cannot carry {d} columns: give at least {d + 1} "
+            "(for privacy to leave anything, a few hundred per column), or drop terms."
+        )

@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -31,13 +30,12 @@ from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resol
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import (
     LARGEST,
-    as_int,
+    check_seed,
     computable,
     is_path,
     listed,
     mapping,
     naming,
-    number,
     one_of,
     require_sizes,
     shown,
@@ -73,6 +71,7 @@ from dpstats.frame import (
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.report.call_line import call_text, first_of
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Released
 
@@ -84,7 +83,6 @@ Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
 _LEVELS_DELTA, _LEVELS_SHARE = 0.1, 0.02
 """Shares of delta, and of mu^2, for the release of levels."""
-_MOST_SHOWN = 20  # items of an argument in a call
 SAME_TABLE = (
     "The public sample is the private table itself: what the public part shows of its rows is not "
     "protected. A public sample is one that may be shown to anybody."
@@ -412,7 +410,7 @@ class ReleasedLevels:
         """Which levels were released, and what becomes of the others."""
         return tuple(
             f"The levels of `{name}` were released, those that more than about {least:.0f} rows have: "
-            f"{_listed(levels)}. Rows with another are not used."
+            f"{first_of(levels)}. Rows with another are not used."
             for name, (levels, least) in self.found.items()
         )
 
@@ -453,28 +451,6 @@ def delta_note(delta: float | None, n: int | None, of: str = "row") -> tuple[str
         f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
         f"{of} is shown. Choose delta well below 1/n for real use.",
     )
-
-
-def check_numbers(ridge: float, eta: float) -> None:
-    penalty = number(ridge)
-    if penalty is None or not 0 <= penalty <= LARGEST:
-        raise ArgumentError(
-            f"ridge must be a finite number >= 0 (up to {LARGEST:g}), not {shown(ridge)}."
-        )
-    chance = number(eta)
-    if chance is None or not 0 < chance < 1:
-        raise ArgumentError(
-            f"eta must lie strictly between 0 and 1, such as eta=0.05, not {shown(eta)}."
-        )
-    if eta < 1e-12:
-        raise ArgumentError(
-            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
-        )
-
-
-def check_seed(seed: int | None) -> None:
-    if seed is not None and as_int(seed, 0) is None:
-        raise ArgumentError(f"seed must be an integer >= 0 or None, not {shown(seed)}.")
 
 
 def sums_persons(method: Any, public: Any) -> bool:
@@ -613,14 +589,6 @@ def check_limits(
             )
 
 
-def check_size(n: int, d: int, of: str = "rows") -> None:
-    if n < d + 1:
-        raise ArgumentError(
-            f"{n} private {of} cannot carry {d} columns: give at least {d + 1} "
-            "(for privacy to leave anything, a few hundred per column), or drop terms."
-        )
-
-
 def declared(
     formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
 ) -> tuple[Design, Floats, float, float | None]:
@@ -634,34 +602,3 @@ def declared(
     design = declare_design(formula, schema, weights=weights, offset=offset)
     columns, response = design_extent(design, schema)
     return boxed(design, schema), columns, response, norm
-
-
-def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
-    """The call as R would print it; options that are None, or empty, are left out."""
-    rows = unit.rows if unit.jointly or unit.rows != 1 else None
-    options = {**options, "rows_per_person": rows, "person": unit.person}
-    given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
-    arguments = [f"{name} = {_written(value)}" for name, value in given.items()]
-    return f'{function}("{formula}", {", ".join(arguments)})'
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, Mapping):
-        return f"{{{_listed(f'{_written(k)}: {_written(v)}' for k, v in value.items())}}}"
-    if isinstance(value, list | tuple):
-        text = _listed(map(_written, value))
-        return f"[{text}]" if isinstance(value, list) else f"({text})"
-    if isinstance(value, type):
-        return value.__name__
-    if isinstance(value, int):
-        return str(value)
-    size = number(value)
-    return shown(value) if size is None else f"{size:g}"
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """The first of them, for a line that is read."""
-    first = list(islice(texts, _MOST_SHOWN + 1))
-    return ", ".join([*first[:_MOST_SHOWN], "..."] if len(first) > _MOST_SHOWN else first)

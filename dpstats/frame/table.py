@@ -9,10 +9,9 @@ among it, is in `source`.)
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ import pandas as pd
 
 from dpstats.arguments import number
 from dpstats.errors import SchemaError
+from dpstats.frame.keys import NUMPY_NUMBERS, keys_of, spelled_keys, texts_of
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -233,15 +233,15 @@ class PandasTable:
         dtype = part.dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "iu":  # each number is named once
             codes, numbers = pd.factorize(part.to_numpy())
-            return np.asarray(_keys(numbers, typed=True)[codes])
+            return np.asarray(keys_of(numbers, typed=True)[codes])
         named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
-        return _keys(_pandas_cells(part), typed=not pd.api.types.is_object_dtype(named))
+        return keys_of(_pandas_cells(part), typed=not pd.api.types.is_object_dtype(named))
 
     def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         part = self._column(name).iloc[start:stop]
         dtype = part.dtype
         named = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
-        return _texts(_pandas_cells(part), encoded=_held_by_arrow(named))
+        return texts_of(_pandas_cells(part), encoded=_held_by_arrow(named))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
         frame = self._frame.iloc[start:stop][list(names)]
@@ -269,8 +269,6 @@ class PandasTable:
         return _positions(part.to_numpy(object), levels)
 
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 """How a text spells a number, in the words of Python's expressions and of Arrow's."""
 
 
@@ -292,86 +290,6 @@ def _pandas_cells(part: pd.Series[Any]) -> Sequence[Any] | npt.NDArray[Any]:
         own: Any = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
         return list(part.to_numpy(dtype=own, na_value=np.nan))
     return part.to_numpy(object)
-
-
-def _keys(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
-    """Names of persons as bytes: text as it is, whole numbers by their digits; None for all else.
-
-    So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. In a column of Python
-    objects, which is not ``typed``, neither does text that a reader may have taken for a number or a
-    truth value in other rows ("017", "1e5", "true"), nor a truth value: it would name two at most.
-    """
-    return _objects([_key(cell, typed) for cell in cells])
-
-
-def spelled_keys(cells: Iterable[bytes | None]) -> npt.NDArray[Any]:
-    """Names of persons from texts of a file or folder: a number is one, however it is spelled.
-
-    17, 17.0, 017 and 1.7e1 are one person, since another file, or another row, may have made one of
-    them of the other; persons who are taken for one are protected as one.
-    """
-    return _objects([None if cell is None else _number_key(cell) for cell in cells])
-
-
-def _number_key(cell: bytes) -> bytes:
-    text = cell.decode("latin-1").strip()
-    if not re.fullmatch(NUMBER, text):
-        return cell
-    try:
-        number = Decimal(text)
-    except InvalidOperation:  # of an exponent beyond all bounds
-        return cell
-    if not number.is_finite() or abs(number.adjusted()) >= 60:
-        return cell
-    if number == number.to_integral_value():
-        return b"%d" % int(number)
-    return format(number.normalize(), "f").encode()
-
-
-def _texts(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
-    """Text as bytes, in every spelling; None for all else. ``encoded``: text comes in bytes."""
-    known = {bytes} if encoded else {str, np.str_}
-    kept = [cell if type(cell) in known else None for cell in cells]
-    if not encoded:
-        kept = [None if cell is None else cell.encode("utf-8", "surrogatepass") for cell in kept]
-    return _objects(kept)
-
-
-def _objects(cells: list[Any]) -> npt.NDArray[Any]:
-    out = np.empty(len(cells), dtype=object)
-    out[:] = cells
-    return out
-
-
-def _key(cell: Any, typed: bool) -> bytes | None:
-    kind = type(cell)
-    if kind is str or kind is np.str_:
-        cell, kind = cell.encode("utf-8", "surrogatepass"), bytes
-    if kind is bytes:
-        return bytes(cell) if typed or not _ambiguous(cell.decode("latin-1")) else None
-    if kind is int or (kind in _NUMPY_NUMBERS and issubclass(kind, np.integer)):
-        return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
-    if kind in _EXACT:  # floats
-        number = float(cell)
-        return b"%d" % int(number) if number % 1 == 0 and abs(number) < _EXACT[kind] else None
-    if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60:
-        return b"%d" % int(cell) if cell == cell.to_integral_value() else None
-    return None
-
-
-def _ambiguous(text: str) -> bool:
-    """Whether a reader may have taken a text for something that is spelled otherwise."""
-    if text.strip().lower() in ("true", "false"):
-        return True
-    return _reads_as_number(text) and not _INTEGER.fullmatch(text)
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _plain(cells: Iterable[Any]) -> npt.NDArray[Any]:
@@ -465,10 +383,10 @@ class ArrowTable:
         return np.asarray(values, dtype=np.float64)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        return _keys(self._part_cells(name, start, stop), typed=True)
+        return keys_of(self._part_cells(name, start, stop), typed=True)
 
     def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
-        return _texts(self._part_cells(name, start, stop), encoded=True)
+        return texts_of(self._part_cells(name, start, stop), encoded=True)
 
     def _part_cells(self, name: str, start: int, stop: int) -> list[Any]:
         chunks = self._table.column(name).slice(start, stop - start).chunks
@@ -553,7 +471,7 @@ class FolderTable:
     def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):
             return self._table.texts(name, start, stop)
-        return _texts([self._folders[name]] * (stop - start), encoded=False)
+        return texts_of([self._folders[name]] * (stop - start), encoded=False)
 
     def part(self, names: Sequence[str], start: int, stop: int) -> FolderTable:
         own = [name for name in names if not self._has(name)]
@@ -624,15 +542,7 @@ def _arrow_kind(type_: Any) -> Kind:
     return "datetime" if types.is_temporal(type_) else "other"
 
 
-_NUMPY_NUMBERS = {
-    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
-}
-
-
-_EXACT = {float: 2.0**53, np.float64: 2.0**53, np.float32: 2.0**24, np.float16: 2.0**11}
-"""Whole numbers below which a float was not rounded."""
-_LONGEST_NAME = 10**60
-_PLAIN_TYPES = {str, np.str_, bytes, bool, np.bool_, int, float, *_NUMPY_NUMBERS}
+_PLAIN_TYPES = {str, np.str_, bytes, bool, np.bool_, int, float, *NUMPY_NUMBERS}
 
 
 def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Codes:
@@ -649,7 +559,7 @@ def _positions(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Code
     elif isinstance(levels[0], bytes):
         known = {bytes}
     else:
-        known = {int, float, *_NUMPY_NUMBERS}
+        known = {int, float, *NUMPY_NUMBERS}
     get = {level: i for i, level in enumerate(levels)}.get
     return np.fromiter(
         (get(v, -1) if type(v) in known else -1 for v in values), dtype=np.intp, count=len(values)

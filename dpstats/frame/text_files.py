@@ -23,11 +23,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpstats.errors import SchemaError, suppress_private_errors
+from dpstats.frame.keys import NUMBER, spelled_keys
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.table import (
     AS_READ,
-    NUMBER,
     Array,
     ArrowTable,
     Codes,
@@ -36,7 +36,6 @@ from dpstats.frame.table import (
     Opaque,
     Table,
     as_table,
-    spelled_keys,
 )
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")

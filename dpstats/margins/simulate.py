@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import as_int, listed, shown
+from dpstats.arguments import as_int, check_seed, listed, shown
 from dpstats.arrays import Floats
-from dpstats.call import check_seed
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, design_matrix, new_rows
 

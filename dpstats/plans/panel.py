@@ -13,7 +13,6 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import naming, spelled
 from dpstats.arrays import Floats
-from dpstats.call import call_text
 from dpstats.errors import PublicDataError
 from dpstats.frame import (
     Block,
@@ -33,6 +32,7 @@ from dpstats.plans.population import DrawnPersons, anchor_error, undone
 from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
 from dpstats.plans.result import Plan
 from dpstats.plans.search import target_of
+from dpstats.report.call_line import call_text
 from dpstats.score_rounds.result import Model
 
 _T = TypeVar("_T")

@@ -17,39 +17,46 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, check_vcov, computable, items, number, one_of, shown, spelled
+from dpstats.arguments import (
+    as_int,
+    check_numbers,
+    check_size,
+    check_vcov,
+    items,
+    number,
+    one_of,
+    shown,
+    spelled,
+)
 from dpstats.arrays import Floats
-from dpstats.call import call_text, check_numbers, check_size, choose_method, public_rows
+from dpstats.call import choose_method
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
-from dpstats.models.glm.estimate import unbiased_fit
-from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.family import resolve_family
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
-from dpstats.models.glm.public import public_start
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
-from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
-from dpstats.numerics.public_rows import PublicRows
+from dpstats.plans.expected import (
+    expected_coef,
+    expected_rows,
+    family_population,
+    linear_population,
+    rarer_outcomes,
+    residual_sd,
+    robust_at_ridge,
+    variances_without_privacy,
+)
 from dpstats.plans.ordinary import Ordinary, ordinary_rows
 from dpstats.plans.population import (
     DrawnRows,
-    Law,
-    NormalRows,
     Population,
-    anchor_error,
-    bernoulli_law,
-    normal_law,
-    poisson_law,
     public_fit,
-    ratio_law,
     relative_error,
     relative_error_of_family,
     relative_error_of_normal,
-    robust_ratio,
     undone,
-    with_full_residuals,
 )
 from dpstats.plans.rehearsal import ExpectedRows, Predicted, Rehearsal
 from dpstats.plans.result import AlonePlan, Plan, TargetPlan
@@ -63,6 +70,7 @@ from dpstats.plans.search import (
     smallest_mu,
     target_of,
 )
+from dpstats.report.call_line import call_text
 from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.result import Model
 
@@ -186,7 +194,7 @@ def plan_lm(
             return linear_model(text, task, fit, session, (), unit, delta)
 
         size = 1.0 if sigma is None else float(sigma)
-        least = _without_privacy(ordinary.moments.gram, ridge, size**2)
+        least = variances_without_privacy(ordinary.moments.gram, ridge, size**2)
         return _plan_alone(
             ordinary, linear, least, rows, totals, target_se, unit, text, ridge, delta
         )
@@ -195,7 +203,7 @@ def plan_lm(
     check_response(moments.design)
     aim = target_of(target_se, moments.terms)
     coef, residual = public_fit(moments.gram, moments.cross, moments.yy, moments.m)
-    size = _sigma(sigma, residual, moments)
+    size = residual_sd(sigma, residual, moments)
     task = LinearTask(method, moments.design, moments, None, ridge, eta, vcov)
     options = {**given, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
     options["vcov"] = None if vcov == "hetero" else vcov
@@ -207,14 +215,14 @@ def plan_lm(
         fit, session = fit_rows(task, expected, total.per_row(unit.times), noise)
         return linear_model(call, task, fit, session, (), unit, delta)
 
-    population = _linear_population(moments, public, coef, size, residual is not None)
-    least = _without_privacy(moments.gram, ridge, size**2)
+    population = linear_population(moments, public, coef, size, residual is not None)
+    least = variances_without_privacy(moments.gram, ridge, size**2)
     robust: Floats | float = 1.0
     if vcov == "hetero" and method == "anchored" and isinstance(population, DrawnRows):
         known = population.known
         scores = known.weight * (known.y - known.x @ coef - known.offset)
         if residual is not None:
-            robust = _robust(known, scores, known.weight, moments.gram, ridge)
+            robust = robust_at_ridge(known, scores, known.weight, moments.gram, ridge)
     rehearsal = _rehearsal(population, fitting, moments, method, least, robust=robust)
     sure = None
     if isinstance(population, DrawnRows):
@@ -342,7 +350,7 @@ def plan_glm(
             return glm_model(text, ready, fit, session, (), unit, delta)
 
         drawn = ordinary.population
-        least = _without_privacy(drawn.known.information(model, drawn.coef), ridge, 1.0)
+        least = variances_without_privacy(drawn.known.information(model, drawn.coef), ridge, 1.0)
         return _plan_alone(
             ordinary, general, least, rows, totals, target_se, unit, text, ridge, delta
         )
@@ -366,7 +374,7 @@ def plan_glm(
         fit, session = ready.fit_rows(expected, total.per_row(unit.times), noise)
         return glm_model(call, ready, fit, session, (), unit, delta)
 
-    coef = _expected_coef(model, moments, known)
+    coef = expected_coef(model, moments, known)
     squares = None if known is None else known.working(model, coef)[2] ** 2
     if model.dispersed and squares is not None and not squares.any():
         raise PublicDataError(
@@ -375,19 +383,19 @@ def plan_glm(
     # residuals of their own fit are too small
     free = 1.0 if squares is None else len(squares) / max(len(squares) - len(coef), 1)
     pearson = 1.0 if squares is None else free * float(squares.mean())
-    population = _family_population(model, moments, known, coef, pearson)
-    expected = known or _expected_rows(population)
+    population = family_population(model, moments, known, coef, pearson)
+    expected = known or expected_rows(population)
     size, free = (pearson, free) if model.dispersed else (1.0, 1.0)
-    least = _without_privacy(expected.information(model, coef), ridge, size)
+    least = variances_without_privacy(expected.information(model, coef), ridge, size)
     robust: Floats | float = 1.0
     if vcov == "hetero" and method == "anchored" and known is not None and not model.binary:
         scores, curvature, _ = known.working(model, coef)
         moment = known.information(model, coef)
-        robust = _robust(known, scores, curvature, moment, ridge, model.dispersed)
+        robust = robust_at_ridge(known, scores, curvature, moment, ridge, model.dispersed)
     rehearsal = _rehearsal(population, fitting, moments, method, least, free, robust)
     sure = None if known is None else relative_error_of_family(known, model, coef)
     plan = finished_plan(task.method, call, rehearsal, rows, totals, sure, moments, aim, delta)
-    return replace(plan, events=_events(model, known))
+    return replace(plan, events=rarer_outcomes(model, known))
 
 
 def _plan_alone(
@@ -466,33 +474,6 @@ def _check_public_given(value: Any, name: str) -> None:
         )
 
 
-def _events(family: Family, known: PublicRows | None) -> int | None:
-    """Rows with the rarer of two outcomes."""
-    if known is None or not family.binary or not np.isin(known.y, (0.0, 1.0)).all():
-        return None
-    return int(min(known.y.sum(), (1 - known.y).sum()))
-
-
-def _without_privacy(matrix: Floats, ridge: float, scale: float) -> Floats:
-    """Variances scale (H^-1 matrix H^-1)_jj of one row without privacy, H = matrix + ridge."""
-    inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
-    spread = inverse @ matrix @ inverse if ridge else inverse
-    return scale * np.diag(spread)
-
-
-def _robust(
-    known: PublicRows,
-    scores: Floats,
-    weight: Floats,
-    matrix: Floats,
-    ridge: float,
-    dispersed: bool = True,
-) -> Floats:
-    """`robust_ratio` at the inverse that a fit with a ridge has."""
-    inverse = equilibrated_inverse(matrix + ridge * np.eye(len(matrix)))
-    return robust_ratio(known, scores, weight, inverse, dispersed)
-
-
 def finished_plan(
     method: str,
     call: str,
@@ -563,102 +544,6 @@ def _rehearsal(
     return Rehearsal(
         population, fitting, share, inverse * free, noise, inverse * robust * least, robust
     )
-
-
-def _linear_population(
-    moments: PublicMoments, public: Any, coef: Floats, sigma: float, residuals: bool
-) -> Population:
-    """``residuals``: whether the public rows have some, which then stand for errors.
-
-    Public moments without a response: the linear predictor is taken to be as large as the errors.
-    """
-    unsure = None
-    if moments.cross is not None:
-        unsure = anchor_error(moments.gram, sigma, moments.m)
-    if isinstance(public, PublicMoments):
-        if moments.cross is None:
-            root = np.linalg.cholesky(moments.gram)
-            coef = np.linalg.solve(root.T, np.full(len(root), sigma / math.sqrt(len(root))))
-        return NormalRows(moments.gram, moments.design.constant, coef, normal_law(sigma), unsure)
-    rows = public_rows(moments.design, public)
-    law: Law | None = normal_law(sigma)
-    centre = None
-    if residuals:
-        rows, law = with_full_residuals(rows, coef, sigma), None
-        centre = rows.x @ coef + rows.offset
-    design = moments.design
-    return DrawnRows(
-        rows, coef, law, design.weights is not None, bool(design.offsets), unsure, centre
-    )
-
-
-def _expected_coef(family: Family, moments: PublicMoments, known: PublicRows | None) -> Floats:
-    """Coefficients of the public data; a fit itself begins at more careful ones."""
-    start = public_start(family, moments, known)
-    if known is None or not family.binary:
-        return start.coef
-    return unbiased_fit(family, known, equilibrated_whitening(moments.gram), start.coef)
-
-
-def _family_population(
-    family: Family,
-    moments: PublicMoments,
-    known: PublicRows | None,
-    coef: Floats,
-    pearson: float,
-) -> Population:
-    """Responses of a binomial family are drawn anew: public rows may be separated, private ones hardly.
-
-    Those of skewed families are drawn from the ratios to their means, as long as their tails are. Those
-    of weighted rows, whose ratios differ with the weight, and of other families come with their rows.
-    """
-    design = moments.design
-    laws = {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
-    if known is not None:
-        law, unsure, centre, weighted = None, None, None, design.weights is not None
-        fitted = known.x @ coef + known.offset
-        if family.name == "binomial":
-            law = laws["binomial"]
-            unsure = anchor_error(known.information(family, coef), 1.0, moments.m)
-        elif family.skewed and not weighted:
-            law = ratio_law(family, known, coef)
-            unsure = anchor_error(known.information(family, coef), math.sqrt(pearson), moments.m)
-        elif not family.binary:
-            centre = np.zeros(len(known.y)) if family.skewed else fitted
-        return DrawnRows(known, coef, law, weighted, bool(design.offsets), unsure, centre)
-    if moments.cross is None or family.name not in laws:
-        raise ArgumentError(
-            f"plan_glm needs public rows for the {family} family, with the response: public=frame."
-            if family.name not in laws
-            else "plan_glm needs public data with the response: rows, or public_moments('y ~ x', frame)."
-        )
-    return NormalRows(moments.gram, moments.design.constant, coef, laws[family.name])
-
-
-def _expected_rows(population: Population) -> PublicRows:
-    drawn = population.rows(20_000, np.random.default_rng(1))
-    zero, one = np.zeros(len(drawn.y)), np.ones(len(drawn.y))
-    return PublicRows(drawn.x, drawn.y, zero, one)
-
-
-def _sigma(sigma: float | None, residual: float | None, moments: PublicMoments) -> float:
-    if sigma is not None:
-        size = computable(sigma)
-        if size is None:
-            raise ArgumentError(
-                f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
-            )
-        return size
-    if residual is None:
-        why = (
-            "the public data have no response"
-            if moments.cross is None
-            else f"the {moments.m} public rows leave no residuals to {len(moments.terms)} columns"
-        )
-        raise ArgumentError(
-            f"{why}: give the size of residuals, sigma=..., in units of the response."
-        )
-    return residual
 
 
 def listed_budgets(

@@ -15,9 +15,9 @@ from typing import Any
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, naming, one_of, shown
+from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, check_numbers, documented
+from dpstats.call import Call, check_limits, documented
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design

@@ -12,9 +12,9 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import mapping
+from dpstats.arguments import check_numbers, check_size, mapping
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, check_numbers, check_size, documented
+from dpstats.call import Call, check_limits, documented
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written
 from dpstats.mechanism.session import Session

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import check_numbers
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, check_numbers, documented
+from dpstats.call import Call, check_limits, documented
 from dpstats.errors import ArgumentError
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import shown
+from dpstats.arguments import check_numbers, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_numbers, documented
+from dpstats.call import Call, documented
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, naming, shown
+from dpstats.arguments import check_size, check_vcov, naming, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, check_size, documented
+from dpstats.call import Call, check_limits, documented
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     PanelColumns,

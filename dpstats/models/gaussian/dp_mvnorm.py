@@ -14,9 +14,9 @@ from concurrent.futures import Executor
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import check_switch, shown
+from dpstats.arguments import check_numbers, check_switch, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, Charged, check_numbers, documented
+from dpstats.call import Call, Charged, documented
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.session import Session

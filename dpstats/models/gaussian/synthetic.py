@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.arguments import as_int, shown
+from dpstats.arguments import as_int, check_seed, shown
 from dpstats.arrays import Floats
-from dpstats.call import check_seed
 from dpstats.errors import ArgumentError
 from dpstats.numerics.matrices import symmetric_power
 

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, check_vcov, shown
+from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
     check_limits,
-    check_numbers,
-    check_size,
     choose_method,
     declared,
     documented,

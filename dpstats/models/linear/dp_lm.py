@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov
+from dpstats.arguments import check_numbers, check_size, check_vcov
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
     check_limits,
-    check_numbers,
-    check_size,
     choose_method,
     declared,
     documented,

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.arguments import as_int, check_switch, listed, number, one_of, shown
+from dpstats.arguments import as_int, check_numbers, check_switch, listed, number, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_numbers, documented
+from dpstats.call import Call, documented
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level

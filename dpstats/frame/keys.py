@@ -1,0 +1,100 @@
+"""Names of persons, as bytes, from the cells of a column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+NUMPY_NUMBERS = {
+    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
+}
+_EXACT = {float: 2.0**53, np.float64: 2.0**53, np.float32: 2.0**24, np.float16: 2.0**11}
+"""Whole numbers below which a float was not rounded."""
+_LONGEST_NAME = 10**60
+
+
+def keys_of(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
+    """Names of persons as bytes: text as it is, whole numbers by their digits; None for all else.
+
+    So 17, 17.0 and "17" are one. Floats that may have been rounded name nobody. In a column of Python
+    objects, which is not ``typed``, neither does text that a reader may have taken for a number or a
+    truth value in other rows ("017", "1e5", "true"), nor a truth value: it would name two at most.
+    """
+    return _objects([_key(cell, typed) for cell in cells])
+
+
+def spelled_keys(cells: Iterable[bytes | None]) -> npt.NDArray[Any]:
+    """Names of persons from texts of a file or folder: a number is one, however it is spelled.
+
+    17, 17.0, 017 and 1.7e1 are one person, since another file, or another row, may have made one of
+    them of the other; persons who are taken for one are protected as one.
+    """
+    return _objects([None if cell is None else _number_key(cell) for cell in cells])
+
+
+def texts_of(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
+    """Text as bytes, in every spelling; None for all else. ``encoded``: text comes in bytes."""
+    known = {bytes} if encoded else {str, np.str_}
+    kept = [cell if type(cell) in known else None for cell in cells]
+    if not encoded:
+        kept = [None if cell is None else cell.encode("utf-8", "surrogatepass") for cell in kept]
+    return _objects(kept)
+
+
+def _number_key(cell: bytes) -> bytes:
+    text = cell.decode("latin-1").strip()
+    if not re.fullmatch(NUMBER, text):
+        return cell
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # of an exponent beyond all bounds
+        return cell
+    if not number.is_finite() or abs(number.adjusted()) >= 60:
+        return cell
+    if number == number.to_integral_value():
+        return b"%d" % int(number)
+    return format(number.normalize(), "f").encode()
+
+
+def _objects(cells: list[Any]) -> npt.NDArray[Any]:
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells
+    return out
+
+
+def _key(cell: Any, typed: bool) -> bytes | None:
+    kind = type(cell)
+    if kind is str or kind is np.str_:
+        cell, kind = cell.encode("utf-8", "surrogatepass"), bytes
+    if kind is bytes:
+        return bytes(cell) if typed or not _ambiguous(cell.decode("latin-1")) else None
+    if kind is int or (kind in NUMPY_NUMBERS and issubclass(kind, np.integer)):
+        return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
+    if kind in _EXACT:  # floats
+        number = float(cell)
+        return b"%d" % int(number) if number % 1 == 0 and abs(number) < _EXACT[kind] else None
+    if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60:
+        return b"%d" % int(cell) if cell == cell.to_integral_value() else None
+    return None
+
+
+def _ambiguous(text: str) -> bool:
+    """Whether a reader may have taken a text for something that is spelled otherwise."""
+    if text.strip().lower() in ("true", "false"):
+        return True
+    return _reads_as_number(text) and not _INTEGER.fullmatch(text)
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""The line of a page that shows a call as R would print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import number, shown
+
+_MOST_SHOWN = 20  # items of an argument in a call
+
+
+def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
+    """The call as R would print it; options that are None, or empty, are left out."""
+    rows = unit.rows if unit.jointly or unit.rows != 1 else None
+    options = {**options, "rows_per_person": rows, "person": unit.person}
+    given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
+    arguments = [f"{name} = {_written(value)}" for name, value in given.items()]
+    return f'{function}("{formula}", {", ".join(arguments)})'
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, Mapping):
+        return f"{{{first_of(f'{_written(k)}: {_written(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list | tuple):
+        text = first_of(map(_written, value))
+        return f"[{text}]" if isinstance(value, list) else f"({text})"
+    if isinstance(value, type):
+        return value.__name__
+    if isinstance(value, int):
+        return str(value)
+    size = number(value)
+    return shown(value) if size is None else f"{size:g}"
+
+
+def first_of(texts: Iterable[str]) -> str:
+    """The first of them, for a line that is read."""
+    first = list(islice(texts, _MOST_SHOWN + 1))
+    return ", ".join([*first[:_MOST_SHOWN], "..."] if len(first) > _MOST_SHOWN else first)
