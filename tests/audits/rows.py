@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.threads import InTurn
-from dpstats.models.gaussian.rows import CellRows
+from dpstats.models.gaussian.rows import CellRows, CellSlab
 
 Floats = np.ndarray
 
@@ -93,10 +93,10 @@ def remembered(kind: type[PrivateRows[Any]], source: Any, *given: Any) -> Any:
     """Rows of a class of the package over a `Table`: whitened once, their totals remembered."""
     if not isinstance(source, Table):
         return kind(source, *given)
-    same: Any = tuple(map(id, given))
+    same: Any = kind, *map(id, given)
     if same not in source.bases:
         try:
-            key: Any = kind.__name__, pickle.dumps(given)
+            key: Any = kind, pickle.dumps(given)
         except (pickle.PicklingError, AttributeError, TypeError):
             key = same
         if key not in source.bases:
@@ -121,16 +121,20 @@ class _Rows:
         rows._cached = [[_fresh(slab) for slab in block] for block in base._cached or ()]
         if isinstance(rows, CellRows):
             rows._exact = {}
-        self._base, self._totals = rows, totals
+        self.__dict__.update(_base=rows, _totals=totals, _set={})
 
     def close(self) -> None:
         """Rows are asked for again by the next run."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._set[name] = value
+        setattr(self._base, name, value)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._base, name)
         if not hasattr(found, "__wrapped__"):
             return found
-        state = getattr(self._base, "_radius", None)
+        state = getattr(self._base, "_radius", None), repr(self._set)
 
         def total(*args: Any, **named: Any) -> Any:
             return self._totals.get(
@@ -145,4 +149,6 @@ def _fresh(slab: Any) -> Any:
     found = copy(slab)
     if hasattr(found, "factor"):
         found.z = slab.z.copy()
+    if isinstance(slab, CellSlab):
+        found.seen = {}
     return found

@@ -1,8 +1,13 @@
 """What log ratios of runs on two neighbours prove against a claim.
 
-An event {log ratio > cut} is chosen on one half of the runs, its probabilities under both tables are
-bounded on the other half by Clopper and Pearson's limits, which both hold with the confidence that is
-asked for. A claim that holds lies above the lower bound that follows with at least that probability.
+A claim bounds what any event {log ratio > cut} may be worth. Three lower bounds are found, each of which
+is too high with a third of the probability that is asked for; the largest is the verdict:
+
+* `_chosen`: a cut is chosen on one half of the runs, and the event's probabilities under both tables are
+  bounded on the other half by Clopper and Pearson's limits.
+* `_signs`: whoever goes by the sign is right so often, in all runs on both tables.
+* `_fixed`: some cuts that follow from the claim alone, so that all runs count, and one region for both
+  probabilities of an event, which is smaller than the rectangle of two limits.
 """
 
 from __future__ import annotations
@@ -17,7 +22,12 @@ from scipy import special
 from dpstats.accounting.privacy import Privacy
 
 _CUTS = np.linspace(0.003, 0.997, 250)
+_FIXED = (-0.5, 0.0, 0.5, 0.75, 0.95, 1.25)
 _LARGEST = 1e6
+_SHARES = np.linspace(0.0, 1.0, 201)
+_HALVINGS = 60
+
+Ratios = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Verdict:
         return self.found > self.claim
 
 
-def judge(ratios: tuple[np.ndarray, np.ndarray], total: Any, alarm: float = 0.01) -> Verdict:
+def judge(ratios: Ratios, total: Any, alarm: float = 0.01) -> Verdict:
     """A verdict on a total of the package; a claim that holds is refuted with probability <= alarm.
 
     mu-GDP up to slack s allows P(E) <= s + Phi(Phi^-1(Q(E)) + mu), epsilon with a delta d
@@ -63,6 +73,23 @@ def judge(ratios: tuple[np.ndarray, np.ndarray], total: Any, alarm: float = 0.01
     low, high = (np.clip(r, -_LARGEST, _LARGEST) for r in ratios)
     assert not np.isnan(low).any()
     assert not np.isnan(high).any()
+    bounds = [way((low, high), total, alarm / 3) for way in (_chosen, _signs, _fixed)]
+    found, alpha, power = max(bounds, key=lambda bound: bound[0])
+    gaussian = isinstance(total, Privacy)
+    unit = "mu" if gaussian else "epsilon"
+    if total.slack > 0:
+        unit += " up to slack" if gaussian else " at delta"
+    claim = total.mu if gaussian else total.at
+    return Verdict(unit, claim, max(found, 0.0), total.slack, alpha, power)
+
+
+_Bound = tuple[float, float, float]
+"""What is given away at least, and the event's probabilities by which that is so."""
+
+
+def _chosen(ratios: Ratios, total: Any, alarm: float) -> _Bound:
+    """From an event that is chosen on every other run."""
+    low, high = ratios
     limits = alarm / 2
     tries = []
     for q, p in ((low, high), (-high, -low)):
@@ -77,13 +104,58 @@ def judge(ratios: tuple[np.ndarray, np.ndarray], total: Any, alarm: float = 0.01
     _, cut, q, p = max(tries, key=lambda found: found[0])
     missed, hit = np.array([(q > cut).sum()]), np.array([(p > cut).sum()])
     alpha, power = _limits(missed, len(q), hit, len(p), limits)
-    found = max(float(_least(alpha, power, total)[0]), 0.0)
-    gaussian = isinstance(total, Privacy)
-    unit = "mu" if gaussian else "epsilon"
-    if total.slack > 0:
-        unit += " up to slack" if gaussian else " at delta"
-    claim = total.mu if gaussian else total.at
-    return Verdict(unit, claim, found, total.slack, float(alpha[0]), float(power[0]))
+    return float(_least(alpha, power, total)[0]), float(alpha[0]), float(power[0])
+
+
+def _signs(ratios: Ratios, total: Any, alarm: float) -> _Bound:
+    """From how often the sign tells the table, as often of either.
+
+    Right answers are independent, with two probabilities whose mean is r = (1 + P(E) - Q(E)) / 2: above
+    the mean their number has no heavier tail than a binomial one with r (Hoeffding, 1956), so that
+    Clopper and Pearson's limit holds for r. Of a claim the largest r is slack / 2 + Phi(mu / 2); or that
+    with r = delta + exp(epsilon) (1 - r): the claim holds for E and, the other way, for its complement.
+    """
+    low, high = (r[: min(map(len, ratios))] for r in ratios)
+    runs, right = 2 * len(low), int((low <= 0).sum() + (high > 0).sum())
+    (lower,) = _limits(np.array([runs]), runs, np.array([right]), runs, alarm)[1]
+    slack = total.slack / 2 if isinstance(total, Privacy) else total.slack
+    rest = max(lower - slack, 0.0)
+    with np.errstate(all="ignore"):
+        gaussian = isinstance(total, Privacy)
+        found = 2 * special.ndtri(rest) if gaussian else np.log(rest / (1 - lower))
+    return float(found), float(1 - lower), float(lower)
+
+
+def _fixed(ratios: Ratios, total: Any, alarm: float) -> _Bound:
+    """From events with cuts at parts of a claim's typical log ratio, in all runs, either way around.
+
+    With n runs and a frequency f of an event of probability p, n KL(f, p) is above x on a given side of
+    p with probability exp(-x) at most (Chernoff). Of two independent events the sum is above x with
+    probability (1 + x) exp(-x) at most. Whoever spends a share of x on one and the rest on the other
+    is on the border of that region; between two shares the more careful limits of both are taken.
+    """
+    typical = total.mu**2 / 2 if isinstance(total, Privacy) else total.at
+    low, high = ratios
+    spent = special.gammainccinv(2, alarm / (2 * len(_FIXED))) * _SHARES
+    bounds: list[_Bound] = []
+    for q, p in ((low, high), (-high, -low)):
+        for cut in typical * np.array(_FIXED):
+            alpha = 1 - _chernoff(float((q <= cut).mean()), spent[1:] / len(q))
+            power = _chernoff(float((p > cut).mean()), spent[:0:-1] / len(p))
+            found = _least(alpha, power, total)
+            k = int(np.argmin(found))
+            bounds.append((float(found[k]), float(alpha[k]), float(power[k])))
+    return max(bounds, key=lambda bound: bound[0])
+
+
+def _chernoff(seen: float, distances: np.ndarray) -> np.ndarray:
+    """Probabilities below a frequency, at least so far from it by Kullback and Leibler."""
+    outer, inner = np.zeros(len(distances)), np.full(len(distances), seen)
+    for _ in range(_HALVINGS):
+        middle = (outer + inner) / 2
+        far = special.rel_entr(seen, middle) + special.rel_entr(1 - seen, 1 - middle) > distances
+        outer, inner = np.where(far, middle, outer), np.where(far, inner, middle)
+    return outer
 
 
 def _limits(

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from typing import Any
 from unittest import mock
@@ -45,30 +45,53 @@ _SPENT = 1e-9
 _ROWS = (LinearRows, ScoreRows, ClassRows, CellRows, MixtureRows, KernelRows)
 
 
+@cache
+def _makers() -> list[tuple[Any, str, Any]]:
+    """Modules that make rows of these classes, and sessions that keep a class to make them of.
+
+    The module of a class itself is left alone, and those that only derive another class from it.
+    """
+    for kind in _ROWS:
+        import_module(kind.__module__.rpartition(".")[0] + ".releases")
+    found: list[tuple[Any, str, Any]] = []
+    for module in [m for name, m in sys.modules.items() if name.startswith("dpstats.")]:
+        if module.__name__ in (kind.__module__ for kind in _ROWS):
+            continue
+        classes = [c for c in vars(module).values() if isinstance(c, type)]
+        for owner in (module, *(c for c in classes if c.__module__ == module.__name__)):
+            kinds = [(name, v) for name, v in vars(owner).items() if isinstance(v, type)]
+            found += [(owner, name, v) for name, v in kinds if v in _ROWS]
+    lost = set(_ROWS) - {kind for _, _, kind in found}
+    if lost:
+        raise LookupError(f"no module makes rows of {lost}: they would be prepared for every run")
+    return found
+
+
 @contextmanager
 def listening() -> Iterator[None]:
-    """Every module of the package releases by functions that know the voices above."""
-    changed: list[tuple[Any, str, Any]] = []
+    """Every module of the package releases by functions that know the voices above.
+
+    Sessions have their rows from `remembered`; see `_require_remembered`.
+    """
     new: dict[Any, Any] = {original: heard(kind) for kind, original in ORIGINAL.items()}
-    new |= {kind: partial(remembered, kind) for kind in _ROWS}
-    modules = [m for name, m in sys.modules.items() if name.startswith("dpstats.")]
-    for module in modules:
+    new |= {kind: staticmethod(partial(remembered, kind)) for kind in _ROWS}
+    changed = list(_makers())
+    for module in [m for name, m in sys.modules.items() if name.startswith("dpstats.")]:
         if module is gaussian:
             continue
         for name in ("release_vector", "release_counts", "release_symmetric"):
             if getattr(module, name, None) in ORIGINAL.values():
                 changed.append((module, name, getattr(module, name)))
-        if module.__name__.endswith(("_session", "least_squares")):
-            changed += [
-                (module, kind.__name__, kind) for kind in _ROWS if hasattr(module, kind.__name__)
-            ]
-    for module, name, old in changed:
-        setattr(module, name, new[old])
-    try:
+    with ExitStack() as stack:
+        for owner, name, old in changed:
+            stack.enter_context(mock.patch.object(owner, name, new[old]))
         yield
-    finally:
-        for module, name, old in changed:
-            setattr(module, name, old)
+
+
+def _require_remembered(session: Session[Any]) -> None:
+    """Rows of a session on a `Table` are prepared once for all runs."""
+    if type(session._rows) in _ROWS:
+        raise LookupError(f"{type(session).__name__} prepares its rows again for every run")
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -324,6 +347,8 @@ class Watched:
             kind(source, *_with_noise(given[1:], voice), **of_one(named, k))
             for k, (source, voice) in enumerate(zip(sides, voices, strict=True))
         )
+        for session in (first, second):
+            _require_remembered(session)
         return Twin(first, second, tape, ends=True)
 
     def ratio(self, side: int, noise: Any) -> float:
