@@ -3,11 +3,11 @@
 A claim bounds what any event {log ratio > cut} may be worth. Three lower bounds are found, each of which
 is too high with a third of the probability that is asked for; the largest is the verdict:
 
-* `_chosen`: a cut is chosen on one half of the runs, and the event's probabilities under both tables are
-  bounded on the other half by Clopper and Pearson's limits.
+* `_chosen`: a cut is chosen on one half of the runs, and the event is looked at in the other half.
 * `_signs`: whoever goes by the sign is right so often, in all runs on both tables.
-* `_fixed`: some cuts that follow from the claim alone, so that all runs count, and one region for both
-  probabilities of an event, which is smaller than the rectangle of two limits.
+* `_fixed`: some cuts follow from the claim alone, so that all runs count.
+
+An event's two probabilities lie in one region (`_of_event`), smaller than a rectangle of two limits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy import special
 from dpstats.accounting.privacy import Privacy
 
 _CUTS = np.linspace(0.003, 0.997, 250)
-_FIXED = (-0.5, 0.0, 0.5, 0.75, 0.95, 1.25)
+_FIXED = (-0.5, 0.0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.25)
 _LARGEST = 1e6
 _SHARES = np.linspace(0.0, 1.0, 201)
 _HALVINGS = 60
@@ -102,9 +102,7 @@ def _chosen(ratios: Ratios, total: Any, alarm: float) -> _Bound:
         k = int(np.argmax(scores))
         tries.append((float(scores[k]), float(cuts[k]), q[1::2], p[1::2]))
     _, cut, q, p = max(tries, key=lambda found: found[0])
-    missed, hit = np.array([(q > cut).sum()]), np.array([(p > cut).sum()])
-    alpha, power = _limits(missed, len(q), hit, len(p), limits)
-    return float(_least(alpha, power, total)[0]), float(alpha[0]), float(power[0])
+    return _of_event(q, p, cut, total, alarm)
 
 
 def _signs(ratios: Ratios, total: Any, alarm: float) -> _Bound:
@@ -127,25 +125,32 @@ def _signs(ratios: Ratios, total: Any, alarm: float) -> _Bound:
 
 
 def _fixed(ratios: Ratios, total: Any, alarm: float) -> _Bound:
-    """From events with cuts at parts of a claim's typical log ratio, in all runs, either way around.
+    """From events with cuts at parts of a claim's typical log ratio, in all runs, either way around."""
+    typical = total.mu**2 / 2 if isinstance(total, Privacy) else total.at
+    low, high = ratios
+    each = alarm / (2 * len(_FIXED))
+    bounds = [
+        _of_event(q, p, cut, total, each)
+        for q, p in ((low, high), (-high, -low))
+        for cut in typical * np.array(_FIXED)
+    ]
+    return max(bounds, key=lambda bound: bound[0])
+
+
+def _of_event(q: np.ndarray, p: np.ndarray, cut: float, total: Any, alarm: float) -> _Bound:
+    """From one event {log ratio > cut} that was chosen without these runs.
 
     With n runs and a frequency f of an event of probability p, n KL(f, p) is above x on a given side of
     p with probability exp(-x) at most (Chernoff). Of two independent events the sum is above x with
     probability (1 + x) exp(-x) at most. Whoever spends a share of x on one and the rest on the other
     is on the border of that region; between two shares the more careful limits of both are taken.
     """
-    typical = total.mu**2 / 2 if isinstance(total, Privacy) else total.at
-    low, high = ratios
-    spent = special.gammainccinv(2, alarm / (2 * len(_FIXED))) * _SHARES
-    bounds: list[_Bound] = []
-    for q, p in ((low, high), (-high, -low)):
-        for cut in typical * np.array(_FIXED):
-            alpha = 1 - _chernoff(float((q <= cut).mean()), spent[1:] / len(q))
-            power = _chernoff(float((p > cut).mean()), spent[:0:-1] / len(p))
-            found = _least(alpha, power, total)
-            k = int(np.argmin(found))
-            bounds.append((float(found[k]), float(alpha[k]), float(power[k])))
-    return max(bounds, key=lambda bound: bound[0])
+    spent = special.gammainccinv(2, alarm) * _SHARES
+    alpha = 1 - _chernoff(float((q <= cut).mean()), spent[1:] / len(q))
+    power = _chernoff(float((p > cut).mean()), spent[:0:-1] / len(p))
+    found = _least(alpha, power, total)
+    k = int(np.argmin(found))
+    return float(found[k]), float(alpha[k]), float(power[k])
 
 
 def _chernoff(seen: float, distances: np.ndarray) -> np.ndarray:
