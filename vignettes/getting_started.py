@@ -136,6 +136,8 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 #   second moments over the smallest), in your units and after the public sample has made them
 #   comparable. Near 1 after: the public sample fits the private rows.
 # - *rounds*: how often the fit went to the rows and corrected itself.
+# - *cut allowance*: how much of a printed variance, at most, is there for what cuts may have moved. Small
+#   on most tables; see the next section.
 # - *planned error*: what the public numbers promised, over a fit without privacy, for normal errors.
 #   Longer tails cost more; the printed errors count them, and so does `plan_lm` (below).
 #
