@@ -44,10 +44,16 @@ class Cell:
     root: Floats
     n: float
     radius: float = math.nan
+    coarse: bool = False
 
     @property
     def frame(self) -> CellCoordinates:
-        return CellCoordinates(self.centre, self.back, self.root)
+        return CellCoordinates(self.centre, self.back, self.root, self.coarse)
+
+    def seen_in(self, frame: CellCoordinates) -> Cell:
+        """The cell in coordinates whose root is known."""
+        assert frame.root is not None
+        return replace(self, back=frame.back, root=frame.root, coarse=frame.coarse)
 
     @property
     def d(self) -> int:
@@ -60,6 +66,7 @@ class Cell:
             centre=self.centre + self.root.T @ mean,
             back=self.back @ left,
             root=right @ self.root,
+            coarse=False,
         )
 
 

@@ -122,6 +122,7 @@ def refine(
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
     """
+    cells = [cell.seen_in(session.fast(cell.frame)) for cell in cells]
     first = cell_lengths(session, schedule.search, partition, cells)
     cells = [
         replace(cell, radius=first_radius(lengths, cell.n, cell.d))
@@ -148,6 +149,7 @@ def refine(
             replace(c.moved(m.mean, u.left, u.right), radius=radius)
             for c, m, u, radius in zip(cells, released, updates, radii, strict=True)
         ]
+        cells = [cell.seen_in(session.fast(cell.frame)) for cell in cells]
         if resolved:
             break
     ratio = math.sqrt(schedule.cuts[0].ratio)

@@ -17,7 +17,7 @@ elsewhere. A row that is farther than 2^300 units out counts as missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +44,8 @@ _Coordinates = tuple[Floats, NDArray[np.int32], Floats]
 _LONG_ENTRY = 2.0**7
 _KEPT_NUMBERS = 2**24
 _FARTHEST = 2.0**300
+_UNNOTICED = 2.0**-16
+_TRIES = 4
 
 
 class Scores(Protocol):
@@ -82,11 +84,15 @@ Partition = Sequence[Split]
 
 @dataclass(frozen=True)
 class CellCoordinates:
-    """Public coordinates of a cell: w = back'(x - centre), x = centre + root'w, if root is known."""
+    """Public coordinates of a cell: w = back'(x - centre), x = centre + root'w, if root is known.
+
+    ``coarse``: ``back`` is rounded so that rows are multiplied by it fast (`fast_coordinates`).
+    """
 
     centre: Floats
     back: Floats
     root: Floats | None = None
+    coarse: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,16 +183,21 @@ class CellRows(PrivateRows[CellSlab]):
         columns: Sequence[int] | None = None,
     ) -> None:
         self._columns = list(range(1, source.d) if columns is None else columns)
+        first = self._columns[0] if self._columns else 0
+        last = first + len(self._columns)
+        side_by_side = self._columns == list(range(first, last))
+        self._part = slice(first, last) if side_by_side else self._columns  # a view, or a copy
         super().__init__(source, len(self._columns))
         self._origin, self._units = origin, units
         self._keeps_coordinates = self._cache_fits and source.n * self.d <= _KEPT_NUMBERS
         self._exact: dict[int, _Exact] = {}
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
-        return block.x[:, self._columns], (block.x[:, 0] != 0,)
+        return block.x[:, self._part], (block.x[:, 0] != 0,)
 
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> CellSlab:
-        measured = (x - self._origin) / self._units
+        measured = x - self._origin
+        measured /= self._units
         # farther out nothing that follows could be sure not to overflow
         alive = columns[0] & (np.abs(measured) <= _FARTHEST).all(axis=1)
         measured[~alive] = 0.0
@@ -323,7 +334,33 @@ class CellRows(PrivateRows[CellSlab]):
 
 
 def cell_maps(frames: Sequence[CellCoordinates]) -> list[ExactMatrix]:
-    return [exact_map(frame.back, root=frame.root) for frame in frames]
+    return [
+        _coarse(frame) if frame.coarse else exact_map(frame.back, root=frame.root)
+        for frame in frames
+    ]
+
+
+def _coarse(frame: CellCoordinates) -> ExactMatrix:
+    root = np.linalg.inv(frame.back) if frame.root is None else frame.root
+    return ExactMatrix.coarse(frame.back, np.linalg.norm(root, axis=0))
+
+
+def fast_coordinates(frame: CellCoordinates) -> CellCoordinates:
+    """Coordinates near these, by which rows are multiplied fast, if nobody would notice; else these.
+
+    That is where entries of rows are rounded to less than 2^-16 of a whitened unit. What is released is
+    exactly as private: a rounded map is a public map as well, and a row is rounded by itself.
+    """
+    seen = frame
+    for _ in range(_TRIES):
+        rounded = _coarse(seen)
+        if not (np.isfinite(rounded.high).all() and rounded.lost().max() <= _UNNOTICED):
+            return frame
+        if np.array_equal(rounded.high, seen.back):
+            return replace(seen, coarse=True)
+        # units are powers of two, and may be others for the rounded map, which is then rounded again
+        seen = CellCoordinates(frame.centre, rounded.high, np.linalg.inv(rounded.high))
+    return frame
 
 
 def coordinates(
