@@ -397,7 +397,7 @@ def whitened(
         np.sqrt(squared_lengths(product[:d, part]), out=norm[part])
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
-    if any_size:
+    if any_size and not (np.abs(x).max(axis=0, initial=0.0) <= _LONG_ENTRY * matrix.unit).all():
         long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
     apart = np.flatnonzero(long)
     if apart.size:

@@ -17,7 +17,7 @@ elsewhere. A row that is farther than 2^300 units out counts as missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -199,8 +199,11 @@ class CellRows(PrivateRows[CellSlab]):
         measured = x - self._origin
         measured /= self._units
         # farther out nothing that follows could be sure not to overflow
-        alive = columns[0] & (np.abs(measured) <= _FARTHEST).all(axis=1)
-        measured[~alive] = 0.0
+        alive = columns[0]
+        if not (measured.size and -_FARTHEST <= measured.min() <= measured.max() <= _FARTHEST):
+            alive = alive & (np.abs(measured) <= _FARTHEST).all(axis=1)
+        if not alive.all():
+            measured[~alive] = 0.0
         return CellSlab(measured, alive, np.zeros(len(x), dtype=np.intp))
 
     def _sorted(self, slab: CellSlab, partition: _Exact) -> Codes:
@@ -249,7 +252,7 @@ class CellRows(PrivateRows[CellSlab]):
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
             for j, frame in enumerate(frames):
-                found = coordinates(slab.x[code == j], frame, maps[j])
+                found = coordinates(_of_cell(slab.x, code, j), frame, maps[j])
                 if self._keeps_coordinates:
                     slab.seen[j] = frame, found
                 length = np.ldexp(found[2], found[1])
@@ -304,7 +307,7 @@ class CellRows(PrivateRows[CellSlab]):
             for j, frame in enumerate(frames):
                 before, found = slab.seen.pop(j, (None, None))
                 if before is not frame or found is None:
-                    found = coordinates(slab.x[code == j], frame, maps[j])
+                    found = coordinates(_of_cell(slab.x, code, j), frame, maps[j])
                 z, exponent, norm = found
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
@@ -333,6 +336,12 @@ class CellRows(PrivateRows[CellSlab]):
         return total, count, cut
 
 
+def _of_cell(x: Floats, code: Codes, j: int) -> Floats:
+    """Rows of one cell; without copying them, where there are no others."""
+    members = code == j
+    return x if members.all() else x[members]
+
+
 def cell_maps(frames: Sequence[CellCoordinates]) -> list[ExactMatrix]:
     return [
         _coarse(frame) if frame.coarse else exact_map(frame.back, root=frame.root)
@@ -357,7 +366,7 @@ def fast_coordinates(frame: CellCoordinates) -> CellCoordinates:
         if not (np.isfinite(rounded.high).all() and rounded.lost().max() <= _UNNOTICED):
             return frame
         if np.array_equal(rounded.high, seen.back):
-            return replace(seen, coarse=True)
+            return CellCoordinates(seen.centre, seen.back, seen.root, coarse=True)
         # units are powers of two, and may be others for the rounded map, which is then rounded again
         seen = CellCoordinates(frame.centre, rounded.high, np.linalg.inv(rounded.high))
     return frame
