@@ -267,6 +267,13 @@ def test_what_a_reader_should_not_see_is_found(build: ModuleType) -> None:
     assert build.faults({**words, "outputs": outputs[2:]}) == []
 
 
+def test_what_every_picture_shows_is_said(build: ModuleType) -> None:
+    pages = [*build.vignettes(), VIGNETTES / "website" / "index.py"]
+    drawn = [c for path in pages for c in build.cells(path) if "plt.sub" in c.source]
+    assert len(drawn) > 5
+    assert [cell.source for cell in drawn if not cell.alt] == []
+
+
 def test_pages_import_what_is_public() -> None:
     """Internal modules move; `dpstats.accounting.privacy` has the units of the reference."""
     public = {"dpstats", "dpstats.audit", "dpstats.datasets", "dpstats.errors"}
