@@ -25,7 +25,7 @@ from dpstats.report.format import format_full, format_scalar
 
 _RULE = "---"  # R sets the legend off with this line
 # No colours: the page's own text and background show through, light or dark. Rules and alignment stand
-# in the elements as well, because word processors read no style sheet in what is pasted.
+# in the elements as well: word processors read no style sheet in what is pasted, and drop padding.
 _TABLE = ' style="border-collapse: collapse;"'
 _TOP, _BOTTOM = "border-top: 1px solid;", "border-bottom: 1px solid;"
 _STYLE = """<style>
@@ -468,14 +468,14 @@ class Table(Printed):
 
     def _rules_at(self, row: int) -> str:
         """The rules of a row in HTML: above it where one is asked for, below the last."""
-        above = _TOP if row in self.rules else ""
-        return above + (_BOTTOM if row == len(self._shown()) - 1 else "")
+        return _TOP * (row in self.rules) + _BOTTOM * (row == len(self._shown()) - 1)
 
     def _html_row(self, cells: Sequence[str], scope: str | None = None, rule: str = "") -> str:
         """One row; all cells of the header, and elsewhere a left-aligned first one, are headings."""
         parts = []
         for i, (cell, align) in enumerate(zip(cells, self.align, strict=True)):
             text = escape_html(cell.strip())
+            text = f"&ensp;{text}" if text and i and self.align[i - 1] + align == "rl" else text
             heads = scope or ("row" if i == 0 and align == "l" else None)
             tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
             look = f"text-align: {'left' if align == 'l' else 'right'};padding: 2px 8px;{rule}"
