@@ -199,10 +199,10 @@ def test_html(page: Page) -> None:
 <tbody>
 <tr><th scope="row" class="l">(Intercept)</th><td class="r">-17.5791</td>\
 <td class="r">6.7584</td><td class="r">-2.601</td><td class="r">0.0123</td>\
-<td class="l">&ensp;*</td></tr>
+<td class="l"><span class="gap">&ensp;</span>*</td></tr>
 <tr><th scope="row" class="l">speed_x</th><td class="r">3.9324</td>\
 <td class="r">0.4155</td><td class="r">9.464</td><td class="r">1.49e-12</td>\
-<td class="l">&ensp;***</td></tr>
+<td class="l"><span class="gap">&ensp;</span>***</td></tr>
 </tbody>
 <tfoot>
 <tr><td class="l" colspan="6">Signif. codes:  0 &#x27;***&#x27; 0.001 &#x27;**&#x27; 0.01 \
@@ -227,7 +227,7 @@ def test_html_keeps_its_looks_where_no_style_sheet_is_read(page: Page) -> None:
     cells = re.findall("<t[hd] [^>]*>", page.to_html())
     assert all("text-align" in cell for cell in cells)
     apart = Table(("k", "v", "note"), (("a", "1", "b"),), align=("l", "r", "l")).html_body()
-    assert apart.count(">&ensp;") == 2
+    assert apart.count(">&ensp;<") == 2
 
 
 LONG = "a note of so many words that no line of a printed page could hold it without a break in it"
