@@ -479,11 +479,8 @@ class Table(Printed):
             text = _GAP + text if text and i and self.align[i - 1] + align == "rl" else text
             heads = scope or ("row" if i == 0 and align == "l" else None)
             tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
-            side, weight = (
-                {"l": "left"}.get(align, "right"),
-                "font-weight: normal;" * (heads == "row"),
-            )
-            look = f"text-align: {side};padding: 2px 8px;{rule}{weight}"
+            look = f"text-align: {'left' if align == 'l' else 'right'};padding: 2px 8px;{rule}"
+            look += "font-weight: normal;" if heads == "row" else ""
             parts.append(f'<{tag}{extra} class="{align}" style="{look}">{text}</{tag}>')
         return f"<tr>{''.join(parts)}</tr>\n"
 
