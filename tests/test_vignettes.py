@@ -267,6 +267,38 @@ def test_what_a_reader_should_not_see_is_found(build: ModuleType) -> None:
     assert build.faults({**words, "outputs": outputs[2:]}) == []
 
 
+def test_words_of_tables_and_their_headings_begin_at_the_left(build: ModuleType) -> None:
+    table = pd.DataFrame({"what": ["row count"], "k": [1]}, index=pd.Index([0], name="i"))
+    cell = {"outputs": [{"data": {"text/html": table.to_html()}}]}
+    build.align_texts(cell)
+    html = cell["outputs"][0]["data"]["text/html"]
+    assert '<th class="words">what</th>' in html
+    assert '<td class="words">row count</td>' in html
+    assert html.count("words") == 2
+
+
+def test_menus_say_what_pages_are_about(build: ModuleType) -> None:
+    menu = build.with_leads("# Menu\n\n```{toctree}\n:maxdepth: 1\n\nglm\n```\n", build.leads())
+    assert "{doc}`glm`\n: `dp_glm` is R's `glm` with a budget" in menu
+
+
+def test_pages_are_notebooks_to_download(build: ModuleType, tmp_path: Path) -> None:
+    pytest.importorskip("nbformat")
+    path = VIGNETTES / "getting_started.py"
+    assert build.downloadable(path)
+    assert not build.downloadable(VIGNETTES / "replication.py")
+    text = build.plain_notebook(path, build.Site(tmp_path, titles={"no_public_data": "A table"}))
+    assert "[A table](no_public_data.ipynb)" in text
+    assert "{py:obj}" not in text
+
+
+def test_what_every_picture_shows_is_said(build: ModuleType) -> None:
+    pages = [*build.vignettes(), VIGNETTES / "website" / "index.py"]
+    drawn = [c for path in pages for c in build.cells(path) if "plt.sub" in c.source]
+    assert len(drawn) > 5
+    assert [cell.source for cell in drawn if not cell.alt] == []
+
+
 def test_pages_import_what_is_public() -> None:
     """Internal modules move; `dpstats.accounting.privacy` has the units of the reference."""
     public = {"dpstats", "dpstats.audit", "dpstats.datasets", "dpstats.errors"}

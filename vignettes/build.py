@@ -110,6 +110,14 @@ def title_and_lead(path: Path) -> tuple[str, str]:
     return title.removeprefix("# "), whole[0] if whole else lead
 
 
+def leads() -> dict[str, str]:
+    """The paragraph below the title of every page and text, by stem."""
+    found = {path.stem: title_and_lead(path)[1] for path in vignettes()}
+    for path in HERE.glob("*.md"):
+        found[path.stem] = " ".join(path.read_text(encoding="utf-8").split("\n\n")[1].split())
+    return found
+
+
 def show_as_text(path: Path) -> None:
     """Run a page, printing the object at the end of each cell as Python's prompt would."""
     page = ModuleType("__main__")
@@ -177,9 +185,15 @@ class Site:
 def stage(site: Site, pages: Sequence[Path]) -> None:
     """Copy texts, pictures and the site's own files to where the generator reads them."""
     site.source.mkdir(parents=True, exist_ok=True)
+    about = leads()
     for path in [*HERE.glob("*.md"), *WEBSITE.glob("*.md")]:
-        text = linked(path.read_text(encoding="utf-8"), site.titles, site.names)
-        _write(site.source / path.name, with_pages_that_exist(text))
+        text = path.read_text(encoding="utf-8")
+        if path.parent == WEBSITE:
+            text = with_leads(with_pages_that_exist(text), about)
+        _write(site.source / path.name, linked(text, site.titles, site.names))
+    for path in vignettes():
+        if downloadable(path):
+            _write(site.source / "notebooks" / f"{path.stem}.ipynb", plain_notebook(path, site))
     for path in HERE.glob("*/*.svg"):
         place = site.source / path.parent.name
         place.mkdir(exist_ok=True)
@@ -202,6 +216,35 @@ def with_pages_that_exist(menu: str) -> str:
         if not re.fullmatch(r"\w+\*", line) or line.removesuffix("*") in there
     ]
     return "\n".join(lines)
+
+
+def with_leads(menu: str, about: dict[str, str]) -> str:
+    """A menu that says below the link to each page what the page is about."""
+    listed = [line for line in menu.split("\n") if line in about]
+    said = "\n\n".join(f"{{doc}}`{name}`\n: {about[name]}" for name in listed)
+    return menu.replace(":maxdepth: 1", ":hidden:").rstrip() + f"\n\n{said}\n"
+
+
+def downloadable(path: Path) -> bool:
+    """Whether a page runs anywhere: it reads no file that lies beside it."""
+    return "__file__" not in path.read_text(encoding="utf-8")
+
+
+def plain_notebook(path: Path, site: Site) -> str:
+    """A page as a notebook without output, in Markdown that every program shows."""
+    import nbformat
+    from nbformat import v4
+
+    notebook = v4.new_notebook()
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    for number, cell in enumerate(cells(path)):
+        make = v4.new_code_cell if cell.kind == "code" else v4.new_markdown_cell
+        source = cell.source
+        if cell.kind == "markdown":
+            source = re.sub(r"{[\w:]+}`([^`<]+?)(?: <[^`]*>)?`", r"`\1`", source)
+            source = linked(source, site.titles, {})
+        notebook.cells.append(make(source, id=f"cell-{number}"))
+    return str(nbformat.writes(notebook))
 
 
 def _write(path: Path, text: str) -> None:
@@ -252,6 +295,9 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
         if cell.alt:
             metadata["mystnb"] = {"image": {"alt": cell.alt}}
         notebook.cells.append(make(source, metadata=metadata, id=f"cell-{number}"))
+    if path.parent == HERE and downloadable(path):
+        words = f"To run it yourself: {{download}}`this page as a notebook <notebooks/{path.stem}.ipynb>`."
+        notebook.cells.append(v4.new_markdown_cell(words, id="download"))
     if not execute:
         _write(place, nbformat.writes(notebook))
         return 0.0, ""
@@ -279,13 +325,26 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
 
 
 def align_texts(cell: Any) -> None:
-    """In tables of pandas, which align all cells to the right, words begin at the left."""
+    """In tables of pandas, which align all cells to the right, words and their headings begin at the left."""
     for output in cell.get("outputs", []):
         data = output.get("data", {})
         if 'class="dataframe"' in data.get("text/html", ""):
-            data["text/html"] = re.sub(
-                r"<td>(?=[^<\d]*[A-Za-z]{3})", '<td class="words">', data["text/html"]
-            )
+            html = re.sub(r"<td>(?=[^<\d]*[A-Za-z]{3})", '<td class="words">', data["text/html"])
+            data["text/html"] = _align_headings(html)
+
+
+def _align_headings(html: str) -> str:
+    """Headings above words at the left."""
+    head, found, body = html.partition("</tr>")
+    row = next((one for one in body.split("</tr>") if "<td" in one), "")
+    if "<th " in head or not row:
+        return html
+    first = [cell == ' class="words"' for cell in re.findall(r"<td([^>]*)>", row)]
+    parts = head.split("<th>")
+    start = len(parts) - len(first)
+    for k, words in enumerate(first):
+        parts[start + k] = ('<th class="words">' if words else "<th>") + parts[start + k]
+    return "<th>".join(parts[:start]) + "".join(parts[start:]) + found + body
 
 
 def faults(cell: Any) -> list[str]:

@@ -77,7 +77,7 @@ fit.summary()
 # ### Odds ratios
 
 # %%
-fit.odds_ratios().round(3)
+fit.odds_ratios()[["odds_ratio", "2.5%", "97.5%"]].round(3)
 
 # %%
 fit.ratio_table()

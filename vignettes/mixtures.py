@@ -134,7 +134,7 @@ for rows in (2, 3, 4, 10, 40):
         }
     )
     for note in found.notes:
-        print(textwrap.fill(note, 100))
+        print(textwrap.fill(note, 88))
 pd.DataFrame(lines).set_index("public rows").round(3)
 
 # %% [markdown]

@@ -216,9 +216,9 @@ class Plan(Printed):
         """The page as Markdown."""
         return self._printed().to_markdown()
 
-    def to_latex(self) -> str:
-        """The page as LaTeX."""
-        return self._printed().to_latex()
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        r"""The page as LaTeX; with a caption or a label for ``\\ref`` it is a table of its own."""
+        return self._printed().to_latex(caption, label)
 
     def to_html(self) -> str:
         """The page as HTML."""

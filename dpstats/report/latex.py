@@ -18,6 +18,8 @@ _GAP = {"": 12.0, "small": 8.0, "footnotesize": 6.0, "scriptsize": 4.0}
 _NARROWEST = 60.0
 """Points of a column of text that is folded."""
 _MONOSPACED = 5.25
+_TALLEST = 45
+"""Lines of a page of article at 10 points. LaTeX breaks no float, so what has more must not be one."""
 _WIDE_LINE = 60
 """Letters of a line of code from which it is set small and folded."""
 
@@ -126,13 +128,29 @@ def _letter(c: str) -> float:
 
 
 def floating(body: str, caption: str | None, label: str | None) -> str:
-    """A table that floats, with its caption above and a label to refer to."""
+    """A table that floats, with its caption above and a label to refer to.
+
+    What is longer than a page stands where it is, below the caption, and goes on on the next page.
+    """
     if caption is None and label is None:
         return body
-    head = [r"\begin{table}[htbp]", r"\centering"]
-    head += [] if caption is None else [rf"\caption{{{escape_latex(caption.strip())}}}"]
+    head = [] if caption is None else [rf"\caption{{{escape_latex(caption.strip())}}}"]
     head += [] if label is None else [rf"\label{{{label}}}"]
-    return "\n".join([*head, body.strip(), r"\end{table}"]) + "\n"
+    if _height(body) > _TALLEST:
+        start = [r"\begingroup\makeatletter\def\@captype{table}\makeatother"]
+        return "\n".join([*start, *head, body.strip(), r"\endgroup"]) + "\n"
+    # Headings and paragraphs of a page begin at the left.
+    start = [r"\begin{table}[htbp]", *([] if r"\textbf{" in body else [r"\centering"])]
+    return "\n".join([*start, *head, body.strip(), r"\end{table}"]) + "\n"
+
+
+def _height(body: str) -> int:
+    """About how many lines are printed: rows of tables, and paragraphs as they are folded."""
+    lines = [
+        line for line in body.splitlines() if line.endswith((r"\\", r"\par")) or r"\item" in line
+    ]
+    folded = [1 if line.endswith(r"\\") else math.ceil(points(line) / TEXT_WIDTH) for line in lines]
+    return sum(folded) + 2 * body.count(r"\textbf{")
 
 
 def code(lines: Sequence[str]) -> str:

@@ -25,8 +25,9 @@ from dpstats.report.format import format_full, format_scalar
 
 _RULE = "---"  # R sets the legend off with this line
 # No colours: the page's own text and background show through, light or dark. Rules and alignment stand
-# in the elements as well, because word processors read no style sheet in what is pasted.
+# in the elements as well: word processors read no style sheet in what is pasted, and drop padding.
 _TABLE = ' style="border-collapse: collapse;"'
+_GAP = '<span class="gap">&ensp;</span>'
 _TOP, _BOTTOM = "border-top: 1px solid;", "border-bottom: 1px solid;"
 _STYLE = """<style>
 table.dpstats { border-collapse: collapse; margin: 0.4em 0; color: inherit;
@@ -44,7 +45,7 @@ table.dpstats tbody > tr > th { font-weight: normal; }
 table.dpstats tfoot td { font-size: 0.9em; white-space: normal; opacity: 0.8; }
 table.dpstats-keys tr > td { white-space: normal; }
 table.dpstats-keys tr > th { opacity: 0.8; }
-div.dpstats { overflow-x: auto; }
+div.dpstats { overflow-x: auto; } table.dpstats .gap { display: none; }
 ul.dpstats { margin: 0.4em 0; padding-left: 1.4em; max-width: 60em; }
 p.dpstats-heading { font-weight: 600; margin: 0.6em 0 0.2em; }
 p.dpstats { margin: 0.4em 0; max-width: 60em; }
@@ -468,14 +469,14 @@ class Table(Printed):
 
     def _rules_at(self, row: int) -> str:
         """The rules of a row in HTML: above it where one is asked for, below the last."""
-        above = _TOP if row in self.rules else ""
-        return above + (_BOTTOM if row == len(self._shown()) - 1 else "")
+        return _TOP * (row in self.rules) + _BOTTOM * (row == len(self._shown()) - 1)
 
     def _html_row(self, cells: Sequence[str], scope: str | None = None, rule: str = "") -> str:
         """One row; all cells of the header, and elsewhere a left-aligned first one, are headings."""
         parts = []
         for i, (cell, align) in enumerate(zip(cells, self.align, strict=True)):
             text = escape_html(cell.strip())
+            text = _GAP + text if text and i and self.align[i - 1] + align == "rl" else text
             heads = scope or ("row" if i == 0 and align == "l" else None)
             tag, extra = ("th", f' scope="{heads}"') if heads else ("td", "")
             look = f"text-align: {'left' if align == 'l' else 'right'};padding: 2px 8px;{rule}"

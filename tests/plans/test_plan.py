@@ -349,6 +349,8 @@ def test_tables_and_pages() -> None:
     assert "No private row was read" in text.replace("\n", " ")
     assert "mu = 0.5" in plan.to_markdown()
     assert r"\toprule" in plan.to_latex()
+    captioned = plan.to_latex(caption="Planned", label="tab:plan")
+    assert "\\caption{Planned}\n\\label{tab:plan}" in captioned
     assert "<table" in plan._repr_html_()
     assert plan.to_csv().startswith("term,no privacy,mu = 0.5,mu = 1")
     assert max(map(len, text.splitlines())) < 130

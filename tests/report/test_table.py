@@ -199,10 +199,10 @@ def test_html(page: Page) -> None:
 <tbody>
 <tr><th scope="row" class="l">(Intercept)</th><td class="r">-17.5791</td>\
 <td class="r">6.7584</td><td class="r">-2.601</td><td class="r">0.0123</td>\
-<td class="l">*</td></tr>
+<td class="l"><span class="gap">&ensp;</span>*</td></tr>
 <tr><th scope="row" class="l">speed_x</th><td class="r">3.9324</td>\
 <td class="r">0.4155</td><td class="r">9.464</td><td class="r">1.49e-12</td>\
-<td class="l">***</td></tr>
+<td class="l"><span class="gap">&ensp;</span>***</td></tr>
 </tbody>
 <tfoot>
 <tr><td class="l" colspan="6">Signif. codes:  0 &#x27;***&#x27; 0.001 &#x27;**&#x27; 0.01 \
@@ -226,6 +226,8 @@ def test_html_keeps_its_looks_where_no_style_sheet_is_read(page: Page) -> None:
         assert ["left" in row[0], "right" in row[1]] == [True, True]
     cells = re.findall("<t[hd] [^>]*>", page.to_html())
     assert all("text-align" in cell for cell in cells)
+    apart = Table(("k", "v", "note"), (("a", "1", "b"),), align=("l", "r", "l")).html_body()
+    assert apart.count(">&ensp;<") == 2
 
 
 LONG = "a note of so many words that no line of a printed page could hold it without a break in it"
@@ -256,6 +258,19 @@ def test_latex_fits_the_width_of_a_page(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout
+
+
+def test_latex_of_a_long_page_is_no_float() -> None:
+    """LaTeX breaks no float; headings and paragraphs of a short page are not centred."""
+    rows = tuple((f"x{k}", "1") for k in range(60))
+    long = Page((Table(("", "v"), rows),)).to_latex(caption="Long", label="tab:long")
+    assert "\\begin{table}" not in long
+    assert "\\def\\@captype{table}\\makeatother\n\\caption{Long}\n\\label{tab:long}" in long
+    assert long.endswith("\\endgroup\n")
+    short = Page((Heading("A part"), Table(("", "v"), rows[:3]))).to_latex(label="tab:short")
+    assert "\\begin{table}[htbp]\n\\label{tab:short}" in short
+    told = Page((Heading("A part"), Paragraph("Many words. " * 400))).to_latex(label="tab:told")
+    assert "\\begin{table}" not in told
 
 
 def test_csv_is_the_main_table_in_full_precision(page: Page) -> None:

@@ -18,7 +18,7 @@ author = "The dpstats developers"
 copyright = author
 version = release = dpstats.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
-exclude_patterns = ["_static"]
+exclude_patterns = ["_static", "notebooks"]
 default_role = "py:obj"
 add_module_names = False
 python_use_unqualified_type_names = True

@@ -74,7 +74,7 @@ ax = fit.plot()
 #
 # | you have | you want | you call |
 # |---|---|---|
-# | a number that depends on columns | a linear model | `dp_lm` |
+# | a number that depends on columns | a linear model | `dp_lm` ([page](getting_started.py)) |
 # | yes or no, counts, positive skewed numbers | odds ratios, rate ratios | `dp_glm` ([page](glm.py)) |
 # | people with several rows | fixed effects, event studies, instruments | `dp_feols` ([page](panels.py)) |
 # | several columns | means, a covariance matrix | `dp_mean`, `dp_mvnorm` ([page](mixtures.py)) |
@@ -82,10 +82,10 @@ ax = fit.plot()
 # | classes | a classifier | `eptr_bayes` ([page](eptr.py)) |
 # | one column that bends | a smooth curve | `eptr_nw` ([page](eptr.py)) |
 # | an estimator of your own | noise for the data at hand | `eptr` ([page](eptr.py)) |
-# | public rows, and no budget spent yet | standard errors to expect | `plan_lm`, `plan_glm`, `plan_feols` |
-# | several calls on the same rows | one total that is not exceeded | `Budget` |
+# | public rows, and no budget spent yet | standard errors to expect | `plan_lm`, `plan_glm`, `plan_feols` ([page](choose_mu.py)) |
+# | several calls on the same rows | one total that is not exceeded | `Budget` ([page](guarantee.py#several-calls-a-budget)) |
 # | several fits | a table for a paper | `etable` ([page](tables_for_papers.py)) |
-# | a claim of privacy | an attempt to refute it | {py:obj}`audit <dpstats.audit.audit>` |
+# | a claim of privacy | an attempt to refute it | `audit` ([page](guarantee.py#an-audit)) |
 #
 # ## Where do I find ...?
 #
