@@ -222,7 +222,7 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     ...
     dpstats.errors.UnknownArgument: confint() has no argument alpha; level=0.95 stands for alpha=0.05.
     """
-    known = list(inspect.signature(function).parameters)
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
 
     @wraps(function)
     def checked(*args: _P.args, **named: _P.kwargs) -> _T:

@@ -336,8 +336,8 @@ pd.DataFrame(rows).T.map(lambda v: f"{v:.3g}" if isinstance(v, float) else v)
 
 # %% [markdown]
 # (The number of private successes, and the fit without privacy, are shown for teaching.) With
-# hundreds of successes privacy costs little. With a hundred and fewer standard errors are up to twice
-# as large (`ratio`), and the fit says in a note that it has not settled:
+# hundreds of successes privacy costs little. With a hundred and fewer standard errors grow (`ratio`), or
+# there are none, and a note says that the fit has not settled:
 
 # %%
 print(textwrap.fill(next(note for note in one.notes if "settled" in note), 90))

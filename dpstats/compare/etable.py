@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_switch, items, number, numbers, shown
+from dpstats.arguments import check_switch, items, number, numbers, shown, spelled
 from dpstats.budget.page import together
 from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.compare.terms import Terms
@@ -32,6 +32,7 @@ _OPEN = "not private"
 _MOST_NOTES = 100
 
 
+@spelled
 def etable(
     fits: Any,
     *more: Any,
@@ -239,7 +240,7 @@ def _open_entry(name: str, fit: Any) -> Entry:
     if entry is None:
         raise ArgumentError(
             "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
-            "{shown(fit)}. Write etable([fit1, fit2])."
+            f"{shown(fit)}. Write etable([fit1, fit2])."
         )
     return entry
 

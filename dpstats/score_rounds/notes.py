@@ -102,9 +102,11 @@ def allowance_line(terms: Sequence[str], moved: Floats, widening: float) -> tupl
     if np.isnan(share).all():
         return (Diagnostic(CUT_ALLOWANCE, None, None, "there are no standard errors"),)
     most = int(np.nanargmax(share))
-    note = f"share of a variance, largest for `{terms[most]}`"
+    note = (
+        f"share of a printed variance, at most (`{terms[most]}`), that allows for what cuts moved"
+    )
     if share[most] > _SEEN:
-        note += "; a logarithm of the response or a larger budget shorten its interval"
+        note += "; a larger budget, or a response with a shorter tail, shortens intervals"
     return (Diagnostic(CUT_ALLOWANCE, float(share[most]), None, note),)
 
 

@@ -43,6 +43,7 @@ from dpstats.score_rounds.hypotheses import (
     wald_of,
     wald_p,
 )
+from dpstats.score_rounds.notes import CUT_ALLOWANCE
 from dpstats.score_rounds.path import Path
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
@@ -359,6 +360,7 @@ class Model(Result):
             public_fit=alone,
             system=None,
             notes=(self._submodel_note, *cautions, *self.qualified),
+            details=tuple(line for line in self.details if line.name != CUT_ALLOWANCE),
             cautions=cautions,
         )
 

@@ -107,8 +107,9 @@ def test_what_intervals_allow_for_is_a_line_and_no_note() -> None:
     assert tail_note(terms, moved, 0.004, 1.75, 0.3) == ()
     (line,) = allowance_line(terms, moved, 0.3)
     assert line.value == pytest.approx(0.81)
-    assert line.note.startswith("share of a variance, largest for `Intercept`; a logarithm")
-    assert "logarithm" not in allowance_line(terms, moved / 4, 0.3)[0].note
+    assert "share of a printed variance, at most (`Intercept`)" in line.note
+    assert "a larger budget" in line.note
+    assert "a larger budget" not in allowance_line(terms, moved / 4, 0.3)[0].note
     assert allowance_line(terms, np.full(3, np.nan), 0.3)[0].value is None
     assert allowance_line(terms, moved, 0.0) == ()
 

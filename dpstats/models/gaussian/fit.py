@@ -341,7 +341,7 @@ def _fit(
         ),
         mean_allowance(moments.mean_lost, 1 / moments.mean_rows + moments.mean_sd**2),
     )
-    if moments.cut_short:
+    if moments.long_tailed:
         notes += (LONG_TAILS,)
     if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (

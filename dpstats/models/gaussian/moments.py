@@ -26,7 +26,7 @@ def mean_allowance(lost: float, others: float) -> Diagnostic:
     All of it may have one direction; ``others`` is the variance but for that, in the same units.
     """
     share = lost**2 / max(lost**2 + others, 1e-300)
-    note = "share of the variance of a mean"
+    note = "share of the variance of a mean that allows for what cuts moved"
     if share > MOSTLY:
         note += "; logarithms of long-tailed columns or a larger budget shorten intervals"
     return Diagnostic(CUT_ALLOWANCE, share, None, note)

@@ -87,6 +87,8 @@ _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
 _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
+_STILL = 0.1
+"""Of an error of sampling: steps from which a fit may not have settled."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _EXPLAINED = 0.6
@@ -393,6 +395,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         rows=None if rounds.persons is None else max(rounds.persons.rows, len(terms) + 1.0),
     )
     estimate, pearson = solved.estimate, solved.square
+    spread = (estimate.dispersion or 1.0) / n
+    unsettled = _unsettled(curvature, last, spread * float(np.trace(np.linalg.inv(hessian))))
     per_row = rows_of_each(rounds.persons, n)
     unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion
     lines = [
@@ -408,7 +412,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     hidden = start.hidden
     if not start.enough:
         estimate = without_columns(estimate)
-    elif separated or not curvature.resolved:
+    elif separated or not curvature.resolved or unsettled:
         estimate = without_errors(estimate)
     elif hidden is not None:
         estimate = without_columns(without_errors(estimate, hidden), start.nothing)
@@ -428,7 +432,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *rows_line(rounds.persons),
         condition_line(curvature.released),
         *lines,
-        *allowance_line(terms, solved.moved, widening),
+        *allowance_line(terms, solved.moved + 0 * np.diag(estimate.sampling), widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     tail: tuple[str, ...] = ()
@@ -445,7 +449,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         (() if start.enough else TOO_LITTLE)
         + unused_note(summary, design.formula, rounds.session.persons, start.leverage is not None)
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
-        + _warnings(curvature, last, ridge)
+        + _warnings(curvature, unsettled, ridge)
         + (_SEPARATED if separated else ())
         + outside_note(design, summary, 1 - cut.slope + rounds.longer)
         + tail
@@ -478,15 +482,24 @@ def condition_line(released: Floats) -> Diagnostic:
     return Diagnostic("condition", found, None, "average, of the released information")
 
 
-def _warnings(curvature: Curvature, last: GlmStep, ridge: float) -> tuple[str, ...]:
+def _unsettled(curvature: Curvature, last: GlmStep, sampling2: float) -> bool:
+    """Whether the last step was long beside its noise, so that what is left of the way is not known.
+
+    Less than `_STILL` of the error of sampling, ``sampling2`` squared, is no matter.
+    """
+    least = max(2 * last.noise, _STILL * math.sqrt(sampling2))
+    return last.damped or (curvature.resolved and last.bend > least)
+
+
+def _warnings(curvature: Curvature, unsettled: bool, ridge: float) -> tuple[str, ...]:
     resolved = curvature.resolved
     notes = matrix_notes("information", "is", curvature.positive_definite, resolved)
-    if last.damped or (resolved and last.bend > 2 * last.noise):
+    if unsettled:
         notes += (
-            "The fit has not settled: the last Newton step was long, as when a column separates the "
-            "responses, a level is very rare, or public columns are in other units than the private "
-            "ones. Standard errors, where there are any, hold what such a step may leave. A ridge, more "
-            "public rows with responses, or a larger budget help.",
+            "The fit has not settled, and no standard errors are given: the last Newton step was long, "
+            "as when a column separates the responses, an outcome or a level is very rare, or public "
+            "columns are in other units than the private ones. A ridge, public rows with responses, or "
+            "a larger budget help.",
         )
     return notes + ridge_note(ridge)
 

@@ -183,7 +183,8 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
-    moved = terms, solved.moved
+    given = np.isfinite(np.diag(estimate.sampling))
+    moved = terms, np.where(given, solved.moved, np.nan)
     fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
     if not lost:
         return fit
@@ -249,7 +250,7 @@ def reported(
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
-        notes += leverage_note(ready.lost) + ridge_note(ridge)
+        notes += leverage_note(ready.lost if len(unknown) > 1 else 0.0) + ridge_note(ridge)
     notes += unused_note(summary, ready.design.formula, rounds.session.persons, not ready.arrived)
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()

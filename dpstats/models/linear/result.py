@@ -66,7 +66,7 @@ class LinearModel(MarginalModel):
         dispersion = self.estimate.dispersion
         return LinearPage(
             **self._page_items(with_bounds),
-            sigma=None if dispersion is None else math.sqrt(dispersion),
+            sigma=None if dispersion is None or not self._told else math.sqrt(dispersion),
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
             ranges=self._ranges(),
@@ -81,15 +81,21 @@ class LinearModel(MarginalModel):
     @property
     def sigma(self) -> float:
         """Residual standard error."""
-        return math.nan if self.estimate.dispersion is None else math.sqrt(self.estimate.dispersion)
+        dispersion = self.estimate.dispersion
+        return math.nan if dispersion is None or not self._told else math.sqrt(dispersion)
+
+    @property
+    def _told(self) -> bool:
+        """Whether the rows tell anything: where no coefficient has an error, residuals say nothing."""
+        return not bool(np.isnan(np.diag(self.estimate.sampling)).all())
 
     def _r_squared(self) -> tuple[float, float] | None:
-        return r_squared(self.estimate, self.design.constant)
+        return r_squared(self.estimate, self.design.constant) if self._told else None
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """Of sigma and of R^2, by the noise of the released square and by what its cut may take off."""
         limits = self.estimate.dispersion_range
-        if limits is None:
+        if limits is None or not self._told:
             return None
         low, high = (r_squared(self.estimate, self.design.constant, v) for v in limits[::-1])
         assert low is not None

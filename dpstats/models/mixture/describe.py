@@ -17,6 +17,7 @@ from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
 from dpstats.models.mixture.likelihood import ShapeOf, SoftFit
+from dpstats.models.mixture.public_tree import MOST_LEAVES
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -158,10 +159,12 @@ def _soft_notes(
                 "larger budget or more rows help; or give k."
             )
         if choice.k == choice.most:
+            further = "Give k"
+            if choice.most < MOST_LEAVES:
+                further = "More public rows allow more; or give k"
             notes.append(
                 f"{choice.most} components are the most that were tried: there may be more, or rows "
-                "that are not Gaussian within components. More public rows allow more, up to 10; or "
-                "give k."
+                f"that are not Gaussian within components. {further}."
             )
     tailed = [str(j + 1) for j, s in enumerate(shapes) if s.tailed]
     if tailed:
