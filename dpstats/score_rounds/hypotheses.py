@@ -36,7 +36,7 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
             prefix += "_"
         plain = [f"{prefix}{k}_" for k in range(len(names))]
         try:
-            written = [_with_plain(text, names, plain) for text in texts]
+            written = [_with_plain(text.replace("==", "="), names, plain) for text in texts]
             equations = [
                 one for text in written for part in text.split(",") for one in _pairs(part)
             ]

@@ -64,6 +64,7 @@ def test_terms_beside_all_others_are_tests_of_their_coefficients() -> None:
 
 def test_signs_and_chains_of_equations() -> None:
     assert LM.wald_test("x = z = 0").df == 2
+    assert LM.wald_test("z == -0.3").chi2 == LM.wald_test("z = -0.3").chi2
     assert LM.wald_test("x = z = 0").chi2 == pytest.approx(LM.wald_test("x = 0, z = 0").chi2)
     assert LM.wald_test("z = -0.3").chi2 == pytest.approx(LM.wald_test("z + 0.3 = 0").chi2)
     assert LM.wald_test("-x = z").chi2 == pytest.approx(LM.wald_test("x + z = 0").chi2)

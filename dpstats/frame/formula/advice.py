@@ -100,6 +100,9 @@ def _no_tilde(formula: str) -> str:
         return f"'~' divides response and terms: write '{sides[0].strip()} ~ {sides[1].strip()}'"
     first, *rest = formula.split("+")
     if rest and all(side.strip() for side in (first, *rest)):
+        words = first.split()
+        if len(words) == 2:  # only the '~' is missing
+            first, rest = words[0], [words[1], *rest]
         return (
             "'~' divides response and terms: write "
             f"'{first.strip()} ~ {' + '.join(side.strip() for side in rest)}'"

@@ -173,6 +173,12 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
     """With formulaic's message on one line, without terminal colours."""
     reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
     reason = reason.removesuffix(f" {_start(formula)}")
+    if "context marker" in reason:
+        reason = "brackets do not match; every ( needs a )."
+    elif "insuffient" in reason:
+        reason = (
+            "an operator has nothing beside it; 'y ~ x1 + x2' has a term on both sides of every +."
+        )
     if re.search("%%|%/%", formula):
         reason = "%% and %/% stand inside I(), as in I(x %% 2)."
     return FormulaError(f"'{formula}' cannot be parsed: {reason}")
