@@ -283,6 +283,10 @@ def row_lines(
     return lines
 
 
+def _percent(share: float) -> str:
+    return "100%" if share > 0.995 else f"{100 * share:.2g}%"
+
+
 def privacy_blocks(privacy: PrivacyStatement) -> tuple[Part, ...]:
     """What was spent, on what, and with which noise."""
     items = KeyValues(tuple(_privacy_items(privacy)))
@@ -313,7 +317,7 @@ def mechanism_table(privacy: PrivacyStatement) -> Table:
 def mechanisms_by_kind(privacy: PrivacyStatement) -> Table:
     """What was released, a line for each kind."""
     kinds = privacy.by_kind()
-    shares = ["" if math.isnan(k.share) else f"{100 * k.share:.2g}%" for k in kinds]
+    shares = ["" if math.isnan(k.share) else _percent(k.share) for k in kinds]
     names = [k.released + (f" ({k.times} times)" if k.times > 1 else "") for k in kinds]
     return Table.from_columns(
         [
