@@ -43,7 +43,7 @@ def happens_exp(x: Fraction, doublings: int = 0, uniform: int = 0, bits: int = 0
     while True:
         if x < doublings + bits:
             digits = bits // 3 + 10
-            with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+            with localcontext(Context(digits, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
                 height = Fraction((-Decimal(x.numerator) / x.denominator).exp()) * 2**doublings
             # quotient and exponential are right to a part in 10^(digits - 1)
             lost = height * (x + 1) / 10 ** (digits - 2)
@@ -75,6 +75,8 @@ def draw_one(scale: Fraction, power: int) -> int:
 
 def draw(scale: float, size: int, power: int) -> NDArray[Any]:
     """So many independent numbers, for a scale up to 2^57: 64-bit integers, or Python's if need be."""
+    if not 0 < scale <= 2.0**57:
+        raise ValueError("a scale is a number > 0 and at most 2^57")
     width = math.floor(_WIDTH[power] * scale) + 1
     drawn: NDArray[Any] = np.empty(0, dtype=np.int64)
     while len(drawn) < size:

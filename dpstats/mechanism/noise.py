@@ -108,9 +108,7 @@ class SecureNoise:
     seeded = False
 
     def integers(self, sd: float, size: int) -> NDArray[np.int64]:
-        # what 64 bits do not hold, beyond 64 standard deviations, becomes their end
-        drawn = np.clip(draw(check_sd(sd), size, 2), -(2**63), 2**63 - 1)
-        return np.asarray(drawn, dtype=np.int64)
+        return draw(check_sd(sd), size, 2)
 
     def laplace(self, scale: float, size: int) -> NDArray[np.object_]:
         return draw(_check_scale(scale), size, 1).astype(object)

@@ -17,6 +17,7 @@ from scipy import stats
 
 from dpstats.mechanism import integers
 from dpstats.mechanism.integers import draw, draw_one, happens, happens_exp
+from dpstats.mechanism.noise import SecureNoise
 from tests.mechanism.laws import fits
 
 _SURE = 1e-7
@@ -142,3 +143,16 @@ def test_numbers_beyond_64_bits_are_whole(monkeypatch: pytest.MonkeyPatch) -> No
     drawn = draw(2.0**57, 300, 1).tolist()
     assert max(map(abs, drawn)) > 2**61
     assert all(type(k) is int for k in drawn)
+
+
+def test_noise_beyond_64_bits_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is cut before it is added would tell totals apart, however rarely."""
+    beyond = np.array([2**70, -(2**70), 5], dtype=object)
+    monkeypatch.setattr("dpstats.mechanism.noise.draw", lambda *_: beyond)
+    assert SecureNoise().integers(2.0**40, 3).tolist() == beyond.tolist()
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**58])
+def test_scales_that_are_none_are_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match="scale"):
+        draw(scale, 1, 2)
