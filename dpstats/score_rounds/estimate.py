@@ -298,6 +298,12 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
     )
 
 
+def where_given(values: Floats, estimate: Estimate) -> Floats:
+    """Values of coefficients, NaN for those without an error."""
+    given = np.isfinite(np.diag(estimate.sampling))
+    return np.asarray(np.where(given, values, np.nan))
+
+
 def without_columns(estimate: Estimate, which: NDArray[np.bool_] | None = None) -> Estimate:
     """The estimate without coefficients, or zero for ``which``, where rows tell nothing of them."""
     if which is None:

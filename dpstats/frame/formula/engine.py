@@ -175,7 +175,7 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
     reason = reason.removesuffix(f" {_start(formula)}")
     if "context marker" in reason:
         reason = "brackets do not match; every ( needs a )."
-    elif "insuffient" in reason:
+    elif "insuff" in reason:
         reason = (
             "an operator has nothing beside it; 'y ~ x1 + x2' has a term on both sides of every +."
         )

@@ -259,8 +259,7 @@ def mean_alone(
     noise = NoiseLevel(rho=session.total.mu**2 / 2)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
-    variance = max(float(np.trace(seen.spread)) / d, 0.01)
-    radius, lost = last_mean_cut(noise, session.left, n, lengths, variance, d)
+    radius, lost = last_mean_cut(noise, session.left, n, lengths, seen.variance, d)
     radius = max(radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius)
     root = cell.root * found.units

@@ -322,9 +322,8 @@ def _with_own_spread(
     """The last mean, after second moments of private rows, which its standard errors follow from."""
     noise = NoiseLevel(rho=call.facts.rho)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
-    variance = max(float(np.trace(seen.spread)) / cell.d, 0.01)
     share = session.left * (1 - _CUT_SHARE)
-    radius, lost = last_mean_cut(noise, share, session.n, lengths, variance, cell.d)
+    radius, lost = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d)
     released = last_mean(session, cell, radius)
     own = Spread(seen, lost, mean_notes(lengths, session.n, seen, released, lost, radius))
     return _result(session, points, known, call, released, radius, rounds, 1.0, own)
@@ -348,8 +347,8 @@ class Spread:
 
     def allowance(self, released: ReleasedMean) -> Diagnostic:
         """What of the variance of the mean allows for cuts."""
-        variance = max(float(np.trace(self.moments.spread)) / len(self.moments.mean), 0.01)
-        return mean_allowance(self.mean_lost, 1 / released.n + released.sd**2 / variance)
+        noise2 = released.sd**2 / self.moments.variance
+        return mean_allowance(self.mean_lost, 1 / released.n + noise2)
 
 
 def mean_notes(
@@ -364,11 +363,10 @@ def mean_notes(
 
     Where far rows were seen, intervals allow for what cuts took off (`mean_allowance`).
     """
-    variance = max(float(np.trace(seen.spread)) / len(seen.mean), 0.01)
-    if lost > _SEEN * math.sqrt(1 / n + released.sd**2 / variance):
+    if lost > _SEEN * math.sqrt(1 / n + released.sd**2 / seen.variance):
         return ()
     hidden = _NEAR * lengths.noise_sd / n
-    if hidden * radius / math.sqrt(variance) / 2 < _FAR / math.sqrt(n):
+    if hidden * radius / math.sqrt(seen.variance) / 2 < _FAR / math.sqrt(n):
         return ()
     return (
         f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "

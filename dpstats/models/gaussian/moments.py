@@ -16,8 +16,6 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 
 _LONG_TAIL = 0.3
-_MUCH = 0.1
-"""Share of a variance from which what was cut is spoken of."""
 
 
 def mean_allowance(lost: float, others: float) -> Diagnostic:
@@ -124,6 +122,11 @@ class Moments:
         return np.asarray(np.maximum(np.linalg.eigvalsh(self.floored), 1e-15))
 
     @property
+    def variance(self) -> float:
+        """Of rows in a direction, on average, as far as it is seen."""
+        return max(float(np.trace(self.spread)) / len(self.mean), 0.01)
+
+    @property
     def smallest(self) -> float:
         """Smallest eigenvalue of the spread as released."""
         return float(np.linalg.eigvalsh(self.spread)[0])
@@ -137,11 +140,6 @@ class Moments:
     def long_tailed(self) -> bool:
         """Whether tails were seen that a Gaussian does not have."""
         return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
-
-    @property
-    def cut_short(self) -> bool:
-        """Whether what was cut may be no small part of a variance."""
-        return self.lost > _MUCH
 
     @property
     def relative_error(self) -> float:

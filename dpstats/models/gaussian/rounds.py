@@ -122,7 +122,7 @@ def refine(
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
     """
-    cells = [cell.seen_in(session.fast(cell.frame)) for cell in cells]
+    cells = _seen_fast(session, cells)
     first = cell_lengths(session, schedule.search, partition, cells)
     cells = [
         replace(cell, radius=first_radius(lengths, cell.n, cell.d))
@@ -145,11 +145,11 @@ def refine(
             math.sqrt(final_cut(u.tau, c.d, c.n, cut) if last else coarse_cut(u.tau, c.d))
             for u, c, cut in zip(updates, cells, schedule.cuts, strict=True)
         ]
-        cells = [
+        moved = [
             replace(c.moved(m.mean, u.left, u.right), radius=radius)
             for c, m, u, radius in zip(cells, released, updates, radii, strict=True)
         ]
-        cells = [cell.seen_in(session.fast(cell.frame)) for cell in cells]
+        cells = _seen_fast(session, moved)
         if resolved:
             break
     ratio = math.sqrt(schedule.cuts[0].ratio)
@@ -182,6 +182,11 @@ def refine(
     if beyond:
         moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
     return Rounds(moments, made, tuple(radii), cut)
+
+
+def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
+    """Cells in coordinates by which the rows of a large table are multiplied fast."""
+    return [cell.seen_in(session.fast(cell.frame)) for cell in cells]
 
 
 def mean_cut(

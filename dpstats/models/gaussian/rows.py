@@ -252,7 +252,7 @@ class CellRows(PrivateRows[CellSlab]):
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
             for j, frame in enumerate(frames):
-                found = coordinates(_of_cell(slab.x, code, j), frame, maps[j])
+                found = coordinates(_chosen(slab.x, code == j), frame, maps[j])
                 if self._keeps_coordinates:
                     slab.seen[j] = frame, found
                 length = np.ldexp(found[2], found[1])
@@ -273,7 +273,7 @@ class CellRows(PrivateRows[CellSlab]):
             code = self._sorted(slab, exact)
             out = []
             for test, matrix in zip(tests, maps, strict=True):
-                rows = slab.x[code == test.cell] - test.origin
+                rows = _chosen(slab.x, code == test.cell) - test.origin
                 place = np.asarray(test.place(_product(rows, matrix, test.scale).T))
                 place = place[(place >= 0) & (place < test.size)]
                 out.append(np.bincount(place, minlength=test.size).astype(np.float64))
@@ -307,7 +307,7 @@ class CellRows(PrivateRows[CellSlab]):
             for j, frame in enumerate(frames):
                 before, found = slab.seen.pop(j, (None, None))
                 if before is not frame or found is None:
-                    found = coordinates(_of_cell(slab.x, code, j), frame, maps[j])
+                    found = coordinates(_chosen(slab.x, code == j), frame, maps[j])
                 z, exponent, norm = found
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
@@ -327,7 +327,7 @@ class CellRows(PrivateRows[CellSlab]):
         (exact,), fine = cell_maps([frame]), self.grid.fine
 
         def work(slab: CellSlab) -> tuple[Floats, Floats, Floats]:
-            z, exponent, norm = coordinates(slab.x[slab.alive], frame, exact)
+            z, exponent, norm = coordinates(_chosen(slab.x, slab.alive), frame, exact)
             finite = float(np.count_nonzero(np.isfinite(norm)))
             cut = float(np.count_nonzero(cut_to_grid(z, exponent, norm, radius, fine)))
             return z.sum(axis=1), np.array([finite]), np.array([cut])
@@ -336,9 +336,8 @@ class CellRows(PrivateRows[CellSlab]):
         return total, count, cut
 
 
-def _of_cell(x: Floats, code: Codes, j: int) -> Floats:
-    """Rows of one cell; without copying them, where there are no others."""
-    members = code == j
+def _chosen(x: Floats, members: NDArray[np.bool_]) -> Floats:
+    """Some of the rows; without copying them, where there are no others."""
     return x if members.all() else x[members]
 
 

@@ -53,6 +53,7 @@ from dpstats.score_rounds.estimate import (
     Estimate,
     pool_steps,
     share_left,
+    where_given,
     without_columns,
     without_errors,
 )
@@ -432,7 +433,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *rows_line(rounds.persons),
         condition_line(curvature.released),
         *lines,
-        *allowance_line(terms, solved.moved + 0 * np.diag(estimate.sampling), widening),
+        *allowance_line(terms, where_given(solved.moved, estimate), widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     tail: tuple[str, ...] = ()

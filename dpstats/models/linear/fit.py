@@ -36,6 +36,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import (
     Estimate,
+    where_given,
     without_columns,
     without_errors,
 )
@@ -183,8 +184,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
-    given = np.isfinite(np.diag(estimate.sampling))
-    moved = terms, np.where(given, solved.moved, np.nan)
+    moved = terms, where_given(solved.moved, estimate)
     fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
     if not lost:
         return fit

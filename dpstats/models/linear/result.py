@@ -63,10 +63,9 @@ class LinearModel(MarginalModel):
     sigma_source: str
 
     def _page(self, with_bounds: bool) -> LinearPage:
-        dispersion = self.estimate.dispersion
         return LinearPage(
             **self._page_items(with_bounds),
-            sigma=None if dispersion is None or not self._told else math.sqrt(dispersion),
+            sigma=None if math.isnan(self.sigma) else self.sigma,
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
             ranges=self._ranges(),
