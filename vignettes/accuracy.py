@@ -44,7 +44,9 @@ formula = "y ~ 0 + " + " + ".join(terms)
 
 def rows(n: int, beta: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
     """Correlated columns away from zero, and small errors, as the ridge paper simulates them."""
-    x = rng.normal(size=(n, 10)) @ np.diag(np.linspace(0.5, 2, 10)) + np.linspace(-1, 1, 10)
+    x = rng.normal(size=(n, 10)) @ np.diag(np.linspace(0.5, 2, 10)) + np.linspace(
+        -1, 1, 10
+    )
     return pd.DataFrame(x, columns=terms).assign(y=x @ beta + 0.05 * rng.normal(size=n))
 
 
@@ -67,7 +69,9 @@ for seed in range(REPEATS):
             "dp_lm": distance(default.coef().to_numpy(), beta),
             "papers' algorithm": distance(papers.coef().to_numpy(), beta),
             "public rows alone": distance(
-                np.linalg.lstsq(public[terms].to_numpy(), public["y"].to_numpy(), rcond=None)[0],
+                np.linalg.lstsq(
+                    public[terms].to_numpy(), public["y"].to_numpy(), rcond=None
+                )[0],
                 beta,
             ),
         }
@@ -499,8 +503,14 @@ def slope(part: pd.DataFrame, by: str) -> float:
 most = by_rows[by_rows.n == by_rows.n.max()].set_index("model")
 grows = pd.DataFrame(
     {
-        "a": {model: slope(part, "n") for model, part in by_rows.groupby("model", sort=False)},
-        "b": {model: slope(part, "d") for model, part in by_columns.groupby("model", sort=False)},
+        "a": {
+            model: slope(part, "n")
+            for model, part in by_rows.groupby("model", sort=False)
+        },
+        "b": {
+            model: slope(part, "d")
+            for model, part in by_columns.groupby("model", sort=False)
+        },
         "MiB": most.memory_mib,
         "passes": most.passes,
     }

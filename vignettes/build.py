@@ -55,7 +55,9 @@ class Cell:
 
 def vignettes() -> list[Path]:
     """The scripts that are pages, by name."""
-    return sorted(path for path in HERE.glob("*.py") if path.name != Path(__file__).name)
+    return sorted(
+        path for path in HERE.glob("*.py") if path.name != Path(__file__).name
+    )
 
 
 def cells(path: Path) -> list[Cell]:
@@ -97,7 +99,9 @@ def _alt_text(lines: list[str]) -> tuple[str, list[str]]:
     """What comments at the top of a code cell, from "# alt:" on, say of its picture; the code."""
     if not lines or not lines[0].startswith("# alt: "):
         return "", lines
-    end = next((k for k, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    end = next(
+        (k for k, line in enumerate(lines) if not line.startswith("#")), len(lines)
+    )
     words = " ".join(line.removeprefix("#").strip() for line in lines[:end])
     return words.removeprefix("alt: "), lines[end:]
 
@@ -106,7 +110,9 @@ def title_and_lead(path: Path) -> tuple[str, str]:
     """The title of a page and the paragraph below it."""
     title, *paragraphs = cells(path)[0].source.split("\n\n")
     lead = " ".join(paragraphs[0].split()) if paragraphs else ""
-    whole = re.match(r".*[.:](?= |$)", lead)  # a sentence that a list completes is left out
+    whole = re.match(
+        r".*[.:](?= |$)", lead
+    )  # a sentence that a list completes is left out
     return title.removeprefix("# "), whole[0] if whole else lead
 
 
@@ -114,7 +120,9 @@ def leads() -> dict[str, str]:
     """The paragraph below the title of every page and text, by stem."""
     found = {path.stem: title_and_lead(path)[1] for path in vignettes()}
     for path in HERE.glob("*.md"):
-        found[path.stem] = " ".join(path.read_text(encoding="utf-8").split("\n\n")[1].split())
+        found[path.stem] = " ".join(
+            path.read_text(encoding="utf-8").split("\n\n")[1].split()
+        )
     return found
 
 
@@ -128,10 +136,16 @@ def show_as_text(path: Path) -> None:
         if cell.kind != "code":
             continue
         tree = ast.parse(cell.source)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = (
+            tree.body.pop()
+            if tree.body and isinstance(tree.body[-1], ast.Expr)
+            else None
+        )
         exec(compile(tree, path.name, "exec"), vars(page))
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), path.name, "eval"), vars(page))
+            value = eval(
+                compile(ast.Expression(last.value), path.name, "eval"), vars(page)
+            )
             if value is not None:
                 print(value if isinstance(value, str) else repr(value))
 
@@ -156,7 +170,9 @@ def linked(text: str, titles: dict[str, str], names: dict[str, str]) -> str:
             line = re.sub(
                 r"(?<![`\[{}\w])`([A-Za-z]\w*(?:\.\w+)?)(\(\))?`(?!`)",
                 lambda m: (
-                    f"{{py:obj}}`{m[1]}{m[2] or ''} <{names[m[1]]}>`" if m[1] in names else m[0]
+                    f"{{py:obj}}`{m[1]}{m[2] or ''} <{names[m[1]]}>`"
+                    if m[1] in names
+                    else m[0]
                 ),
                 line,
             )
@@ -193,7 +209,10 @@ def stage(site: Site, pages: Sequence[Path]) -> None:
         _write(site.source / path.name, linked(text, site.titles, site.names))
     for path in vignettes():
         if downloadable(path):
-            _write(site.source / "notebooks" / f"{path.stem}.ipynb", plain_notebook(path, site))
+            _write(
+                site.source / "notebooks" / f"{path.stem}.ipynb",
+                plain_notebook(path, site),
+            )
     for path in HERE.glob("*/*.svg"):
         place = site.source / path.parent.name
         place.mkdir(exist_ok=True)
@@ -284,7 +303,10 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
     began = time.perf_counter()
     notebook = v4.new_notebook()
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    notebook.metadata["language_info"] = {
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    }
     given = cells(path)
     for number, cell in enumerate(given):
         make = v4.new_code_cell if cell.kind == "code" else v4.new_markdown_cell
@@ -306,7 +328,9 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
         notebook,
         timeout=60 * MINUTES,
         kernel_name="python3",
-        extra_arguments=["--log-level=40"],  # no word on a connection within this machine
+        extra_arguments=[
+            "--log-level=40"
+        ],  # no word on a connection within this machine
         resources={"metadata": {"path": str(path.parent)}},
     )
     try:
@@ -316,7 +340,9 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
     notebook.cells.pop(0)
     for cell in notebook.cells:
         align_texts(cell)
-    problems = [f"{path.name}: {fault}" for cell in notebook.cells for fault in faults(cell)]
+    problems = [
+        f"{path.name}: {fault}" for cell in notebook.cells for fault in faults(cell)
+    ]
     if problems:
         return time.perf_counter() - began, "\n".join(problems)
     notebook.metadata["dpstats"] = stamp
@@ -329,7 +355,11 @@ def align_texts(cell: Any) -> None:
     for output in cell.get("outputs", []):
         data = output.get("data", {})
         if 'class="dataframe"' in data.get("text/html", ""):
-            html = re.sub(r"<td>(?=[^<\d]*[A-Za-z]{3})", '<td class="words">', data["text/html"])
+            html = re.sub(
+                r"<td>(?!not given|not reached)(?=[^<\d]*[A-Za-z]{3})",
+                '<td class="words">',
+                data["text/html"],
+            )
             data["text/html"] = _align_headings(html)
 
 
@@ -343,7 +373,9 @@ def _align_headings(html: str) -> str:
     parts = head.split("<th>")
     start = len(parts) - len(first)
     for k, words in enumerate(first):
-        parts[start + k] = ('<th class="words">' if words else "<th>") + parts[start + k]
+        parts[start + k] = ('<th class="words">' if words else "<th>") + parts[
+            start + k
+        ]
     return "<th>".join(parts[:start]) + "".join(parts[start:]) + found + body
 
 
@@ -383,7 +415,9 @@ def require_extra() -> None:
 
 def reference_pages() -> ModuleType:
     """vignettes/website/reference.py, which says what the reference has."""
-    spec = importlib.util.spec_from_file_location("site_reference", WEBSITE / "reference.py")
+    spec = importlib.util.spec_from_file_location(
+        "site_reference", WEBSITE / "reference.py"
+    )
     if spec is None or spec.loader is None:
         raise SystemExit("vignettes/website/reference.py is missing")
     module = importlib.util.module_from_spec(spec)
@@ -402,7 +436,9 @@ def build(site: Site, names: Sequence[str], workers: int) -> int:
     site.names = reference.targets()
     stage(site, pages)
     with ThreadPoolExecutor(workers) as pool:
-        jobs = {path: pool.submit(run, path, site, path.stem in names) for path in pages}
+        jobs = {
+            path: pool.submit(run, path, site, path.stem in names) for path in pages
+        }
         wrong = []
         for path, job in jobs.items():
             seconds, problem = job.result()
@@ -413,7 +449,17 @@ def build(site: Site, names: Sequence[str], workers: int) -> int:
         raise SystemExit("\n\n".join(wrong))
     for name, text in reference.pages().items():
         _write(site.source / "reference" / name, text)
-    arguments = ["-b", "html", "-W", "--keep-going", "-q", "-j", str(workers), "-c", str(WEBSITE)]
+    arguments = [
+        "-b",
+        "html",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-j",
+        str(workers),
+        "-c",
+        str(WEBSITE),
+    ]
     arguments += ["-d", str(site.out / "doctrees"), str(site.source), str(site.html)]
     return int(sphinx(arguments))
 
@@ -421,10 +467,16 @@ def build(site: Site, names: Sequence[str], workers: int) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     names = ["index", *(path.stem for path in vignettes())]
     parser = argparse.ArgumentParser(description="Builds the documentation.")
-    parser.add_argument("--out", type=Path, default=Path("site"), help="folder to write to")
-    parser.add_argument("--fast", action="store_true", help="few rows on the long pages")
+    parser.add_argument(
+        "--out", type=Path, default=Path("site"), help="folder to write to"
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help="few rows on the long pages"
+    )
     parser.add_argument("--workers", type=int, default=2, help="pages at once")
-    parser.add_argument("--text", metavar="PAGE", help="print one page, and build nothing")
+    parser.add_argument(
+        "--text", metavar="PAGE", help="print one page, and build nothing"
+    )
     parser.add_argument(
         "names", nargs="*", help=f"pages to run, of {', '.join(names)}; default: all"
     )
@@ -437,12 +489,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show_as_text(HERE / f"{given.text.removesuffix('.py')}.py")
         return
     require_extra()
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment, not a user's
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = (
+        "1"  # the kernel of this environment, not a user's
+    )
     os.environ.pop("MPLBACKEND", None)  # pictures go into the pages
     os.environ["TQDM_DISABLE"] = "1"  # progress bars do not
     if given.fast:
         os.environ[FAST] = "1"
-    status = build(Site(given.out.resolve(), given.fast), given.names or names, given.workers)
+    status = build(
+        Site(given.out.resolve(), given.fast), given.names or names, given.workers
+    )
     if status:
         raise SystemExit(status)
     print(f"{given.out / 'html' / 'index.html'} is the landing page")

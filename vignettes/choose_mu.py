@@ -34,8 +34,12 @@ from dpstats.datasets import fair
 mus = [0.1, 0.25, 0.5, 1, 2, 3]
 pd.DataFrame(
     {
-        "power at level 5 %": [f"{100 * norm.sf(norm.isf(0.05) - mu):.0f} %" for mu in mus],
-        "epsilon at delta = 1e-6": [f"{Budget(mu=mu).total.epsilon(1e-6):.2f}" for mu in mus],
+        "power at level 5 %": [
+            f"{100 * norm.sf(norm.isf(0.05) - mu):.0f} %" for mu in mus
+        ],
+        "epsilon at delta = 1e-6": [
+            f"{Budget(mu=mu).total.epsilon(1e-6):.2f}" for mu in mus
+        ],
         "rho": [mu**2 / 2 for mu in mus],
     },
     index=pd.Index(mus, name="mu"),
@@ -69,7 +73,11 @@ pd.DataFrame(
 public, private = fair()
 formula = "rate_marriage ~ age + children + religious + educ"
 plan = plan_lm(
-    formula, public, n=len(private), mu=[0.1, 0.25, 0.5, 1], target_se={"religious": 0.02}
+    formula,
+    public,
+    n=len(private),
+    mu=[0.1, 0.25, 0.5, 1],
+    target_se={"religious": 0.02},
 )
 plan
 
@@ -90,7 +98,10 @@ ax = plan.plot()
 # %%
 columns = np.array([2, 5, 10, 20, 40])
 pd.DataFrame(
-    {f"mu = {mu:g}": np.ceil((20 * columns**1.5 + 100) / mu).astype(int) for mu in (0.25, 0.5, 1)},
+    {
+        f"mu = {mu:g}": np.ceil((20 * columns**1.5 + 100) / mu).astype(int)
+        for mu in (0.25, 0.5, 1)
+    },
     index=pd.Index(columns, name="columns"),
 ).rename_axis(columns="rows that are needed")
 

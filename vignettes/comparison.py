@@ -76,7 +76,9 @@ from dpstats.datasets import fair
 public, private = fair()
 formula = "rate_marriage ~ age + yrs_married + religious + educ"
 plain = smf.ols(formula, private).fit(cov_type="HC1")
-table = pd.DataFrame({"without privacy": plain.params.to_numpy()}, index=plain.params.index)
+table = pd.DataFrame(
+    {"without privacy": plain.params.to_numpy()}, index=plain.params.index
+)
 
 fit = dp_lm(formula, private, public=public, epsilon=1, delta=1e-6, seed=1)
 table["dp_lm"] = fit.coef().to_numpy()
@@ -103,6 +105,11 @@ table.round(3)
 # %%
 off = table.sub(table["without privacy"], axis=0).div(plain.bse.to_numpy(), axis=0)
 distance = (
-    (off**2).mean().pow(0.5).drop("without privacy").rename("standard errors away").to_frame()
+    (off**2)
+    .mean()
+    .pow(0.5)
+    .drop("without privacy")
+    .rename("standard errors away")
+    .to_frame()
 )
 distance.round(2)

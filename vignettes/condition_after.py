@@ -38,7 +38,11 @@ def people(n: int, seed: int, spread: float = 1.0, older: float = 0.0) -> pd.Dat
     age = rng.normal(45 + older, 12 * spread, n)
     income = 30 + 0.3 * age + rng.normal(0, 8, n)
     return pd.DataFrame(
-        {"age": age, "income": income, "y": 10 + 0.2 * age - 0.1 * income + rng.normal(0, 3, n)}
+        {
+            "age": age,
+            "income": income,
+            "y": 10 + 0.2 * age - 0.1 * income + rng.normal(0, 3, n),
+        }
     )
 
 
@@ -56,15 +60,17 @@ samples = {
 }
 rows = {}
 for name, sample in samples.items():
-    fits = [dp_lm("y ~ age + income", private, sample, mu=1, seed=seed) for seed in range(5)]
+    fits = [
+        dp_lm("y ~ age + income", private, sample, mu=1, seed=seed) for seed in range(5)
+    ]
     after = [one.diagnostics()["value"].get("condition after", np.nan) for one in fits]
     error = [one.se()["age"] for one in fits]
     rows[name] = {"condition after": np.median(after), "se of age": np.median(error)}
 table = pd.DataFrame(rows).T
 table["se of age, over the first"] = table["se of age"] / table["se of age"].iloc[0]
-table.round({"condition after": 1, "se of age": 4, "se of age, over the first": 2}).astype(
-    object
-).fillna("not given")
+table.round(
+    {"condition after": 1, "se of age": 4, "se of age, over the first": 2}
+).astype(object).fillna("not given")
 
 # %% [markdown]
 # Two things to see. A condition of 5 or 10 costs little when rows are many: standard errors grow by some

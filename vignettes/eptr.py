@@ -31,7 +31,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dpstats import Budget, check_safety, dp_lm, eptr, eptr_bayes, eptr_lm, eptr_nw, etable
+from dpstats import (
+    Budget,
+    check_safety,
+    dp_lm,
+    eptr,
+    eptr_bayes,
+    eptr_lm,
+    eptr_nw,
+    etable,
+)
 from dpstats.datasets import fair
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -45,7 +54,9 @@ EPSILON, DELTA = 1.0, 1e-6
 
 # %%
 def survey(rows: int, seed: int) -> pd.DataFrame:
-    income = np.random.default_rng(seed).lognormal(mean=np.log(40), sigma=0.7, size=rows)
+    income = np.random.default_rng(seed).lognormal(
+        mean=np.log(40), sigma=0.7, size=rows
+    )
     return pd.DataFrame({"income": income})
 
 
@@ -73,8 +84,12 @@ def median(d: pd.DataFrame) -> float:
 ordered = cut(public)
 middle = (len(ordered) - 1) // 2
 worst = MOST / Budget(epsilon=EPSILON, delta=DELTA).total.mu
-print(f"gaps next to the public median: {np.diff(ordered[middle - 1 : middle + 2]).round(3)}")
-print(f"noise for the worst data set: {worst:,.0f}; the public median: {median(public):.1f}")
+print(
+    f"gaps next to the public median: {np.diff(ordered[middle - 1 : middle + 2]).round(3)}"
+)
+print(
+    f"noise for the worst data set: {worst:,.0f}; the public median: {median(public):.1f}"
+)
 
 # %% [markdown]
 # ## What you bring
@@ -126,7 +141,9 @@ def rows_to_unsafe(d: pd.DataFrame, alpha: float = ALPHA) -> int:
 
 
 print(f"safety of the public data: {rows_to_unsafe(public)}")
-print(f"safety of made-up rows, as many as the private ones: {rows_to_unsafe(survey(20_001, 3))}")
+print(
+    f"safety of made-up rows, as many as the private ones: {rows_to_unsafe(survey(20_001, 3))}"
+)
 
 # %% [markdown]
 # ## Looking for mistakes
@@ -179,7 +196,15 @@ check_safety(median, rows_near, ALPHA, survey(4_001, 4), hostile=True, trials=60
 
 # %%
 answer = eptr(
-    private, median, rows_to_unsafe, ALPHA, EPSILON, DELTA, target=100, public=public, seed=1
+    private,
+    median,
+    rows_to_unsafe,
+    ALPHA,
+    EPSILON,
+    DELTA,
+    target=100,
+    public=public,
+    seed=1,
 )
 answer.summary()
 
@@ -190,7 +215,9 @@ answer.summary()
 
 # %%
 errors = [
-    float(eptr(private, median, rows_to_unsafe, ALPHA, EPSILON, DELTA, target=100, seed=s))
+    float(
+        eptr(private, median, rows_to_unsafe, ALPHA, EPSILON, DELTA, target=100, seed=s)
+    )
     - median(private)
     for s in range(100)
 ]
@@ -199,7 +226,9 @@ pd.Series(
     {
         "noise for the worst data set": worst,
         "noise of eptr": answer.noise_sd,
-        "distance to the median of the rows, 100 runs (rms)": np.sqrt(np.mean(np.square(errors))),
+        "distance to the median of the rows, 100 runs (rms)": np.sqrt(
+            np.mean(np.square(errors))
+        ),
         "sampling error of the median, 100 samples (sd)": np.std(samples),
     }
 ).round(2).to_frame("thousands")
@@ -224,7 +253,9 @@ rehearsal = survey(20_001, 3)
 lines = []
 for alpha in (0.1, 0.2, 0.35, 0.5, 1.0):
     reached = rows_to_unsafe(rehearsal, alpha)
-    trial = eptr(rehearsal, median, reached, alpha, EPSILON, DELTA, public=public, seed=1)
+    trial = eptr(
+        rehearsal, median, reached, alpha, EPSILON, DELTA, public=public, seed=1
+    )
     needed = dict(trial.answers.rows)
     lines.append(
         {
@@ -311,7 +342,9 @@ fits[0].summary()
 # the public rows alone:
 
 # %%
-fits.append(dp_lm(FORMULA, private, public=public, epsilon=EPSILON, delta=DELTA, seed=1))
+fits.append(
+    dp_lm(FORMULA, private, public=public, epsilon=EPSILON, delta=DELTA, seed=1)
+)
 etable(fits, names=["rounds", "adaptive", "ptr", "adassp", "dp_lm"], public=True)
 
 # %% [markdown]
@@ -352,8 +385,12 @@ print(f"balanced error on the public rows: {who.balanced_error(public):.2f}")
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ages = np.linspace(18, 42, 50)
 for rating in (1, 3, 5):
-    women = pd.DataFrame({"age": ages, "religious": 2.5, "rate_marriage": float(rating)})
-    ax.plot(ages, who.predict(women, type="prob")[True], label=f"marriage rated {rating}")
+    women = pd.DataFrame(
+        {"age": ages, "religious": 2.5, "rate_marriage": float(rating)}
+    )
+    ax.plot(
+        ages, who.predict(women, type="prob")[True], label=f"marriage rated {rating}"
+    )
 ax.set_xlabel("age")
 ax.set_ylabel("released probability of an affair")
 ax.set_ylim(0, 1)
@@ -389,7 +426,9 @@ def wave(rows: int, seed: int) -> pd.DataFrame:
 
 public, private = wave(200, 5), wave(3_000, 6)
 grid = np.linspace(0.02, 0.98, 100)
-figure, panels = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
+figure, panels = plt.subplots(
+    1, 3, figsize=(11, 3.8), layout="constrained", sharey=True
+)
 lines = []
 for panel, method in zip(panels, ("gp", "adaptive", "ptr"), strict=True):
     curve = eptr_nw("y ~ x", private, public, EPSILON, DELTA, method=method, seed=1)
@@ -403,8 +442,12 @@ for panel, method in zip(panels, ("gp", "adaptive", "ptr"), strict=True):
             "method": method,
             "bandwidth": round(float(curve.bandwidth["x"]), 3),
             "released": curve.released,
-            "rms error": round(float(np.sqrt(np.mean((found["fit"] - truth(grid)) ** 2))), 4),
-            "half width of the band": round(float((found["upr"] - found["lwr"]).mean() / 2), 4),
+            "rms error": round(
+                float(np.sqrt(np.mean((found["fit"] - truth(grid)) ** 2))), 4
+            ),
+            "half width of the band": round(
+                float((found["upr"] - found["lwr"]).mean() / 2), 4
+            ),
             "truth in the band": truth_in(found),
         }
     )

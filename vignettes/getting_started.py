@@ -249,7 +249,9 @@ fit.glance().T.rename(columns={0: "value"})
 # had apart:
 
 # %%
-apart = {part: np.sqrt(np.diag(fit.vcov(part))) for part in ("sampling", "privacy", "total")}
+apart = {
+    part: np.sqrt(np.diag(fit.vcov(part))) for part in ("sampling", "privacy", "total")
+}
 pd.DataFrame(apart, index=fit.coef().index).round(5)
 
 # %% [markdown]
@@ -346,7 +348,9 @@ budget = Budget(mu=1)
 with budget:
     ratings = dp_lm(formula, private, public=public, mu=0.6, seed=3)
     fewer = ratings.update("~ . - age")  # free
-    schooling = dp_lm("educ ~ religious + children", private, public=public, mu=0.5, seed=4)
+    schooling = dp_lm(
+        "educ ~ religious + children", private, public=public, mu=0.5, seed=4
+    )
     try:
         dp_lm("age ~ children", private, public=public, mu=0.8)
     except BudgetExceeded as refused:

@@ -130,7 +130,9 @@ women[["rate_marriage"]].join(predicted.round(3))
 counted = private.assign(affair=private["affair"].astype(float))
 nonprivate = smf.glm(formula, counted, family=sm.families.Binomial()).fit()
 generous = dp_glm(formula, private, public=public, mu=1, seed=2)
-etable([fit, generous], names=["mu = 0.5", "mu = 1"], public=True, nonprivate=nonprivate)
+etable(
+    [fit, generous], names=["mu = 0.5", "mu = 1"], public=True, nonprivate=nonprivate
+)
 
 # %% [markdown]
 # How far off are the private coefficients, in standard errors of the fit without privacy?
@@ -156,7 +158,9 @@ links = {
 pd.DataFrame({name: one.coef() for name, one in links.items()}).round(3)
 
 # %%
-pd.DataFrame({name: one.predict(women, type="response") for name, one in links.items()}).round(3)
+pd.DataFrame(
+    {name: one.predict(women, type="response") for name, one in links.items()}
+).round(3)
 
 # %% [markdown]
 # ## Counts: Poisson and quasi-Poisson
@@ -168,7 +172,9 @@ pd.DataFrame({name: one.predict(women, type="response") for name, one in links.i
 # %%
 public, private = randhie()
 visits = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
-poisson = dp_glm(visits, private, public=public, family="poisson", vcov="iid", mu=1, seed=1)
+poisson = dp_glm(
+    visits, private, public=public, family="poisson", vcov="iid", mu=1, seed=1
+)
 poisson
 
 # %% [markdown]
@@ -186,7 +192,9 @@ print(f"dispersion of the public rows: {before.pearson_chi2 / before.df_resid:.2
 print(f"released, of the private rows: {poisson.glance()['pearson'].iloc[0]:.2f}")
 
 # %%
-quasi = dp_glm(visits, private, public=public, family="quasipoisson", vcov="iid", mu=1, seed=1)
+quasi = dp_glm(
+    visits, private, public=public, family="quasipoisson", vcov="iid", mu=1, seed=1
+)
 open_fit = smf.glm(visits, private, family=sm.families.Poisson()).fit(scale="X2")
 etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=open_fit)
 
@@ -197,7 +205,8 @@ etable([poisson, quasi], names=["Poisson", "quasi-Poisson"], nonprivate=open_fit
 
 # %%
 shares = {
-    one.family.name: one.tidy().set_index("term")["privacy_share"] for one in (poisson, quasi)
+    one.family.name: one.tidy().set_index("term")["privacy_share"]
+    for one in (poisson, quasi)
 }
 pd.DataFrame(shares).round(2)
 
@@ -232,13 +241,28 @@ def watched(table: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 some_public, some_private = watched(public, 1), watched(private, 2)
 rates = {}
-for right in ("lncoins + physlm + disea", "lncoins + physlm + disea + offset(log(years))"):
+for right in (
+    "lncoins + physlm + disea",
+    "lncoins + physlm + disea + offset(log(years))",
+):
     one = dp_glm(
-        f"seen ~ {right}", some_private, public=some_public, family="quasipoisson", mu=1, seed=4
+        f"seen ~ {right}",
+        some_private,
+        public=some_public,
+        family="quasipoisson",
+        mu=1,
+        seed=4,
     )
-    rates["with offset" if "offset" in right else "without"] = one.odds_ratios().iloc[:, 0]
+    rates["with offset" if "offset" in right else "without"] = one.odds_ratios().iloc[
+        :, 0
+    ]
 whole = dp_glm(
-    "mdvis ~ lncoins + physlm + disea", private, public=public, family="quasipoisson", mu=1, seed=4
+    "mdvis ~ lncoins + physlm + disea",
+    private,
+    public=public,
+    family="quasipoisson",
+    mu=1,
+    seed=4,
 )
 rates["whole years"] = whole.odds_ratios().iloc[:, 0]
 pd.DataFrame(rates).round(3)
@@ -316,10 +340,14 @@ cost.ratio_table()
 rare = "often ~ rate_marriage + age + yrs_married + religious"
 rows = {}
 for least in (0, 2, 5, 10):
-    open_rows, closed = (table.assign(often=table["affairs"] > least) for table in fair())
+    open_rows, closed = (
+        table.assign(often=table["affairs"] > least) for table in fair()
+    )
     one = dp_glm(rare, closed, public=open_rows, mu=1, seed=1)
     r = smf.glm(
-        rare, closed.assign(often=closed["often"].astype(float)), family=sm.families.Binomial()
+        rare,
+        closed.assign(often=closed["often"].astype(float)),
+        family=sm.families.Binomial(),
     ).fit()
     rows[f"affairs > {least}"] = {
         "public": int(open_rows["often"].sum()),
@@ -348,7 +376,10 @@ print(textwrap.fill(next(note for note in one.notes if "settled" in note), 90))
 
 # %%
 hint = plan_glm(
-    rare, fair()[0].assign(often=lambda t: t["affairs"] > 5), n=len(closed), mu=[0.5, 1, 2]
+    rare,
+    fair()[0].assign(often=lambda t: t["affairs"] > 5),
+    n=len(closed),
+    mu=[0.5, 1, 2],
 )
 hint.std_error().round(3)
 
@@ -371,7 +402,9 @@ known, secret = separated(200, 2), separated(5000, 1)
 pd.crosstab(known["z"], known["y"])
 
 # %%
-tries = [dp_glm("y ~ x + z", secret, public=known, mu=1, seed=seed) for seed in range(6)]
+tries = [
+    dp_glm("y ~ x + z", secret, public=known, mu=1, seed=seed) for seed in range(6)
+]
 found = pd.DataFrame(
     {
         "z": [one.coef()["z"] for one in tries],

@@ -64,7 +64,9 @@ curve = pd.DataFrame(
         f"mu = {mu:g}": [f"{100 * power:.1f} %" for power in powers(levels, mu)]
         for mu in (0.25, 0.5, 1.0, 2.0)
     },
-    index=pd.Index([f"{100 * level:g} %" for level in levels], name="level of the test"),
+    index=pd.Index(
+        [f"{100 * level:g} %" for level in levels], name="level of the test"
+    ),
 )
 curve
 
@@ -325,8 +327,12 @@ audit(careful, honest, mu=1, trials=TRIALS)
 here = Path(__file__).parent if "__file__" in globals() else Path()
 found = pd.read_csv(here / "guarantee_audit.csv")
 worst = found.loc[found.groupby(["function", "method"])["fraction"].idxmax()]
-pairs = found.groupby(["function", "method"]).agg(pairs=("pair", "size"), trials=("trials", "sum"))
-shown = worst.set_index(["function", "method"])[["pair", "unit", "claim", "found"]].join(pairs)
+pairs = found.groupby(["function", "method"]).agg(
+    pairs=("pair", "size"), trials=("trials", "sum")
+)
+shown = worst.set_index(["function", "method"])[
+    ["pair", "unit", "claim", "found"]
+].join(pairs)
 shown["found/claim"] = (shown["found"] / shown["claim"]).round(2)
 print(
     f"{len(found)} audits, {found['trials'].sum():,} releases: "
@@ -346,7 +352,9 @@ shown.round(3)
 # %% tags=["hide-input"]
 # alt: Errors of both kinds, for claims in mu on the left and in epsilon on the right. Curves are what
 # the claims allow, points what the audits found; no point lies below its curve.
-figure, panels = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained", sharey=True)
+figure, panels = plt.subplots(
+    1, 2, figsize=(8.6, 4.2), layout="constrained", sharey=True
+)
 alpha = np.concatenate([np.geomspace(1e-4, 1e-2, 50), np.linspace(0.01, 1, 200)])
 
 
@@ -354,7 +362,10 @@ def second_kind(unit: str, claim: float, slack: float) -> Any:
     """The least error of the second kind that a claim allows at each one of the first."""
     if unit.startswith("mu"):
         return np.maximum(1 - powers(alpha, claim) - slack, 0)
-    steep, flat = 1 - slack - np.exp(claim) * alpha, np.exp(-claim) * (1 - slack - alpha)
+    steep, flat = (
+        1 - slack - np.exp(claim) * alpha,
+        np.exp(-claim) * (1 - slack - alpha),
+    )
     return np.maximum(np.maximum(steep, flat), 0)
 
 
@@ -366,11 +377,16 @@ for (unit, claim, slack), group in found.groupby(["unit", "claim", "slack"]):
     extra = "" if not slack else f", delta{0 if kind == 'mu' else ''} = {slack:.3g}"
     label = f"{kind} = {claim:.3g}{extra}"
     panel.plot(alpha, second_kind(unit, claim, slack), color=colour, label=label)
-    for part, filled in ((group, "none"), (group.loc[group.index.isin(worst.index)], colour)):
+    for part, filled in (
+        (group, "none"),
+        (group.loc[group.index.isin(worst.index)], colour),
+    ):
         spots = {"s": 16, "facecolors": filled, "edgecolors": colour, "linewidths": 0.7}
         panel.scatter(part["alpha"], 1 - part["power"], **spots)
 for panel in panels:
-    panel.plot([0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away")
+    panel.plot(
+        [0, 1], [1, 0], color="#7F7F7F", linestyle=":", label="nothing given away"
+    )
     panel.set_xlabel("type I error")
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False, fontsize="small")

@@ -82,7 +82,9 @@ place = tempfile.TemporaryDirectory()
 folder = Path(place.name) / "set"
 folder.mkdir()
 write(folder, ROWS)
-print(f"{ROWS:,} rows, {sum(f.stat().st_size for f in folder.iterdir()) / 2**20:,.0f} MiB on disk")
+print(
+    f"{ROWS:,} rows, {sum(f.stat().st_size for f in folder.iterdir()) / 2**20:,.0f} MiB on disk"
+)
 
 # %% [markdown]
 # Two hundred rows that may be shown to anybody give coordinates and a starting point.
@@ -121,7 +123,10 @@ design_only = public_moments("~ " + " + ".join(COLUMNS), public)
 yes_no = FORMULA.replace("y ~", "I(y > 0) ~")
 costs = [
     cost("dp_lm", lambda: dp_lm(FORMULA, folder, public=public, mu=1)),
-    cost("dp_lm, no public response", lambda: dp_lm(FORMULA, folder, public=design_only, mu=1)),
+    cost(
+        "dp_lm, no public response",
+        lambda: dp_lm(FORMULA, folder, public=design_only, mu=1),
+    ),
     cost("dp_glm, binomial", lambda: dp_glm(yes_no, folder, public=public, mu=1)),
 ]
 pd.DataFrame(costs).set_index("fit")
@@ -129,7 +134,9 @@ pd.DataFrame(costs).set_index("fit")
 # %%
 kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 peak = kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
-print(f"Peak memory of this page so far, with Python and the making of the files: {peak:.0f} MiB")
+print(
+    f"Peak memory of this page so far, with Python and the making of the files: {peak:.0f} MiB"
+)
 
 # %% [markdown]
 # At the prompt and in notebooks a bar shows the passes when they take more than two seconds

@@ -48,7 +48,9 @@ COVARIANCE = np.array([[60.0, 50.0], [50.0, 120.0]])
 COLUMNS = ["height", "weight"]
 
 
-def people(rows: int, seed: int, mean: Any = MEAN, covariance: Any = COVARIANCE) -> pd.DataFrame:
+def people(
+    rows: int, seed: int, mean: Any = MEAN, covariance: Any = COVARIANCE
+) -> pd.DataFrame:
     x = np.random.default_rng(seed).multivariate_normal(mean, covariance, rows)
     return pd.DataFrame(x, columns=COLUMNS)
 
@@ -154,7 +156,10 @@ for name, map_, move in (
     ("moved by 10^9", np.eye(2), np.full(2, 1e9)),
     ("a needle", needle, np.zeros(2)),
 ):
-    mapped = [pd.DataFrame(t.to_numpy() @ map_.T + move, columns=COLUMNS) for t in (private, few)]
+    mapped = [
+        pd.DataFrame(t.to_numpy() @ map_.T + move, columns=COLUMNS)
+        for t in (private, few)
+    ]
     found = dp_mvnorm("~ height + weight", mapped[0], public=mapped[1], rho=0.1, seed=1)
     back = np.linalg.inv(map_)
     print(
@@ -176,9 +181,13 @@ for name, map_, move in (
 strange = people(20, 5, mean=[230, 145], covariance=[[6000.0, 5.0], [5.0, 1.2]])
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for panel, gamma in zip(panels, (0.0, 0.99), strict=True):
-    found = dp_mvnorm("~ height + weight", private, public=strange, rho=0.1, gamma=gamma, seed=1)
+    found = dp_mvnorm(
+        "~ height + weight", private, public=strange, rho=0.1, gamma=gamma, seed=1
+    )
     rounds = int(found.diagnostics()["value"]["rounds"])
-    print(f"gamma = {gamma:g}: rounds of mending {rounds}, error {off(found.cov.to_numpy()):.3f}")
+    print(
+        f"gamma = {gamma:g}: rounds of mending {rounds}, error {off(found.cov.to_numpy()):.3f}"
+    )
     for note in found.notes:
         print(textwrap.indent(textwrap.fill(note, 90), "    "))
     found.plot(ax=panel)
@@ -194,7 +203,9 @@ for panel, gamma in zip(panels, (0.0, 0.99), strict=True):
 
 # %%
 for gamma in (0.0, 0.99):
-    found = dp_mvnorm("~ height + weight", private, public=few, rho=0.1, gamma=gamma, seed=1)
+    found = dp_mvnorm(
+        "~ height + weight", private, public=few, rho=0.1, gamma=gamma, seed=1
+    )
     print(f"a good sample, gamma = {gamma:g}: bound {found.bounds()['value'][0]:.3f}")
 
 # %% [markdown]
@@ -231,9 +242,13 @@ def clouds(rows: int, seed: int, spread: float = 1.0) -> pd.DataFrame:
 private = clouds(10_000, 1)
 lines, results = [], {}
 for rows, k in ((200, 3), (40, 3), (12, 3), (200, None), (80, None), (40, None)):
-    found = dp_mixture(["x1", "x2"], private, public=clouds(rows, 2), k=k, rho=0.2, seed=1)
+    found = dp_mixture(
+        ["x1", "x2"], private, public=clouds(rows, 2), k=k, rho=0.2, seed=1
+    )
     results[rows, k] = found
-    lines.append({"public rows": rows, "k": k or "", "regime": found.regime, "found": found.k})
+    lines.append(
+        {"public rows": rows, "k": k or "", "regime": found.regime, "found": found.k}
+    )
 pd.DataFrame(lines).set_index("public rows")
 
 # %%
@@ -243,7 +258,9 @@ groups
 # %%
 # alt: Three clusters with their released ellipses and crosses at the true means; in both panels
 # each ellipse surrounds a cross.
-figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+figure, panels = plt.subplots(
+    1, 2, figsize=(10, 4.2), layout="constrained", sharey=True
+)
 for panel, (rows, k) in zip(panels, ((200, 3), (40, None)), strict=True):
     found = results[rows, k]
     found.plot(ax=panel)
@@ -327,7 +344,9 @@ figure, panels = plt.subplots(
 )
 panels[0].scatter(*clouds(80, 2).to_numpy().T, s=6, color="#444444")
 panels[0].set_title("80 public rows")
-panels[1].scatter(synthetic["x1"], synthetic["x2"], s=4, c=synthetic["component"], cmap="viridis")
+panels[1].scatter(
+    synthetic["x1"], synthetic["x2"], s=4, c=synthetic["component"], cmap="viridis"
+)
 panels[1].set_title("2000 synthetic rows, by component")
 for panel in panels:
     panel.set_xlabel("x1")
@@ -370,5 +389,7 @@ here = Path(__file__).parent if "__file__" in globals() else Path()
 audits = pd.read_csv(here / "guarantee_audit.csv")
 audits = audits[audits["function"].isin(["dp_mean", "dp_mvnorm", "dp_mixture"])]
 worst = audits.loc[audits.groupby(["function", "method"])["fraction"].idxmax()]
-table = worst[["function", "method", "pair", "unit", "claim", "found", "trials", "refuted"]]
+table = worst[
+    ["function", "method", "pair", "unit", "claim", "found", "trials", "refuted"]
+]
 table.set_index("function").round(3)

@@ -219,7 +219,9 @@ wrap(*dp_lm("log(wage) ~ age + tenure", gaps, mu=1, seed=1).notes)
 # %%
 budget = Budget(mu=2)
 try:
-    dp_lm("log(wage) ~ age + tenure", data.head(500), epsilon=1, delta=1e-6, budget=budget)
+    dp_lm(
+        "log(wage) ~ age + tenure", data.head(500), epsilon=1, delta=1e-6, budget=budget
+    )
 except DPStatsError as error:
     wrap(error)
 print(f"spent: {budget.spent.mu:g} of {budget.total.mu:g}")

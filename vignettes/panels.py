@@ -55,7 +55,9 @@ def panel(persons: int, seed: int) -> pd.DataFrame:
     letter = (rng.random(n) < 0.5).astype(float)
     taste = rng.normal(size=n)
     hours = 2 + letter + 0.5 * able[who] + taste + rng.normal(size=n)
-    effect = treat * np.select([year == 2011, year == 2012, year == 2013], [0.1, 0.2, 0.25], 0.0)
+    effect = treat * np.select(
+        [year == 2011, year == 2012, year == 2013], [0.1, 0.2, 0.25], 0.0
+    )
     tenure = year - 2008 + rng.integers(0, 10, persons)[who]
     wage = 2 + 0.04 * tenure + effect + 0.08 * hours + 0.4 * able[who] - 0.1 * taste
     table = pd.DataFrame(
@@ -69,7 +71,9 @@ def panel(persons: int, seed: int) -> pd.DataFrame:
             "wage": wage + 0.3 * rng.normal(size=n),
         }
     )
-    return table[rng.random(n) < 0.8].sample(frac=1, random_state=seed, ignore_index=True)
+    return table[rng.random(n) < 0.8].sample(
+        frac=1, random_state=seed, ignore_index=True
+    )
 
 
 public, private = panel(100, seed=1), panel(4000, seed=2)
@@ -106,7 +110,9 @@ pooled.summary()
 # have.
 
 # %%
-within = dp_feols("wage ~ hours | who + year", private, public, mu=1, person="who", seed=1)
+within = dp_feols(
+    "wage ~ hours | who + year", private, public, mu=1, person="who", seed=1
+)
 within.summary()
 
 # %% [markdown]
@@ -148,7 +154,9 @@ _ = ax.axvline(2.5, color="grey", linestyle=":", linewidth=1)
 # at random: after a second bar stand the endogenous column and its instruments.
 
 # %%
-both = dp_feols("wage ~ tenure | who | hours ~ letter", private, public, mu=1, person="who", seed=1)
+both = dp_feols(
+    "wage ~ tenure | who | hours ~ letter", private, public, mu=1, person="who", seed=1
+)
 both.summary()
 
 # %% [markdown]
@@ -181,9 +189,16 @@ nothing.anderson_rubin()
 with Budget(mu=2, person="who") as budget:
     fits = [
         dp_lm("wage ~ hours + tenure", private, public, mu=1, person="who", seed=1),
-        dp_feols("wage ~ hours | who + year", private, public, mu=1, person="who", seed=1),
         dp_feols(
-            "wage ~ tenure | who | hours ~ letter", private, public, mu=1, person="who", seed=1
+            "wage ~ hours | who + year", private, public, mu=1, person="who", seed=1
+        ),
+        dp_feols(
+            "wage ~ tenure | who | hours ~ letter",
+            private,
+            public,
+            mu=1,
+            person="who",
+            seed=1,
         ),
     ]
 etable(fits)

@@ -28,6 +28,8 @@
 # | software, version, source of randomness | `dpstats.__version__`; no `seed=` |
 
 # %%
+import textwrap
+
 import dpstats
 from dpstats import Budget, dp_glm, dp_lm
 from dpstats.datasets import fair
@@ -47,25 +49,26 @@ budget
 
 # %%
 p = rating.privacy
-print(
-    f"Coefficients were estimated under Gaussian differential privacy with mu = {p.mu:g} \n"
-    f"(epsilon = {p.epsilon(1e-6):.2f} at delta = 1e-6; the unit of privacy is {p.unit}), \n"
-    f"by dp_lm of dpstats {dpstats.__version__}. A public sample of {rating.m} women was used without \n"
-    "protection. Standard errors cover sampling and the noise for privacy."
-)
+paragraph = f"""
+Coefficients were estimated under Gaussian differential privacy with mu = {p.mu:g} (epsilon =
+{p.epsilon(1e-6):.2f} at delta = 1e-6; the unit of privacy is {p.unit}), by dp_lm of dpstats
+{dpstats.__version__}. A public sample of {rating.m} women was used without protection. Standard errors
+cover sampling and the noise for privacy.
+"""
+print(textwrap.fill(paragraph.strip(), 80))
 
 # %% [markdown]
 # ## A study
 
 # %%
 spent = budget.spent
-print(
-    f"All results of this study that use the {rating.n} private rows are computed from \n"
-    f"{len(budget.tidy())} releases, with a total of mu = {spent.mu:.2f} (Gaussian differential privacy; \n"
-    f"epsilon = {spent.epsilon(1e-6):.2f} at delta = 1e-6). The unit of privacy is {p.unit}. \n"
-    "Sub-models, tests, predictions and figures were computed from these releases and spend no \n"
-    "further privacy. The formulas were chosen without looking at the private rows."
-)
+paragraph = f"""
+All results of this study that use the {rating.n} private rows are computed from {len(budget.tidy())} releases, with
+a total of mu = {spent.mu:.2f} (Gaussian differential privacy; epsilon = {spent.epsilon(1e-6):.2f} at delta = 1e-6).
+The unit of privacy is {p.unit}. Sub-models, tests, predictions and figures were computed from these
+releases and spend no further privacy. The formulas were chosen without looking at the private rows.
+"""
+print(textwrap.fill(paragraph.strip(), 80))
 
 # %% [markdown]
 # ## What must be true of it

@@ -134,7 +134,8 @@ limits = {
     "rate_marriage": (1, 5),
 }
 middle = (
-    "I(rate_marriage - 3) ~ I(age - 32) + I(children - 3) + I(religious - 2.5) + I(educ - 14.5)"
+    "I(rate_marriage - 3) ~ "
+    "I(age - 32) + I(children - 3) + I(religious - 2.5) + I(educ - 14.5)"
 )
 dp_lm(middle, private, limits=limits, method="ssp", mu=1, seed=1).summary()
 
@@ -150,7 +151,9 @@ dp_lm(middle, private, limits=limits, method="ssp", mu=1, seed=1).summary()
 SLOPES = slice(1, None)  # of coefficients, the intercept left out
 
 
-def without_privacy(formula: str, data: pd.DataFrame, terms: Sequence[str]) -> pd.DataFrame:
+def without_privacy(
+    formula: str, data: pd.DataFrame, terms: Sequence[str]
+) -> pd.DataFrame:
     """Coefficients and standard errors that the rows themselves would give."""
     found = smf.ols(formula, data).fit()
     return pd.DataFrame({"coef": found.params, "se": found.bse}).loc[list(terms)]
@@ -217,7 +220,13 @@ for m in (10, 20, 40, 80, 318):
     row = {}
     for mu in (1, 0.25):
         fits = [
-            dp_lm(formula, private, public=public.sample(m, random_state=seed), mu=mu, seed=seed)
+            dp_lm(
+                formula,
+                private,
+                public=public.sample(m, random_state=seed),
+                mu=mu,
+                seed=seed,
+            )
             for seed in range(10)
         ]
         row |= {f"{what}, mu = {mu}": value for what, value in compare(fits).items()}
@@ -240,7 +249,9 @@ pd.DataFrame(few).T.round(2).rename_axis("public rows")
 
 
 # %%
-def people(n: int, seed: int, older: float = 0, spread: float = 1, sign: float = 1) -> pd.DataFrame:
+def people(
+    n: int, seed: int, older: float = 0, spread: float = 1, sign: float = 1
+) -> pd.DataFrame:
     """Rows of age, income and a group; ``older`` in years, ``spread`` of age as a factor."""
     rng = np.random.default_rng(seed)
     age = rng.normal(45 + older, 12 * spread, n)
@@ -271,7 +282,10 @@ for name, sample in samples.items():
     fits = runs(1, model, population, public=sample)
     said = pd.DataFrame([f.diagnostics()["value"] for f in fits]).median()
     noise = [np.sqrt(np.diag(f.vcov("privacy"))) for f in fits]
-    ratio = [(f.coef() - answer["coef"]).to_numpy() / sd for f, sd in zip(fits, noise, strict=True)]
+    ratio = [
+        (f.coef() - answer["coef"]).to_numpy() / sd
+        for f, sd in zip(fits, noise, strict=True)
+    ]
     shifted[name] = {
         **compare(fits, answer),
         "over stated": float(np.sqrt(np.nanmean(np.square(ratio))))
@@ -311,7 +325,9 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 # alt: Coefficients with intervals for two public samples. With one that is alike thin lines
 # hardly exceed the bars of sampling; with one that has a fifth of the spread of age they are
 # longer.
-figure, panels = plt.subplots(1, 2, figsize=(10, 2.8), layout="constrained", sharex=True)
+figure, panels = plt.subplots(
+    1, 2, figsize=(10, 2.8), layout="constrained", sharex=True
+)
 for panel, name in zip(panels, ("alike", "a fifth of the spread"), strict=True):
     one = dp_lm(model, population, public=samples[name], mu=1, seed=1)
     one.plot(ax=panel)
@@ -330,7 +346,10 @@ for name, sample in {
     "under 32": public[public["age"] < 32],
 }.items():
     one = dp_lm(formula, private, public=sample, mu=1, seed=1)
-    measured = {k: f"{v:.2f}" if np.isfinite(v) else "not given" for k, v in compare([one]).items()}
+    measured = {
+        k: f"{v:.2f}" if np.isfinite(v) else "not given"
+        for k, v in compare([one]).items()
+    }
     print(f"{name}: {len(sample)} rows, {measured}")
     print(textwrap.fill(" ".join(one.notes) or "No note.", 90))
 
@@ -429,7 +448,11 @@ print(*[line for line in lines if line.startswith(("Rows:", "About"))], sep="\n"
 #   object the fit says so:
 
 # %%
-print(textwrap.fill(" ".join(dp_lm(formula, private, public=private, mu=1, seed=1).notes), 90))
+print(
+    textwrap.fill(
+        " ".join(dp_lm(formula, private, public=private, mu=1, seed=1).notes), 90
+    )
+)
 
 # %% [markdown]
 # - **Not a sample chosen by looking at private rows**: matched to them, cleaned of what is not among

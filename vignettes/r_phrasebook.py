@@ -63,7 +63,9 @@ people = pd.DataFrame(
         "female": female,
         "region": region,
         "size": pd.Categorical(
-            rng.choice(["small", "mid", "large"], n), ["small", "mid", "large"], ordered=True
+            rng.choice(["small", "mid", "large"], n),
+            ["small", "mid", "large"],
+            ordered=True,
         ),
         "union": rng.random(n) < 1 / (1 + np.exp(2 - 0.05 * exper)),
         "visits": rng.poisson(np.exp(0.2 + 0.02 * exper)),
@@ -93,7 +95,10 @@ def lines(*rows: tuple[str, str | None, str]) -> pd.DataFrame:
                 exec(python, names)
                 plt.close("all")  # the lines are shown, not their pictures
                 count += 1
-    shown = [(r, python or "(none)", "." if same == "." else same) for r, python, same in rows]
+    shown = [
+        (r, python or "(none)", "." if same == "." else same)
+        for r, python, same in rows
+    ]
     return pd.DataFrame(shown, columns=["R", "dpstats", "what differs"])
 
 

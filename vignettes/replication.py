@@ -74,9 +74,13 @@ class Claims:
         return shown.to_html(index=False)
 
 
-papers = claims.assign(paper=claims.figure.str.split("-").str[0]).groupby("paper").agrees
+papers = (
+    claims.assign(paper=claims.figure.str.split("-").str[0]).groupby("paper").agrees
+)
 shares = papers.value_counts().unstack(fill_value=0)[["yes", "partly", "no"]]
-ax = shares.plot.barh(stacked=True, figsize=(6.4, 2.4), color=["#0072B2", "#E69F00", "#D55E00"])
+ax = shares.plot.barh(
+    stacked=True, figsize=(6.4, 2.4), color=["#0072B2", "#E69F00", "#D55E00"]
+)
 ax.set_xlabel("claims")
 ax.set_ylabel("")
 ax.legend(frameon=False, title="agrees", loc="center left", bbox_to_anchor=(1, 0.5))
@@ -355,7 +359,14 @@ Claims("gaussian-6")
 
 # %%
 with tempfile.TemporaryDirectory() as place:
-    command = [sys.executable, "-m", "tests.benchmarks.replication", "--fast", "--repeats", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.benchmarks.replication",
+        "--fast",
+        "--repeats",
+        "2",
+    ]
     if os.environ.get("DPSTATS_FAST_PAGES"):
         command += ["--figures", "ridge-1a"]
     subprocess.run(

@@ -54,7 +54,9 @@ def bounds_from(fit: Any, *sources: str) -> pd.DataFrame:
     """The lines of fit.bounds() that come from these sources, all if none is named."""
     lines = fit.bounds().drop(columns="norm")
     if sources:
-        lines = lines[[any(one in source for one in sources) for source in lines["source"]]]
+        lines = lines[
+            [any(one in source for one in sources) for source in lines["source"]]
+        ]
     return lines.set_index("statement").astype({"probability": object}).fillna("")
 
 
@@ -76,16 +78,22 @@ def plain(ax: Any, x: str, y: str) -> None:
 # alt: Bounds of one fit on a logarithmic axis. Simulated, estimated and proved distances are the
 # smallest; the papers' rates with constants 1 are mostly larger, by up to several powers of ten.
 public, private = fair()
-lines = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1).bounds()
+lines = dp_lm(
+    "rate_marriage ~ age + religious", private, public=public, mu=1, seed=1
+).bounds()
 lines = lines[np.isfinite(lines["value"]) & (lines["value"] > 0)].iloc[::-1]
 figure, ax = plt.subplots(figsize=(7, 0.34 * len(lines) + 0.8), layout="constrained")
 kinds = {kind: k for k, kind in enumerate(dict.fromkeys(lines["kind"]))}
 for kind, k in kinds.items():
     rows = np.flatnonzero(lines["kind"] == kind)
     ax.plot(lines["value"].iloc[rows], rows, "os^Dvx"[k], label=kind)
-labels = [f"{s} ({w})" for s, w in zip(lines["statement"], lines["source"], strict=True)]
+labels = [
+    f"{s} ({w})" for s, w in zip(lines["statement"], lines["source"], strict=True)
+]
 ax.set_yticks(
-    range(len(lines)), [textwrap.shorten(label, 78) for label in labels], fontsize="x-small"
+    range(len(lines)),
+    [textwrap.shorten(label, 78) for label in labels],
+    fontsize="x-small",
 )
 ax.set_xscale("log")
 plain(ax, "value", "")
@@ -142,15 +150,26 @@ def whitened_condition(m: int) -> float:
 samples = np.array([[whitened_condition(m) for _ in range(50)] for m in sizes])
 reach = math.sqrt(D) + math.sqrt(math.log(1 / ETA))
 rate = [
-    ((math.sqrt(m) + reach) / (math.sqrt(m) - reach)) ** 2 if math.sqrt(m) > reach else math.nan
+    ((math.sqrt(m) + reach) / (math.sqrt(m) - reach)) ** 2
+    if math.sqrt(m) > reach
+    else math.nan
     for m in sizes
 ]
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ax.fill_between(
-    sizes, *np.quantile(samples, [0.05, 0.95], axis=1), alpha=0.25, label="90 % of public samples"
+    sizes,
+    *np.quantile(samples, [0.05, 0.95], axis=1),
+    alpha=0.25,
+    label="90 % of public samples",
 )
 ax.plot(sizes, np.median(samples, axis=1), "o-", markersize=3, label="median")
-ax.plot(sizes, rate, "--", color="#D55E00", label="rate of Theorem 3 (infinite for few rows)")
+ax.plot(
+    sizes,
+    rate,
+    "--",
+    color="#D55E00",
+    label="rate of Theorem 3 (infinite for few rows)",
+)
 ax.set_xscale("log")
 ax.set_yscale("log")
 plain(ax, "public rows m (d = 5)", "condition number after whitening")
@@ -183,8 +202,18 @@ unit = np.quantile(np.linalg.norm(symmetric, ord=2, axis=(1, 2)), 1 - ETA)
 noise = unit * 2 * D * factor / (MU * rows)
 order = math.sqrt(D**3 * math.log(2 * D / ETA)) / (MU * rows)
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-ax.plot(rows, order * factor / noise, "o-", label="L outside the root (printed by the package)")
-ax.plot(rows, order * np.sqrt(factor) / noise, "s--", label="L under the root (the paper's print)")
+ax.plot(
+    rows,
+    order * factor / noise,
+    "o-",
+    label="L outside the root (printed by the package)",
+)
+ax.plot(
+    rows,
+    order * np.sqrt(factor) / noise,
+    "s--",
+    label="L under the root (the paper's print)",
+)
 ax.set_xscale("log")
 ax.set_ylim(0, 1)
 plain(ax, "private rows n", "rate over 95 % quantile of the noise")
@@ -258,7 +287,9 @@ for start, n in enumerate(counts):
         ax.plot(n, error, "k.", markersize=4, label="errors" if seed == 0 else None)
         lines = fit.bounds()
         for name in values:
-            seen[name].append(float(lines["value"][lines["source"].str.contains(name)].iloc[0]))
+            seen[name].append(
+                float(lines["value"][lines["source"].str.contains(name)].iloc[0])
+            )
         for name in misses:
             misses[name] += error > seen[name][-1]
     for name in values:
@@ -270,7 +301,9 @@ ax.set_xscale("log")
 ax.set_yscale("log")
 plain(ax, "private rows n", "distance to least squares")
 print(f"errors above the bound: {misses['exact']} of {60 * len(counts)}")
-print(f"errors above the simulated quantile: {misses['noise law']} of {60 * len(counts)}")
+print(
+    f"errors above the simulated quantile: {misses['noise law']} of {60 * len(counts)}"
+)
 
 # %% [markdown]
 # The bound is safe by a factor. The quantile is close; it takes the released matrix for the true one.
@@ -283,7 +316,9 @@ print(f"errors above the simulated quantile: {misses['noise law']} of {60 * len(
 
 
 # %%
-def newton(x: np.ndarray, y: np.ndarray, penalty: np.ndarray, steps: int) -> list[np.ndarray]:
+def newton(
+    x: np.ndarray, y: np.ndarray, penalty: np.ndarray, steps: int
+) -> list[np.ndarray]:
     """Newton's iterates of logistic regression with a quadratic penalty, from 0."""
     b, iterates = np.zeros(x.shape[1]), []
     for _ in range(steps):
@@ -295,13 +330,17 @@ def newton(x: np.ndarray, y: np.ndarray, penalty: np.ndarray, steps: int) -> lis
     return iterates
 
 
-x = rng.normal(size=(500, 3)) @ np.array([[1.0, 0.9, 0.0], [0.0, 0.1, 5.0], [0.0, 0.0, 20.0]])
+x = rng.normal(size=(500, 3)) @ np.array(
+    [[1.0, 0.9, 0.0], [0.0, 0.1, 5.0], [0.0, 0.0, 20.0]]
+)
 y = (rng.random(500) < 1 / (1 + np.exp(-x @ [1.0, -1.0, 0.1]))).astype(float)
 values_, vectors = np.linalg.eigh(x[:50].T @ x[:50] / 50)
 back = vectors @ np.diag(values_**-0.5) @ vectors.T  # S^(-1/2)
 usual = newton(x, y, 0.1 * np.eye(3), 5)
 whitened = newton(x @ back, y, 0.1 * back @ back, 5)
-apart = [np.abs(one - back @ two).max() for one, two in zip(usual, whitened, strict=True)]
+apart = [
+    np.abs(one - back @ two).max() for one, two in zip(usual, whitened, strict=True)
+]
 print(
     f"largest difference in five steps: {max(apart):.1e}; lengths {np.linalg.norm(usual[-1]):.2f}"
 )
@@ -336,7 +375,9 @@ print(
 
 # %%
 public, private = (table.assign(affair=table.affairs > 0) for table in fair())
-fit = dp_glm("affair ~ age + religious", private, public=public, mu=1, method="pmt", seed=1)
+fit = dp_glm(
+    "affair ~ age + religious", private, public=public, mu=1, method="pmt", seed=1
+)
 bounds_from(fit, "exact", "noise law", "Theorem 11", "5.", "10")
 
 # %% [markdown]
@@ -349,7 +390,13 @@ bounds_from(fit, "exact", "noise law", "Theorem 11", "5.", "10")
 # %%
 public, private = randhie()
 visits = dp_glm(
-    "mdvis ~ lncoins + idp", private, public=public, family="poisson", mu=1, method="pmt", seed=1
+    "mdvis ~ lncoins + idp",
+    private,
+    public=public,
+    family="poisson",
+    mu=1,
+    method="pmt",
+    seed=1,
 )
 bounds_from(visits, "Theorem 5.5")
 
@@ -383,13 +430,20 @@ for d in (1, 10, 100, 1_000, 10_000):
     printed = math.sqrt(d * (radius + math.sqrt(d))) / (N * math.sqrt(RHO))
     corrected = math.sqrt(d) * (radius + math.sqrt(d)) / (N * math.sqrt(RHO))
     lines.append(
-        {"d": d, "noise": length, "over print": length / printed, "over ours": length / corrected}
+        {
+            "d": d,
+            "noise": length,
+            "over print": length / printed,
+            "over ours": length / corrected,
+        }
     )
 pd.DataFrame(lines).set_index("d").round(4)
 
 # %%
 public, private = fair()
-one = dp_mean(["age", "educ"], private, public=public.head(1), covariance=[7, 2], rho=0.1, seed=1)
+one = dp_mean(
+    ["age", "educ"], private, public=public.head(1), covariance=[7, 2], rho=0.1, seed=1
+)
 bounds_from(one)
 
 # %% [markdown]
@@ -405,11 +459,19 @@ bounds_from(one)
 d = 10
 log_term = math.log(3 / ETA)
 lower = d / (4 * d + 4 * math.sqrt(2 * d * log_term) + 2 * log_term)
-lines = [{"from": "Lemma 2.5", "public rows": d + 1, "condition": 9 * d**2 / ETA**2 / lower}]
+lines = [
+    {"from": "Lemma 2.5", "public rows": d + 1, "condition": 9 * d**2 / ETA**2 / lower}
+]
 for m in (d + 1, d + 2, 2 * d, 5 * d):
     draws = rng.normal(size=(4000, m - 1, d))
     found = np.linalg.cond(np.einsum("kij,kil->kjl", draws, draws))
-    lines.append({"from": "simulated", "public rows": m, "condition": np.quantile(found, 1 - ETA)})
+    lines.append(
+        {
+            "from": "simulated",
+            "public rows": m,
+            "condition": np.quantile(found, 1 - ETA),
+        }
+    )
 pd.DataFrame(lines).set_index("from").map(lambda v: f"{v:.3g}")
 
 # %% [markdown]
@@ -427,7 +489,9 @@ def distance(log_ratio: float) -> float:
 
 lines = []
 for gamma in (0.1, 0.5, 0.9, 0.99):
-    exact = math.exp(2 * optimize.brentq(lambda v, gamma=gamma: distance(v) - gamma, 1e-9, 20))
+    exact = math.exp(
+        2 * optimize.brentq(lambda v, gamma=gamma: distance(v) - gamma, 1e-9, 20)
+    )
     lines.append({"gamma": gamma, "paper": 4 / (1 - gamma) ** 4, "exact": exact})
 pd.DataFrame(lines).set_index("gamma").map(lambda v: f"{v:.3g}")
 
@@ -464,7 +528,13 @@ for n in counts:
     for seed in range(6):
         fit = dp_mvnorm(names, normal(n), public=normal(8), rho=0.1, seed=seed)
         error = np.linalg.norm(inverse @ fit.cov.to_numpy() @ inverse.T - np.eye(3))
-        ax.plot(n, error, "k.", markersize=4, label="errors" if (n, seed) == (1_000, 0) else None)
+        ax.plot(
+            n,
+            error,
+            "k.",
+            markersize=4,
+            label="errors" if (n, seed) == (1_000, 0) else None,
+        )
         lines = fit.bounds()
         found.append((lines["value"][0], lines["value"][3]))
         missed += error > lines["value"][0]
@@ -473,7 +543,9 @@ for n in counts:
 alone = fit.bounds()["value"][6]
 ax.plot(counts, after, "o-", label="bound from what was released (95 %)")
 ax.plot(counts, planned, "s--", label="planned bound (95 %)")
-ax.axhline(alone, color="#444444", linestyle=":", label="the 8 public rows alone (95 %)")
+ax.axhline(
+    alone, color="#444444", linestyle=":", label="the 8 public rows alone (95 %)"
+)
 ax.set_xscale("log")
 ax.set_yscale("log")
 plain(ax, "private rows n", "relative error of the covariance")
@@ -501,7 +573,13 @@ def groups(n: int) -> pd.DataFrame:
 
 bounds_from(
     dp_mixture(
-        ["x1", "x2"], groups(10_000), public=groups(60), k=2, rho=0.2, regime="public", seed=1
+        ["x1", "x2"],
+        groups(10_000),
+        public=groups(60),
+        k=2,
+        rho=0.2,
+        regime="public",
+        seed=1,
     )
 )
 
@@ -536,7 +614,9 @@ def exact_delta(epsilon: float, delta: float) -> float:
     return float(np.exp(np.max(np.append(both, log_gaussian(mu, epsilon)))))
 
 
-epsilons = np.array([1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19, 20, 22, 24, 28, 32], dtype=float)
+epsilons = np.array(
+    [1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19, 20, 22, 24, 28, 32], dtype=float
+)
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 for delta in (1e-2, 1e-5):
     exact = np.array([exact_delta(epsilon, delta) for epsilon in epsilons])
@@ -574,7 +654,9 @@ except PrivacyError as refused:
 # constant. The kernel here is Gaussian: the bias of smoothing reads "not bounded".
 
 # %%
-bounds_from(eptr_lm(FORMULA, private, public, epsilon=1, delta=1e-5, method="ptr", seed=1))
+bounds_from(
+    eptr_lm(FORMULA, private, public, epsilon=1, delta=1e-5, method="ptr", seed=1)
+)
 
 # %% [markdown]
 # ## All of them
@@ -601,7 +683,12 @@ THEOREMS = [
         "dp_lm: rate",
         "4: L outside the root, as in (3.2): the noise is proportional to it",
     ),
-    ("ridge 5", "error of the inverse", "dp_lm: rate", "its condition: L outside the root"),
+    (
+        "ridge 5",
+        "error of the inverse",
+        "dp_lm: rate",
+        "its condition: L outside the root",
+    ),
     (
         "ridge 6",
         "the same from private data alone",
@@ -621,7 +708,12 @@ THEOREMS = [
         "dp_lm: rate, for comparison",
         "not private: radius of the private rows",
     ),
-    ("ours", "the same distance, a posteriori", "dp_lm, dp_glm: bound and simulated quantile", ""),
+    (
+        "ours",
+        "the same distance, a posteriori",
+        "dp_lm, dp_glm: bound and simulated quantile",
+        "",
+    ),
     (
         "ridge 9, preprint 5.1, Cor. 5.1",
         "Newton does not see the whitening",
@@ -640,7 +732,12 @@ THEOREMS = [
         "dp_glm, logistic: rate",
         "L outside the root",
     ),
-    ("ridge Remark 5, preprint Remark 5.3", "in the user's coordinates", "dp_glm: rate", "no"),
+    (
+        "ridge Remark 5, preprint Remark 5.3",
+        "in the user's coordinates",
+        "dp_glm: rate",
+        "no",
+    ),
     (
         "preprint Lemma 5.1",
         "convexity of the loss",
@@ -711,6 +808,6 @@ THEOREMS = [
     ),
     ("ePTR Cor. A.5", "error of a curve", "eptr_nw: 'not bounded'", "premises not met"),
 ]
-pd.DataFrame(THEOREMS, columns=["theorem", "says", "in the package as", "corrected?"]).set_index(
-    "theorem"
-)
+pd.DataFrame(
+    THEOREMS, columns=["theorem", "says", "in the package as", "corrected?"]
+).set_index("theorem")

@@ -104,7 +104,8 @@ with warnings.catch_warnings():
             rows.append(
                 {
                     "mu": mu,
-                    "rows cut, %": 100 * one.diagnostics().loc["truncated rows", "value"],
+                    "rows cut, %": 100
+                    * one.diagnostics().loc["truncated rows", "value"],
                     "median error": np.median(
                         np.abs(one.coef().to_numpy() - truth) / plain.bse.to_numpy()
                     ),
@@ -146,7 +147,8 @@ with warnings.catch_warnings():
             found.append(
                 {
                     "response": response,
-                    "rows cut, %": 100 * one.diagnostics().loc["truncated rows", "value"],
+                    "rows cut, %": 100
+                    * one.diagnostics().loc["truncated rows", "value"],
                     "median error": np.median(off / without.bse.to_numpy()),
                     "allowance": one.diagnostics()["value"].get("cut allowance", 0.0),
                     "noted": any("cutting" in str(note) for note in one.notes),
@@ -185,7 +187,11 @@ figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 slopes = fit.coef().index[1:]
 at = np.arange(len(slopes))
 error = plain.bse[1:].to_numpy()
-for shift, mu, colour in ((-0.2, 0.3, "#D55E00"), (0.0, 1.0, "#0072B2"), (0.2, 3.0, "#009E73")):
+for shift, mu, colour in (
+    (-0.2, 0.3, "#D55E00"),
+    (0.0, 1.0, "#0072B2"),
+    (0.2, 3.0, "#009E73"),
+):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = dp_lm(formula, private, public=public, mu=mu, seed=2)
@@ -195,7 +201,9 @@ for shift, mu, colour in ((-0.2, 0.3, "#D55E00"), (0.0, 1.0, "#0072B2"), (0.2, 3
     ax.errorbar(
         middle,
         at + shift,
-        xerr=np.array([middle - (low - truth) / error, (high - truth) / error - middle]),
+        xerr=np.array(
+            [middle - (low - truth) / error, (high - truth) / error - middle]
+        ),
         fmt="o",
         color=colour,
         label=f"mu = {mu:g}",
@@ -203,5 +211,5 @@ for shift, mu, colour in ((-0.2, 0.3, "#D55E00"), (0.0, 1.0, "#0072B2"), (0.2, 3
 ax.axvline(0, color="#444444", linestyle=":")
 ax.set_yticks(at, slopes)
 ax.set_xlabel("distance to the fit without privacy, in its standard errors")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 ax.spines[["top", "right"]].set_visible(False)

@@ -99,16 +99,22 @@ class PublicMoments:
         """The formula, with dots written out."""
         return self.design.formula
 
-    def __repr__(self) -> str:
+    def _source(self) -> str:
+        """Where they come from."""
         size = "declared" if self.m is None else f"{self.m} public rows"
         left_out = f", {self.dropped} left out" if self.dropped else ""
         if self.spent is not None:
             seeded = "; seeded: not for release" if self.spent.seeded else ""
             size = f"a private release, mu = {self.spent.mu:.4g}{seeded}"
-        return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {size}{left_out}>"
+        return size + left_out
+
+    def __repr__(self) -> str:
+        return f"<PublicMoments: {self.formula}; {len(self.terms)} columns; {self._source()}>"
 
     def _repr_html_(self) -> str:
-        return f"<p><code>{html.escape(repr(self))}</code></p>"
+        facts = {"Formula": self.formula, "Columns": ", ".join(self.terms), "From": self._source()}
+        rows = "".join(f"<tr><td>{k}</td><td>{html.escape(v)}</td></tr>" for k, v in facts.items())
+        return f"<p>Public moments</p><table>{rows}</table>"
 
     def with_ridge(self, share: float) -> PublicMoments:
         """Moments that are positive definite whatever the sample: ``gram`` plus a ridge.

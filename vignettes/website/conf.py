@@ -69,7 +69,9 @@ def visit_math_block(translator: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def resolve_short_name(app: Any, env: Any, node: Any, contnode: nodes.Node) -> nodes.Node | None:
+def resolve_short_name(
+    app: Any, env: Any, node: Any, contnode: nodes.Node
+) -> nodes.Node | None:
     """Names that docstrings write as they are typed: `dp_lm`, `Budget`."""
     if node.get("refdomain") != "py":
         return None
@@ -78,7 +80,9 @@ def resolve_short_name(app: Any, env: Any, node: Any, contnode: nodes.Node) -> n
     if target is None or target == wanted:
         return None
     domain = env.get_domain("py")
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, contnode)
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, "obj", target, node, contnode
+    )
 
 
 ALIASES = {
@@ -89,7 +93,13 @@ ALIASES = {
 
 
 def plain_signature(
-    app: Any, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: Any
+    app: Any,
+    what: str,
+    name: str,
+    obj: Any,
+    options: Any,
+    signature: str | None,
+    returns: Any,
 ) -> tuple[str | None, None] | None:
     """Signatures without the addresses of default objects, and none where no one makes an object."""
     if what == "class" and name.startswith(("dpstats.models", "dpstats.score_rounds")):

@@ -43,7 +43,12 @@ GROUPS = (
     Group(
         "Plan before you spend",
         "Standard errors to expect, from public rows alone.",
-        ("dpstats.plan_lm", "dpstats.plan_glm", "dpstats.plan_feols", "dpstats.plans.result.Plan"),
+        (
+            "dpstats.plan_lm",
+            "dpstats.plan_glm",
+            "dpstats.plan_feols",
+            "dpstats.plans.result.Plan",
+        ),
     ),
     Group(
         "Public data",
@@ -174,7 +179,8 @@ def targets() -> dict[str, str]:
     ):
         found |= {f"fit.{member}": f"{cls}.{member}" for member in members(cls)}
     found |= {
-        f"Budget.{member}": f"dpstats.Budget.{member}" for member in members("dpstats.Budget")
+        f"Budget.{member}": f"dpstats.Budget.{member}"
+        for member in members("dpstats.Budget")
     }
     return found | {"fit.privacy": "dpstats.report.privacy.PrivacyStatement"}
 
@@ -199,7 +205,11 @@ def _front() -> str:
         lines += [*_title(group.title, "-"), group.lead, ""]
         lines += [".. list-table::", "   :class: reference-list", ""]
         for name in group.names:
-            what = (inspect.getdoc(resolve(name)) or "").split("\n\n")[0].replace("\n", " ")
+            what = (
+                (inspect.getdoc(resolve(name)) or "")
+                .split("\n\n")[0]
+                .replace("\n", " ")
+            )
             lines += [f"   * - :py:obj:`{short(name)} <{name}>`", f"     - {what}"]
         lines += ["", ".. toctree::", f"   :caption: {group.title}", "   :hidden:", ""]
         lines += [*(f"   {name}" for name in group.names), ""]
@@ -215,7 +225,9 @@ def _entry(name: str) -> str:
     elif is_class(name):
         listed = ", ".join(members(name))
         lines += [f".. autoclass:: {name}"]
-        lines += [f"   :members: {listed}", "   :inherited-members:", ""] if listed else [""]
+        lines += (
+            [f"   :members: {listed}", "   :inherited-members:", ""] if listed else [""]
+        )
     else:
         lines += [f".. autofunction:: {name}", ""]
     return "\n".join(lines)
