@@ -92,6 +92,8 @@ _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
+_FLATTER = 0.7
+"""Information at the coefficients over the one that steps used, below which a fit has not settled."""
 _EXPLAINED = 0.6
 """Share of the entropy of the responses beyond which rows are taken to be separated."""
 
@@ -147,7 +149,9 @@ class _Rounds(ScoreRounds[GlmStep]):
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
         n, d, mu = session.n, len(self.anchor), session.total.mu
-        last = _is_last(shares, session.left, price, self.steps, self.start.reach, n)
+        last = _is_last(
+            shares, session.left, price, self.steps, self.start.reach, n, self.flatter(self.anchor)
+        )
         if last:
             session.weigh(None)
         windows = window_about(self.guesses[0]), window_about(self.guesses[1])
@@ -183,6 +187,21 @@ class _Rounds(ScoreRounds[GlmStep]):
         assert plan.radius is not None
         self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
         return plan
+
+    def flatter(self, at: Floats) -> bool:
+        """Whether public rows have clearly less information at these coefficients than steps used.
+
+        Where an outcome is rarer than the public rows say, the information falls on the way to the
+        answer: one that was read further up makes steps too short, and errors too small. The mean of
+        the eigenvalues is linear in the public rows, so that few of them do not bend it.
+        """
+        start = self.start
+        if self.curvature is None or start.rows is None or start.hidden is not None or self.persons:
+            return False
+        back = self.coordinates.back
+        there = back.T @ start.rows.information(self.family, back @ at) @ back
+        ratio = np.linalg.solve(self.curvature.used, there)
+        return float(np.trace(ratio)) < _FLATTER * len(there)
 
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None
@@ -341,11 +360,12 @@ def _is_last(
     made: list[GlmStep],
     reach: StepRange,
     n: int,
+    flatter: bool,
 ) -> bool:
     """Whether this round is the last: from the plan and from released numbers only."""
     if len(made) + 1 >= plan.most_rounds or left - price.total - plan.near.lengths < plan.keep:
         return True
-    if len(made) + 1 < plan.least_rounds:
+    if len(made) + 1 < plan.least_rounds or flatter:
         return False
     share = (left - plan.near.lengths) * (1 - plan.last_information)
     noise_sd = made[-1].step.noise_sd * math.sqrt(price.score / share)
@@ -397,7 +417,10 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     )
     estimate, pearson = solved.estimate, solved.square
     spread = (estimate.dispersion or 1.0) / n
-    unsettled = _unsettled(curvature, last, spread * float(np.trace(np.linalg.inv(hessian))))
+    sampling2 = spread * float(np.trace(np.linalg.inv(hessian)))
+    unsettled = rounds.flatter(rounds.coordinates.root @ estimate.coef) or _unsettled(
+        curvature, last, sampling2
+    )
     per_row = rows_of_each(rounds.persons, n)
     unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion
     lines = [
