@@ -85,7 +85,7 @@ class RoundPlan:
     radius : float or None
         Of information rows.
     square, square_lost : float
-        Of residuals, and what it may take off their mean square.
+        Of residuals, and what it takes off their mean square at most, with 95 % of what tails may be.
     last : bool
     pooled : bool
         Whether its estimate counts beside that of the last round.

@@ -54,13 +54,18 @@ class Tail:
         Increasing.
     share : (k,) array
         Share of the rows that are longer.
-    body : (L,) array
-        How probable each law of the body is, for `median_excess`.
+    weight : (L, k) array
+        How probable each law of the body is, with each number and power of outliers.
     """
 
     lengths: Floats
     share: Floats
-    body: Floats = field(default_factory=lambda: np.empty(0))
+    weight: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def body(self) -> Floats:
+        """How probable each law of the body is, for `median_excess`."""
+        return np.asarray(self.weight.sum(axis=1))
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
@@ -98,7 +103,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
         farther = law[-1] if beyond.noise_sd[known - 1] >= _WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
         share = _rescaled(share, law, actual, edges, float(beyond.noise_sd[:known].max()) < _WHOLE)
-    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), of_body)
+    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), weight)
 
 
 def median_excess(body: Floats, quantile90: float, n: int, length: float) -> float:
@@ -108,14 +113,34 @@ def median_excess(body: Floats, quantile90: float, n: int, length: float) -> flo
     goes as far as one of n rows does. Outliers that no count shows are not in it. ``body`` is how
     probable these laws are, of a `Tail` for means of squares.
     """
-    laws = _laws(n, 2)
-    grid = np.geomspace(length / quantile90, _FARTHEST, 200)
-    longer = laws.longer(grid)[0]
-    density = 2 * grid * np.where(longer >= 1, longer, 0.0) / n
-    excess = ((density[:, 1:] + density[:, :-1]) / 2 * np.diff(grid)).sum(axis=1)
-    order = np.argsort(excess)
-    middle = order[int(np.searchsorted(np.cumsum(body[order]), 0.5))]
-    return float(excess[middle]) * quantile90**2
+    return _quantile(_excess_at(length / quantile90, n)[0], body, 0.5) * quantile90**2
+
+
+def most_excess(tail: Tail, quantile90: float, n: int, length: float) -> float:
+    """Mean over all rows of (l^2 - length^2), where positive, that tails hardly exceed.
+
+    The 95 % quantile over all that remains possible, outliers that no count shows included. ``tail`` is
+    one for means of squares.
+    """
+    body, outliers = _excess_at(length / quantile90, n)
+    both = body[:, None] + outliers
+    return _quantile(both.ravel(), tail.weight.ravel(), 0.95) * quantile90**2
+
+
+def _excess_at(length: float, n: int) -> tuple[Floats, Floats]:
+    """Mean excess of squares beyond a length, by law of the body and by that of outliers."""
+    grid = np.geomspace(length, _FARTHEST, 200)
+    body, outliers = _laws(n, 2).longer(grid)
+    parts = [
+        _excess(grid, longer / n, 2)[:, 0] for longer in (np.where(body >= 1, body, 0), outliers)
+    ]
+    return parts[0], parts[1]
+
+
+def _quantile(values: Floats, weight: Floats, level: float) -> float:
+    order = np.argsort(values)
+    known = np.cumsum(weight[order])
+    return float(values[order[int(np.searchsorted(known, level * known[-1]))]])
 
 
 @dataclass(frozen=True)

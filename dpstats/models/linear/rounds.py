@@ -26,7 +26,7 @@ from dpstats.score_rounds.rounds import (
     quartered,
     window_about,
 )
-from dpstats.score_rounds.tails import median_excess, tail_of
+from dpstats.score_rounds.tails import most_excess, tail_of
 
 _CARE, _FAR_CARE = 0.4, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
@@ -143,7 +143,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             square = cut_of_squares(squares, d, n, mu * math.sqrt(shares.squares))
             square *= math.sqrt(self.rows)
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
-            lost = self.rows * median_excess(squares.body, scale, n, own * math.sqrt(d)) / d
+            lost = self.rows * most_excess(squares, scale, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _is_last(self, scale: float) -> bool:
