@@ -210,7 +210,7 @@ _SPELLED = {
 
 
 def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A function that answers an argument it does not have by one line that says what there is.
+    """A function that answers arguments it does not have by one line that says what there is.
 
     Examples
     --------
@@ -222,14 +222,30 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     ...
     dpstats.errors.UnknownArgument: confint() has no argument alpha; level=0.95 stands for alpha=0.05.
     """
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    own = inspect.signature(function).parameters
+    known = [name for name in own if name != "self"]
+    places = [name for name, one in own.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    takes_all = any(one.kind is one.VAR_POSITIONAL for one in own.values())
 
     @wraps(function)
     def checked(*args: _P.args, **named: _P.kwargs) -> _T:
         require_known(function.__name__, named, known)
+        if len(args) > len(places) and not takes_all:
+            raise UnknownArgument(_too_many(function.__name__, places, known))
         return function(*args, **named)
 
     return checked
+
+
+def _too_many(function: str, places: Sequence[str], known: Sequence[str]) -> str:
+    """What to type where more stands in a call than it takes by position."""
+    if not known:
+        return f"{function}() takes no arguments; {function}()['x1'] picks one of its numbers."
+    taken = ", ".join(name for name in places if name != "self")
+    by_name = [name for name in known if name not in places]
+    example = "mu=1" if "mu" in by_name else f"{by_name[0]}=..." if by_name else None
+    rest = "" if example is None else f"; write the others by name, such as {example}"
+    return f"{function}() takes {taken or 'no argument'} by position{rest}."
 
 
 def require_known(function: str, named: Iterable[str], known: Sequence[str]) -> None:

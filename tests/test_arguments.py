@@ -39,6 +39,11 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "typ": (lambda: anova(FIT, typ=2), "here it is type="),
     "alpha of slopes": (lambda: FIT.slopes(PUBLIC, alpha=0.1), "level=0.95"),
     "wrt": (lambda: FIT.slopes(PUBLIC, wrt="age"), "here it is variables="),
+    "a total by position": (
+        lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, 1),
+        r"takes formula, data, public by position; write the others by name, such as mu=1",
+    ),
+    "a name by position": (lambda: FIT.coef("age"), r"coef\(\)\['x1'\] picks one"),
     "eps of slopes": (lambda: FIT.slopes(data=PRIVATE, eps=1), "here it is epsilon="),
 }
 
@@ -51,6 +56,14 @@ def test_an_argument_of_another_package_is_answered_by_what_it_is_here(name: str
     assert "\n" not in str(found.value)
     assert isinstance(found.value, DPStatsError)
     assert isinstance(found.value, TypeError)  # as for every function of Python's
+
+
+def test_a_misspelled_name_of_a_result_is_answered_by_the_right_one() -> None:
+    for wrong, right in (("summmary", "summary"), ("coefs", "coef"), ("predicts", "predict")):
+        with pytest.raises(AttributeError, match=f"did you mean '{right}'"):
+            getattr(FIT, wrong)
+    with pytest.raises(AttributeError, match="has no attribute 'zzz'$"):
+        _ = FIT.zzz
 
 
 def test_types_of_tests_may_be_written_as_in_car() -> None:

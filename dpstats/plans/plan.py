@@ -78,7 +78,7 @@ _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20
 _METHODS = ("anchored", "pmt")
 _PUBLIC_ROWS = 30, 300
-_REPEATS_ALONE, _REPEATS_BOUGHT = 3, 2
+_REPEATS_ALONE, _REPEATS_BOUGHT = 3, 3
 """Rehearsals of a fit without public rows, which takes twice as long; and of what these would buy."""
 
 

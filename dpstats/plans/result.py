@@ -309,7 +309,7 @@ def _bought(plan: Plan, alone: AlonePlan) -> list[Part]:
             ("Least budget without public rows", f"mu = {format_scalar(alone.least_mu, 3)}"),
             ("Least rows", ", ".join(map(str, alone.least_rows))),
             (
-                f"Coverage of 95 % intervals, in {alone.intervals}",
+                f"Coverage of {alone.intervals} simulated 95 % intervals",
                 ", ".join(map(_two_places, alone.coverage)),
             ),
         )

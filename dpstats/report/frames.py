@@ -1,4 +1,4 @@
-"""Tables of pandas whose texts are shown whole."""
+"""Tables of pandas that are shown whole, folded to the width of a terminal."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from dpstats.report.folding import Align
+from dpstats.report.table import Table
 
 
 class WholeFrame(pd.DataFrame):
-    """A DataFrame that cuts no text when it is shown: the end of a premise says whether it is met."""
+    """A DataFrame that is shown whole: the end of a premise says whether it is met."""
 
     @property
     def _constructor(self) -> Callable[..., WholeFrame]:
         return WholeFrame
 
     def __repr__(self) -> str:
-        with pd.option_context("display.max_colwidth", None):
-            return str(super().__repr__())
+        if not len(self):
+            return f"No rows; columns: {', '.join(map(str, self.columns))}."
+        cells = [_cells(self.iloc[:, [j]]) for j in range(self.shape[1])]
+        if any(len(column) != len(self) for column in cells):  # a text of several lines
+            return self.to_string()
+        texts: list[Align] = ["r" if is_numeric_dtype(kind) else "l" for kind in self.dtypes]
+        rows = zip(map(str, self.index), *cells, strict=True)
+        return Table(("", *map(str, self.columns)), tuple(rows), ("l", *texts)).to_text()
 
     def _repr_html_(self) -> Any:
         with pd.option_context("display.max_colwidth", None):
             return super()._repr_html_()  # type: ignore[misc]
+
+
+def _cells(column: pd.DataFrame) -> list[str]:
+    """The cells of a column, numbers to five digits."""
+    with pd.option_context("display.max_colwidth", None):
+        text = column.to_string(header=False, index=False, float_format="{:.5g}".format)
+        return [line.strip() for line in text.split("\n")]

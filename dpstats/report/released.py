@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -191,4 +192,6 @@ class Released(Printed):
             )
         if _OTHER_NAMES.get(name):
             raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        near = get_close_matches(name, [own for own in dir(type(self)) if own[0] != "_"], 1, 0.7)
+        meant = f"; did you mean {near[0]!r}?" if near and name[0] != "_" else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}")

@@ -15,6 +15,7 @@ from scipy import special
 from dpstats.arguments import listed, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
+from dpstats.report.frames import WholeFrame
 from dpstats.report.released import Released
 
 
@@ -33,8 +34,10 @@ class Coefficients:
     privacy: Floats
     freedom: float = math.inf
 
+    def __repr__(self) -> str:
+        return f"<Coefficients of {listed(self.terms)}: coef, std_error, vcov, sampling, privacy>"
+
     @property
-    @spelled
     def vcov(self) -> Floats:
         return self.sampling + self.privacy
 
@@ -123,11 +126,13 @@ class Result(Released):
 
     coefficients: Coefficients
 
+    @spelled
     def coef(self) -> pd.Series:
         """Coefficients, indexed by the columns of the design."""
         c = self.coefficients
         return pd.Series(c.coef, index=list(c.terms), name="estimate")
 
+    @spelled
     def se(self) -> pd.Series:
         """Standard errors, sampling and privacy together."""
         c = self.coefficients
@@ -172,7 +177,7 @@ class Result(Released):
         """One row per coefficient, in broom's columns, plus the privacy share of the variance."""
         c = self.coefficients
         low, high = c.interval(level)
-        return pd.DataFrame(
+        return WholeFrame(
             {
                 "term": list(c.terms),
                 "estimate": c.coef,

@@ -369,7 +369,7 @@ def residual_variance(
 
 def filled_share(empty_share: float, noise_sd: float) -> float:
     """Share of rows that count, from the released share of empty ones: 1 unless some surely are."""
-    return 1.0 if empty_share < 2 * noise_sd else max(1.0 - empty_share, 0.01)
+    return 1.0 if empty_share < 3 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
 def r_squared(

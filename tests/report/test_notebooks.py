@@ -30,6 +30,15 @@ def test_tables_of_bounds_and_diagnostics_cut_no_word() -> None:
     assert kept._repr_html_() == pickle.loads(pickle.dumps(kept))._repr_html_()
 
 
+def test_printed_tables_fit_the_width_of_a_terminal_and_cut_no_column() -> None:
+    for table in (FIT.bounds(), FIT.diagnostics(), FIT.tidy(), FIT.privacy.mechanisms):
+        text = str(table)
+        assert max(map(len, text.splitlines())) <= 80
+        assert all(name in text for name in table.columns)
+        assert "..." not in text
+    assert str(FIT.update("~ . - age").bounds()).startswith("No rows; columns: statement,")
+
+
 def test_a_path_shows_some_penalties_and_no_negative_zero() -> None:
     path = FIT.path("lasso")
     shown = str(path)
@@ -43,7 +52,7 @@ def test_a_path_shows_some_penalties_and_no_negative_zero() -> None:
 def test_privacy_budgets_and_moments_have_html() -> None:
     assert "Unit of privacy" in FIT.privacy._repr_html_()
     assert "<table" in Budget(mu=1)._repr_html_()
-    assert "&lt;PublicMoments" in public_moments("~ age", PUBLIC)._repr_html_()
+    assert "<td>318 public rows</td>" in public_moments("~ age", PUBLIC)._repr_html_()
 
 
 def test_an_error_shows_the_callers_line_and_not_the_inside_of_the_package() -> None:

@@ -284,7 +284,7 @@ def declare_design(
             if columns[name].levels is None:
                 raise SchemaError(
                     f"`{factor.text or name}` needs the levels of `{name}`: declare them as a list, "
-                    f"{{'{name}': [1, 2, 3]}}."
+                    f"limits={{'{name}': [1, 2, 3]}}."
                 )
     used = {name for factor in factors for name in factor.columns} | {weights}
     columns = {name: spec for name, spec in columns.items() if name in used}

@@ -57,8 +57,13 @@ def rows_fact(fit: Released, dropped: int, columns: int) -> tuple[str, str]:
     return "Rows", f"{fit.n} private{public}; columns: {columns}"
 
 
-def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = False) -> Table:
-    """Means with standard errors, the columns' standard deviations, and the share due to privacy."""
+def mean_table(
+    coefficients: Coefficients, matrix: Floats, *, brief: bool = False, public: bool = False
+) -> Table:
+    """Means with standard errors, the columns' standard deviations, and the share due to privacy.
+
+    ``public``: the standard deviations are those of the public rows.
+    """
     c = coefficients
     values = [float(v) for v in c.coef]
     sds = [float(v) ** 0.5 for v in matrix.diagonal()]
@@ -71,7 +76,8 @@ def mean_table(coefficients: Coefficients, matrix: Floats, *, brief: bool = Fals
         shown = ["NA" if v is None else format_scalar(v, 3) for v in errors]
         columns.append(Column("Std. Error", shown, errors, csv_name="std_error"))
     shown = [format_scalar(v, 5) for v in sds]
-    columns.append(Column("Std. Dev.", shown, sds, csv_name="std_dev"))
+    header = "Std. Dev. (public rows)" if public else "Std. Dev."
+    columns.append(Column(header, shown, sds, csv_name="std_dev"))
     if not brief:
         share = ["NA" if v is None else f"{100 * v:.0f}%" for v in gaps(c.privacy_share)]
         columns.append(Column("privacy", share, gaps(c.privacy_share), csv_name="privacy_share"))
