@@ -62,7 +62,7 @@ def test_a_misspelled_name_of_a_result_is_answered_by_the_right_one() -> None:
     for wrong, right in (("summmary", "summary"), ("coefs", "coef"), ("predicts", "predict")):
         with pytest.raises(AttributeError, match=f"did you mean '{right}'"):
             getattr(FIT, wrong)
-    with pytest.raises(AttributeError, match="has no attribute 'zzz'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'zzz'$"):
         _ = FIT.zzz
 
 

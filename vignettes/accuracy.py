@@ -167,9 +167,9 @@ ax.spines[["top", "right"]].set_visible(False)
 # In the same fits the simulated distance, of noise alone, is larger than the real one to the fit without privacy in 0.75
 # (linear) and 0.78 (generalised linear); the estimated one, which adds what cuts may have moved, in 0.95 and 0.91. Sigma
 # over that of least squares without privacy: quantiles (5, 25, 50, 75, 95 %) 0.78, 0.98, 1.00, 1.01, 1.06; the range
-# printed beside it holds that in 0.89. It is too low where a few rows make most of the squares (medical costs 0.6
-# to 0.7, wages 0.9). To add what the tail lets expect was tried: it is right for lognormal errors, and doubles sigma
-# where long rows, not long errors, make the tail.
+# printed beside it holds that in 0.93. Sigma is too low where a few rows make most of the squares (medical costs 0.6
+# to 0.7, wages 0.9, whose dozen longest the range cannot see either). To add what the tail lets expect was tried: it
+# is right for lognormal errors, and doubles sigma where long rows, not long errors, make the tail.
 #
 # Distance to the least squares of the private rows, in units of its own sampling error, mu = 1
 # (`--part real --repeats 100 --data ../shared/data`, with the UCI files):
