@@ -204,9 +204,12 @@ dp_lm("rate_marriage ~ age", private, public=public, mu=0.5).privacy.for_group(4
 # Every call spends. A `Budget` adds up, refuses what would be too much before a row is read, and
 # can live in a file that several people and processes share.
 
+# %% tags=["remove-cell"]
+before, folder = Path.cwd(), tempfile.TemporaryDirectory()
+os.chdir(folder.name)  # the page leaves no file behind
+
 # %%
-folder = tempfile.TemporaryDirectory()
-budget = Budget(mu=1, path=Path(folder.name) / "study.budget")
+budget = Budget(mu=1, path="study.budget")
 private.attrs["name"] = "Fair's survey"
 with budget:
     fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=0.6)
@@ -219,6 +222,9 @@ try:
     dp_lm("rate_marriage ~ children", private, public=public, mu=0.8, budget=budget)
 except BudgetExceeded as refused:
     print(textwrap.fill(str(refused), 80))
+
+# %% tags=["remove-cell"]
+os.chdir(before)
 folder.cleanup()
 
 # %% [markdown]

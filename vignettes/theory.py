@@ -92,7 +92,7 @@ labels = [
 ]
 ax.set_yticks(
     range(len(lines)),
-    [textwrap.shorten(label, 78) for label in labels],
+    [textwrap.fill(label, 62) for label in labels],
     fontsize="x-small",
 )
 ax.set_xscale("log")

@@ -163,7 +163,7 @@ class FileLedger:
 
     def __init__(self, path: Path, terms: BudgetTerms | None) -> None:
         self.path = _absolute(path)  # a process may change its folder
-        self.name = str(self.path)
+        self.name = _from_here(self.path)
         if os.path.isdir(self.path):
             raise BudgetError(f"'{path}' is a folder: name a file in it.")
         if not os.path.lexists(self.path):
@@ -270,6 +270,14 @@ class FileLedger:
 
 
 Ledger = MemoryLedger | FileLedger
+
+
+def _from_here(path: Path) -> str:
+    """As it is typed in the working folder, where it lies in that."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def _absolute(path: Path) -> Path:

@@ -11,6 +11,8 @@ from pandas.api.types import is_numeric_dtype
 from dpstats.report.folding import Align
 from dpstats.report.table import Table
 
+_NUMBER = "{:.5g}".format
+
 
 class WholeFrame(pd.DataFrame):
     """A DataFrame that is shown whole: the end of a premise says whether it is met."""
@@ -30,12 +32,13 @@ class WholeFrame(pd.DataFrame):
         return Table(("", *map(str, self.columns)), tuple(rows), ("l", *texts)).to_text()
 
     def _repr_html_(self) -> Any:
-        with pd.option_context("display.max_colwidth", None):
+        options = ("display.max_colwidth", None, "display.float_format", _NUMBER)
+        with pd.option_context(*options):
             return super()._repr_html_()  # type: ignore[misc]
 
 
 def _cells(column: pd.DataFrame) -> list[str]:
     """The cells of a column, numbers to five digits."""
     with pd.option_context("display.max_colwidth", None):
-        text = column.to_string(header=False, index=False, float_format="{:.5g}".format)
+        text = column.to_string(header=False, index=False, float_format=_NUMBER)
         return [line.strip() for line in text.split("\n")]

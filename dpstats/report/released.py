@@ -154,11 +154,29 @@ class Released(Printed):
         return self.error
 
     def bounds(self) -> pd.DataFrame:
-        """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises."""
+        """Error bounds: exact ones, simulated ones, and the theorems' rates with their premises.
+
+        Returns
+        -------
+        DataFrame
+            A row per bound. ``statement``: which distance it is about, and ``norm``: how that is
+            measured. ``value``, which holds with ``probability``. ``kind``: "bound" holds as it stands;
+            "simulated" is a quantile of the noise alone; "estimated" adds what cuts may have moved;
+            "rate" is a theorem's with constants 1, and no bound. ``source``; and ``premises``, each met,
+            NOT met or not known. Without rows for fits by ``update``, whose noise is another's.
+        """
         return bounds_frame(self._bounds())
 
     def diagnostics(self) -> pd.DataFrame:
-        """Released numbers about the fit with their noise, and public ones."""
+        """Released numbers about the fit with their noise, and public ones.
+
+        Returns
+        -------
+        DataFrame
+            A row per number, under its name: ``value``; ``noise_sd``, the standard deviation of the
+            noise in it (NaN where it has none, or where it follows from other released numbers); and a
+            ``note`` on what it is. Shares of rows are noisy: one below two ``noise_sd`` may be none.
+        """
         frame = frame_of(self.details, "value", "noise_sd", "note")
         return frame.set_axis([d.name for d in self.details])
 

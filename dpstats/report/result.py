@@ -174,7 +174,19 @@ class Result(Released):
 
     @spelled
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row per coefficient, in broom's columns, plus the privacy share of the variance."""
+        """One row per coefficient, in broom's columns, plus the privacy share of the variance.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals from ``conf_low`` to ``conf_high``.
+
+        Returns
+        -------
+        DataFrame
+            ``term``, ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``conf_low``,
+            ``conf_high``, and ``privacy_share``: which part of the variance is noise for privacy.
+        """
         c = self.coefficients
         low, high = c.interval(level)
         return WholeFrame(

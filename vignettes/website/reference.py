@@ -156,6 +156,10 @@ def is_class(name: str) -> bool:
     return isinstance(resolve(name), type)
 
 
+_INSIDE = ("cautions", "qualified", "table_facts")
+"""Attributes of results that other rooms of the package read, and nobody else."""
+
+
 def members(name: str) -> list[str]:
     """The documented public members of a class, inherited ones with them."""
     found = resolve(name)
@@ -163,6 +167,7 @@ def members(name: str) -> list[str]:
         member
         for member, thing in inspect.getmembers(found)
         if not member.startswith("_")
+        and member not in _INSIDE
         and (inspect.isroutine(thing) or isinstance(thing, property))
         and inspect.getdoc(thing)
         and not hasattr(Exception, member)
@@ -225,9 +230,10 @@ def _entry(name: str) -> str:
     elif is_class(name):
         listed = ", ".join(members(name))
         lines += [f".. autoclass:: {name}"]
-        lines += (
-            [f"   :members: {listed}", "   :inherited-members:", ""] if listed else [""]
-        )
+        if listed:
+            lines += [f"   :members: {listed}", "   :inherited-members:"]
+            lines += [f"   :exclude-members: {', '.join(_INSIDE)}"]
+        lines += [""]
     else:
         lines += [f".. autofunction:: {name}", ""]
     return "\n".join(lines)
