@@ -67,6 +67,10 @@ class Tail:
         """How probable each law of the body is, for `median_excess`."""
         return np.asarray(self.weight.sum(axis=1))
 
+    def without_laws(self) -> Tail:
+        """The tail alone, for a result that keeps it: laws take space."""
+        return Tail(self.lengths, self.share)
+
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
         every: Floats = _excess(self.lengths, self.share[None], power)[0]
