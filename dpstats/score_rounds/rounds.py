@@ -267,7 +267,8 @@ def solution(
     if made.outer is not None:
         inner = turn.T @ curvature.used @ turn
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
-        meat = back @ shrunk_meat(outer, sd, inner, square or spread) @ back.T
+        asked = whitening.back @ inverse @ back
+        meat = back @ shrunk_meat(outer, sd, inner, square or spread, asked) @ back.T
         meat = meat * degrees_of_freedom(filled * n, d + within, None if rows is None else full * n)
     estimate = in_user_units(
         turn @ pooled.coef,
@@ -308,39 +309,45 @@ def degrees_of_freedom(rows: float, d: int, persons: float | None) -> float:
     return persons / max(persons - 1, 1.0) * (rows - 1) / max(rows - d, 1.0)
 
 
-def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float) -> Floats:
+def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float, asked: Floats) -> Floats:
     """The outer products of the scores, moved towards spread * inner as far as their noise goes.
 
     Constant variance of errors would make them a multiple of the curvature ``inner``; in coordinates
-    where that is the identity, `shrink_second_moment` weighs the departure from it.
+    where that is the identity, `shrink_second_moment` weighs the departure from it. The variance of a
+    coefficient is u'Mu for a row u of ``asked``; there the release is kept but for its noise.
     """
     values, vectors = np.linalg.eigh(inner)
     root = (vectors * np.sqrt(values)) @ vectors.T
     straight = (vectors / np.sqrt(values)) @ vectors.T
     there = straight @ released @ straight
-    scale = float(np.mean(1 / values))
-    used = shrink_second_moment(there, sd * scale, spread).used
-    return np.asarray(root @ (used + _spikes(there, used, sd * scale)) @ root)
+    used = shrink_second_moment(there, sd * float(np.mean(1 / values)), spread).used
+    along = asked @ root
+    length = np.linalg.norm(along, axis=1, keepdims=True)
+    along = along / np.where(length > 0, length, 1.0)
+    noise = sd * ((along @ straight) ** 2).sum(axis=1)
+    return np.asarray(root @ (used + _kept_along(there, used, along, noise)) @ root)
 
 
-def _spikes(released: Floats, used: Floats, sd: float) -> Floats:
-    """What shrinkage takes off directions in which far more is released than noise can make.
+def _kept_along(released: Floats, used: Floats, along: Floats, noise: Floats) -> Floats:
+    """What a shrunk matrix lacks of a released one in some directions, but for the noise there.
 
-    A few rows, those of a rare level or far out, may have a variance of their own: a departure in one
-    or two directions, which one factor for all entries takes for noise. The largest eigenvalue of the
-    noise is e = sd sqrt(2d); from an eigenvalue y beyond it, sqrt(y^2 - e^2) is left, which is nearest
-    to the truth in mean square (Gavish and Donoho 2017).
+    One factor for all directions is right on average, and wrong for the few in which the release departs
+    by far more than its noise. Of each unit row u of ``along`` the shrunk u'Mu is raised to the released
+    one less its noise (Efron and Morris 1972: no estimate is moved by more than one standard deviation),
+    the farthest first; what is added along one direction counts for the others.
     """
-    if not (np.isfinite(released).all() and np.isfinite(used).all()):
+    lacking = np.einsum("ij,jk,ik->i", along, released - used, along) - noise
+    if not np.isfinite(lacking).all():
         return np.zeros_like(used)
-    d = len(used)
-    level = float(np.trace(used)) / d
-    values, vectors = np.linalg.eigh(released - level * np.eye(d))
-    beyond = values > 1.1 * sd * math.sqrt(2 * d)
-    along = vectors[:, beyond]
-    left = np.sqrt(values[beyond] ** 2 - 2 * d * sd**2)
-    kept = np.einsum("ij,ik,kj->j", along, used - level * np.eye(d), along)
-    return np.asarray((along * np.maximum(left - kept, 0.0)) @ along.T)
+    shared = (along @ along.T) ** 2
+    added = np.zeros_like(used)
+    for _ in range(len(along)):
+        k = int(np.argmax(lacking))
+        if not lacking[k] > 0:
+            break
+        added += lacking[k] * np.outer(along[k], along[k])
+        lacking = lacking - lacking[k] * shared[k]
+    return added
 
 
 def summary_of(made: Round) -> RowSummary:

@@ -190,7 +190,7 @@ def _solution(
     meat: Floats = spread * cut.efficiency / cut.slope**2 * np.eye(d)
     if made.outer is not None:
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
-        meat = shrunk_meat(outer, sd, np.eye(d), spread)
+        meat = shrunk_meat(outer, sd, np.eye(d), spread, solve)
     meat = meat * factor / n
     sampling, privacy = solve @ meat @ solve.T, solve @ noise @ solve.T
     first = stages.first_stage
