@@ -80,7 +80,17 @@ PAGES = {
 }
 
 
-LONG = ("eptr.py", "mixtures.py", "theory.py")
+LONG = (
+    "accuracy.py",
+    "comparison.py",
+    "eptr.py",
+    "mixtures.py",
+    "no_public_data.py",
+    "panels.py",
+    "r_phrasebook.py",
+    "theory.py",
+    "when_cuts_bite.py",
+)
 Page = Callable[[str], str]
 
 

@@ -183,6 +183,7 @@ def test_which_keys_are_there_is_an_outcome() -> None:
     assert found.refuted
 
 
+@pytest.mark.slow
 def test_verdicts_hold_at_their_confidence() -> None:
     # 60 audits of exact claims, each wrong with probability 0.4 at most; 45 wrong ones: below 1e-7
     release = _gaussian()
@@ -823,6 +824,7 @@ _EXACT: dict[str, Callable[[_Noise, int], Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_exact_mechanisms_stand() -> None:
     # 50 audits of exact claims, each wrong with probability 0.01 at most; 8 wrong ones: below 1e-7
     refuted = []

@@ -493,6 +493,7 @@ def test_distance_to_unsafety_follows_its_definition_and_moves_by_at_most_one() 
         assert abs(distance(moved) - start) <= 1
 
 
+@pytest.mark.slow
 def test_shell_draws_are_uniform_between_the_boxes() -> None:
     rng = np.random.default_rng(4)
     low, high = np.zeros(2), np.array([4.0, 2.0])

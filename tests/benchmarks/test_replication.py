@@ -82,6 +82,7 @@ def test_a_repetition_is_a_function_of_its_seed(figure: Figure) -> None:
     assert differs.all() if figure in OF_MOMENTS else differs.any()
 
 
+@pytest.mark.slow
 def test_a_picture_has_every_series(figure: Figure, tmp_path: Path) -> None:
     found = table(figure)
     picture = draw.draw(figure, found)

@@ -84,6 +84,7 @@ def test_without_noise_they_are_the_averages_of_rows_that_may_be_shown(
     assert found.std_error.to_numpy() == pytest.approx(error, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_noise_is_what_is_stated() -> None:
     """Of 300 seeds; the chance of a false alarm is 1e-7."""
     fit, runs = _FITS["logit"], 300
@@ -99,6 +100,7 @@ def test_the_noise_is_what_is_stated() -> None:
     assert low < square < high
 
 
+@pytest.mark.slow
 def test_intervals_cover_where_tails_are_long() -> None:
     """The mean of a response whose predictor is skewed; 27 of 40 or fewer at a chance of 4e-8.
 

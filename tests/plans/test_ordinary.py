@@ -21,6 +21,7 @@ def rows(seed: int, n: int, columns: int, sigma: float = 1.0) -> pd.DataFrame:
     return table.assign(b=(rng.uniform(size=n) < chance) * 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("plan", "fit", "y"), [(plan_lm, dp_lm, "y"), (plan_glm, dp_glm, "b")])
 def test_what_is_predicted_is_delivered(plan, fit, y: str) -> None:
     """Within 15 %, the median of eleven fits.

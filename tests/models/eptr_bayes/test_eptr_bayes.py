@@ -244,6 +244,7 @@ def test_public_rows_that_know_better_are_said_to() -> None:
     assert "classified better by the other public rows alone" in notes
 
 
+@pytest.mark.slow
 def test_intervals_of_means_hold_the_truth() -> None:
     # means of 5000 rows of a law: 40 tables of 6 means; chance of a false alarm below 1e-6
     law = 2.5 * np.eye(4)[:3, :2]
@@ -277,6 +278,7 @@ def test_units_of_features_go_through() -> None:
     assert found.priors.to_numpy() == pytest.approx(expected.priors.to_numpy())
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_budget() -> None:
     errors = []
     for epsilon in (0.02, 0.1, 0.5, 2.5):
@@ -312,6 +314,7 @@ def test_the_statement_is_the_one_that_was_asked_for(
         assert math.isnan(found.privacy.mu)
 
 
+@pytest.mark.slow
 def test_sums_say_how_noisy_the_counts_are() -> None:
     # 80 seeds: quantiles at 1e-7 of the chi-square of their normal errors
     found = [fit(seed=s) for s in range(80)]

@@ -149,6 +149,7 @@ def test_units_of_columns_and_response_go_through() -> None:
     assert scaled.se().to_numpy() == pytest.approx(1024 * expected.se().to_numpy(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_budget() -> None:
     errors = []
     for epsilon in (0.1, 0.5, 2.5, 12.5):

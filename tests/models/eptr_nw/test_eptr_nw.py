@@ -91,6 +91,7 @@ def test_the_papers_point_too() -> None:
     assert found.curve.fit[0] == pytest.approx(nadaraya([0.5], 0.1)[0], abs=0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*CURVES, "ptr with degrees from public rows"])
 def test_at_a_usual_budget_it_is_near_the_truth(method: str) -> None:
     given: dict[str, Any] = {"method": "ptr", "degree": None, "bandwidth": None}
@@ -251,6 +252,7 @@ def test_the_statement_is_the_one_that_was_asked_for(method: str, calibration: s
             assert table.noise_sd.to_numpy() == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_budget() -> None:
     truth, errors = nadaraya(AT, 0.1), []
     for epsilon in (0.1, 0.5, 2.5, 12.5):

@@ -293,6 +293,7 @@ def test_pages_and_tables() -> None:
     assert "First-stage F (iid)" in table
 
 
+@pytest.mark.slow
 def test_intervals_cover_with_noise() -> None:
     """Of both coefficients in 40 tables: fewer than 66 of 80 cover with probability below 1e-6.
 

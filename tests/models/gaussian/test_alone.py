@@ -185,6 +185,7 @@ def test_persons_with_several_rows_pay_for_them() -> None:
 
 
 @both
+@pytest.mark.slow
 def test_intervals_cover(fit: Any) -> None:
     columns, runs = 3, 80
     held = 0

@@ -242,6 +242,7 @@ def test_the_tree_finds_gaps(k: int | None) -> None:
     assert (assign(tree.partition, _THREE) == tree.labels).all()
 
 
+@pytest.mark.slow
 def test_one_gaussian_is_not_split() -> None:
     rng = np.random.default_rng(6)
     for m, d in ((6, 3), (30, 10), (60, 40), (300, 5)):

@@ -259,6 +259,7 @@ def test_few_rows() -> None:
         fit(DATA.head(5), k=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regime", thinned(REGIMES, of=2))
 def test_error_falls_with_the_budget(regime: str) -> None:
     # medians of 7 seeds at budgets a factor of 30 apart
