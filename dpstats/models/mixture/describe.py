@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.estimate import overlap
 from dpstats.models.gaussian.fit import LONG_TAILS
@@ -23,6 +24,10 @@ from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 
 _MUCH_OVERLAP = 0.05
+_REPEATED = 5
+"""Times that a value occurs on average, from which a column has ties."""
+_NARROW = 0.2
+"""Standard deviation over the step of a column, below which a component is one value."""
 _MANY_CUT = 0.1  # of rows; of Gaussian ones, a fiftieth
 
 
@@ -49,6 +54,7 @@ def describe(
     notes = _notes(components, k, unsorted, fit.borders, w_min)
     if soft is not None:
         notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
+    notes += tie_notes(points.x, points.terms, numbers.covariances)
     facts = MixtureFacts(
         n=n,
         d=len(points.units),
@@ -74,6 +80,30 @@ def describe(
         "details": _diagnostics(fit, cells, worst, gap, regime),
         "notes": notes,
     }
+
+
+def tie_notes(x: Floats, terms: Sequence[str], covariances: Floats) -> tuple[str, ...]:
+    """Said of components that are a value of a column, and not a group of rows.
+
+    A column whose public values repeat has steps, of the size of their smallest distance. A component
+    that is much narrower than a step holds the rows of one value: the likelihood of a Gaussian grows
+    beyond all bounds there, and no number of components is right.
+    """
+    narrow: dict[str, float] = {}
+    for j, term in enumerate(terms):
+        values = np.unique(x[:, j])
+        if 1 < len(values) <= len(x) / _REPEATED:
+            step = float(np.diff(values).min())
+            if (covariances[:, j, j] < (_NARROW * step) ** 2).any():
+                narrow[term] = step
+    if not narrow:
+        return ()
+    named = ", ".join(f"`{term}` (in steps of {step:.3g})" for term, step in narrow.items())
+    return (
+        f"Some components are single values of {named}, and no groups: where values repeat, a mixture "
+        "of Gaussians describes the values. Leave such columns out, or give a small k with "
+        "covariance='tied'.",
+    )
 
 
 def _numbers(points: PublicPoints, components: list[Component]) -> MixtureNumbers:

@@ -18,6 +18,7 @@ import pytest
 from scipy import optimize, stats
 
 from dpstats import dp_mixture, public_moments
+from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
 from tests.benchmarks.gaussian_settings import Mixture, frame, simulate_mixture
 from tests.grids import thinned
@@ -861,3 +862,12 @@ def test_a_dot_does_not_take_in_text() -> None:
     public = PUBLIC.assign(city=["a", "b"] * (len(PUBLIC) // 2))
     with pytest.raises(ArgumentError, match=r"takes in 'city'.*Write '~ \. - city'"):
         dp_mixture("~ .", public, public, 2, mu=1)
+
+
+def test_components_that_are_values_of_a_column_are_said_to_be() -> None:
+    public, private = fair()
+    found = dp_mixture("~ age + educ", private, public=public, mu=2, seed=1)
+    (note,) = [one for one in found.notes if "single values" in one]
+    assert "`age` (in steps of 4.5), `educ` (in steps of 1)" in note
+    tied = dp_mixture("~ age + educ", private, public=public, mu=2, k=3, covariance="tied", seed=1)
+    assert not any("single values" in one for one in tied.notes)
