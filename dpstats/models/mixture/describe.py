@@ -20,14 +20,13 @@ from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separatio
 from dpstats.models.mixture.likelihood import ShapeOf, SoftFit
 from dpstats.models.mixture.public_tree import MOST_LEAVES
 from dpstats.models.mixture.result import MixtureNumbers
+from dpstats.models.mixture.ties import NARROW, step_of
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 
 _MUCH_OVERLAP = 0.05
-_REPEATED = 5
-"""Times that a value occurs on average, from which a column has ties."""
-_NARROW = 0.2
-"""Standard deviation over the step of a column, below which a component is one value."""
+_HARDLY = 1.01
+"""Times the least width of a component, below which it has that width."""
 _MANY_CUT = 0.1  # of rows; of Gaussian ones, a fiftieth
 
 
@@ -83,25 +82,18 @@ def describe(
 
 
 def tie_notes(x: Floats, terms: Sequence[str], covariances: Floats) -> tuple[str, ...]:
-    """Said of components that are a value of a column, and not a group of rows.
-
-    A column whose public values repeat has steps, of the size of their smallest distance. A component
-    that is much narrower than a step holds the rows of one value: the likelihood of a Gaussian grows
-    beyond all bounds there, and no number of components is right.
-    """
+    """Said of components that are no wider than the step of a column, and may be single values of it."""
     narrow: dict[str, float] = {}
     for j, term in enumerate(terms):
-        values = np.unique(x[:, j])
-        if 1 < len(values) <= len(x) / _REPEATED:
-            step = float(np.diff(values).min())
-            if (covariances[:, j, j] < (_NARROW * step) ** 2).any():
-                narrow[term] = step
+        step = step_of(x[:, j])
+        if (covariances[:, j, j] < (_HARDLY * NARROW * step) ** 2).any():
+            narrow[term] = step
     if not narrow:
         return ()
     named = ", ".join(f"`{term}` (in steps of {step:.3g})" for term, step in narrow.items())
     return (
-        f"Some components are single values of {named}, and no groups: where values repeat, a mixture "
-        "of Gaussians describes the values. Leave such columns out, or give a small k with "
+        f"Some components are as narrow as the steps of {named}, whose values repeat: they may be "
+        "single values, and no groups. Leave such columns out, or give a small k with "
         "covariance='tied'.",
     )
 

@@ -42,6 +42,7 @@ from dpstats.models.mixture.soft import (
     shorter_and_shorter,
     synthetic,
 )
+from dpstats.models.mixture.ties import narrowest, spread_out
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 _ROUNDS = 4
@@ -132,21 +133,24 @@ def soft_mixture(
     pool : bool
         Whether public points count in the last round.
     """
+    narrow, points = narrowest(points), spread_out(points)
     mixture, choice = public_em(points, k or most, kind), None
     m, spent = float(len(points)), 0.0
     rounds = [_EARLY / _ROUNDS] * _ROUNDS
     if k is None:
         for _ in range(_ROUNDS):
-            mixture, _, _ = _round(session, _SEARCH / _ROUNDS, spent, mixture, m, kind)
+            mixture, _, _ = _round(session, _SEARCH / _ROUNDS, spent, mixture, m, kind, narrow)
             spent += _SEARCH / _ROUNDS
         choice, mixture = _chosen(session, mixture, points, kind)
         rounds = [_AGAIN]
     for share in rounds:
-        mixture, _, _ = _round(session, share, spent, mixture, m, kind)
+        mixture, _, _ = _round(session, share, spent, mixture, m, kind, narrow)
         spent += share
     final = session.left - _SHAPES - _CUT_SHARE
     known = (spent, m) if pool else (spent, 0.0)
-    mixture, components, cut = _round(session, final, known[0], mixture, known[1], kind, _CUT_SHARE)
+    mixture, components, cut = _round(
+        session, final, known[0], mixture, known[1], kind, narrow, _CUT_SHARE
+    )
     assert cut is not None
     shapes = _shapes(session, mixture, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
@@ -164,11 +168,13 @@ def _round(
     mixture: Mixture,
     m: float,
     kind: Covariance,
+    narrow: Floats,
     cut_share: float = 0.0,
 ) -> tuple[Mixture, tuple[Component, ...], tuple[float, float] | None]:
     """One step towards the estimate without privacy, and what is known of every component by it.
 
     ``earlier``: shares of the total that earlier rounds had. ``m``: public rows, 0 to forget them.
+    ``narrow``: variances (d,) that no component falls below.
     """
     d, k = mixture.d, mixture.k
     radius = math.sqrt(float(scipy.stats.chi2.isf(_CUT, d)))
@@ -180,7 +186,7 @@ def _round(
     scores = _scores(mixture, lifted, n, kept)
     step = one_step(mixture, whitenings, scores, n, m, earlier / share, radius, kept)
     rows = lifted.counts, lifted.counts_sd
-    return *_moved(mixture, whitenings, step, rows, n, m, radius, kind), cut
+    return *_moved(mixture, whitenings, step, rows, n, m, radius, kind, narrow), cut
 
 
 def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> Scores:
@@ -210,6 +216,7 @@ def _moved(
     m: float,
     radius: float,
     kind: Covariance,
+    narrow: Floats,
 ) -> tuple[Mixture, tuple[Component, ...]]:
     """The mixture after a step, no longer than its linear theory may be trusted, and its components."""
     k, d = mixture.k, mixture.d
@@ -224,6 +231,9 @@ def _moved(
         mean = way[j, :d] * min(1.0, _LONGEST / max(float(np.linalg.norm(way[j, :d])), 1e-300))
         values, vectors = np.linalg.eigh(np.eye(d) + unsvec(way[j, d:-1], d))
         spread = (vectors * np.clip(values, *_STRETCH)) @ vectors.T
+        variances = np.einsum("ij,ik,kj->j", whitening.root, spread, whitening.root)
+        lacking = np.maximum(narrow - variances, 0.0)
+        spread = spread + whitening.back.T @ (lacking[:, None] * whitening.back)
         cell = Cell(mixture.means[j], whitening.back, whitening.root, max(rows[0][j], 1.0), radius)
         count, count_sd = float(rows[0][j]), float(rows[1][j])
         moments.append(
