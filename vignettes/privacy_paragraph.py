@@ -50,10 +50,11 @@ budget
 # %%
 p = rating.privacy
 paragraph = f"""
-Coefficients were estimated under Gaussian differential privacy with mu = {p.mu:g} (epsilon =
-{p.epsilon(1e-6):.2f} at delta = 1e-6; the unit of privacy is {p.unit}), by dp_lm of dpstats
-{dpstats.__version__}. A public sample of {rating.m} women was used without protection. Standard errors
-cover sampling and the noise for privacy.
+Coefficients were estimated under Gaussian differential privacy with
+mu = {p.mu:g} (epsilon = {p.epsilon(1e-6):.2f} at delta = 1e-6; the unit of privacy is
+{p.unit}), by dp_lm of dpstats {dpstats.__version__}. A public sample
+of {rating.m} women was used without protection. Standard errors cover sampling and
+the noise for privacy.
 """
 print(textwrap.fill(paragraph.strip(), 80))
 
@@ -63,10 +64,12 @@ print(textwrap.fill(paragraph.strip(), 80))
 # %%
 spent = budget.spent
 paragraph = f"""
-All results of this study that use the {rating.n} private rows are computed from {len(budget.tidy())} releases, with
-a total of mu = {spent.mu:.2f} (Gaussian differential privacy; epsilon = {spent.epsilon(1e-6):.2f} at delta = 1e-6).
-The unit of privacy is {p.unit}. Sub-models, tests, predictions and figures were computed from these
-releases and spend no further privacy. The formulas were chosen without looking at the private rows.
+All results of this study that use the {rating.n} private rows are computed from
+{len(budget.tidy())} releases, with a total of mu = {spent.mu:.2f} (Gaussian differential
+privacy; epsilon = {spent.epsilon(1e-6):.2f} at delta = 1e-6). The unit of privacy is
+{p.unit}. Sub-models, tests, predictions and figures were computed from these
+releases and spend no further privacy. The formulas were chosen without looking at the
+private rows.
 """
 print(textwrap.fill(paragraph.strip(), 80))
 
