@@ -24,6 +24,8 @@ class WholeFrame(pd.DataFrame):
     def __repr__(self) -> str:
         if not len(self):
             return f"No rows; columns: {', '.join(map(str, self.columns))}."
+        if len(self) > pd.get_option("display.max_rows"):
+            return str(super().__repr__())
         cells = [_cells(self.iloc[:, [j]]) for j in range(self.shape[1])]
         if any(len(column) != len(self) for column in cells):  # a text of several lines
             return self.to_string()

@@ -58,11 +58,11 @@ def rows_fact(fit: Released, dropped: int, columns: int) -> tuple[str, str]:
 
 
 def mean_table(
-    coefficients: Coefficients, matrix: Floats, *, brief: bool = False, public: bool = False
+    coefficients: Coefficients, matrix: Floats, source: str, *, brief: bool = False
 ) -> Table:
     """Means with standard errors, the columns' standard deviations, and the share due to privacy.
 
-    ``public``: the standard deviations are those of the public rows.
+    ``source``: where the covariance comes from; standard deviations of public rows say so.
     """
     c = coefficients
     values = [float(v) for v in c.coef]
@@ -76,7 +76,7 @@ def mean_table(
         shown = ["NA" if v is None else format_scalar(v, 3) for v in errors]
         columns.append(Column("Std. Error", shown, errors, csv_name="std_error"))
     shown = [format_scalar(v, 5) for v in sds]
-    header = "Std. Dev. (public rows)" if public else "Std. Dev."
+    header = "Std. Dev. (public rows)" if source == "public rows" else "Std. Dev."
     columns.append(Column(header, shown, sds, csv_name="std_dev"))
     if not brief:
         share = ["NA" if v is None else f"{100 * v:.0f}%" for v in gaps(c.privacy_share)]

@@ -143,8 +143,7 @@ class GaussianModel(Result):
         return matrix_parts(title, self.terms, self.matrix, released=released)
 
     def _printed(self) -> Page:
-        of_public = self.noise is None and self.m is not None
-        means = mean_table(self.coefficients, self.matrix, brief=True, public=of_public)
+        means = mean_table(self.coefficients, self.matrix, self.cov_source, brief=True)
         parts = [Heading("Mean"), means, *self._covariance_parts()]
         return printed(self.call, parts, self.privacy, unwarned(self.notes, self.warned))
 
@@ -163,8 +162,7 @@ class GaussianModel(Result):
         if self.relative_error is not None:
             error = f"{format_scalar(self.relative_error, 3)} (relative, Frobenius norm)"
             facts.append(("Expected error of the covariance", error))
-        of_public = self.noise is None and self.m is not None
-        means = mean_table(self.coefficients, self.matrix, public=of_public)
+        means = mean_table(self.coefficients, self.matrix, self.cov_source)
         parts = [Heading("Means"), means, *self._covariance_parts()]
         if self.noise is not None:
             title, errors = "Standard errors of the covariance", self.noise.std_error(self.matrix)
