@@ -70,7 +70,12 @@ def ridge_note(ridge: float) -> tuple[str, ...]:
 
 
 def tail_note(
-    terms: Sequence[str], moved: Floats, share: float, allowed: float, widening: float
+    terms: Sequence[str],
+    moved: Floats,
+    share: float,
+    allowed: float,
+    widening: float,
+    formula: str = "",
 ) -> tuple[str, ...]:
     """Where what was cut may move coefficients by more than their intervals allow for.
 
@@ -89,8 +94,13 @@ def tail_note(
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
     return (
         f"Residuals have a long tail: cutting {cut} of the scores may have moved "
-        f"{named}{more} by up to {most:.1f} standard errors. A logarithm of the response, where it is "
-        "positive, another family, or a larger budget help.",
+        f"{named}{more} by up to {most:.1f} standard errors. "
+        + (
+            "A larger budget helps."
+            if _is_logarithm(formula)
+            else "A logarithm of the response, where it is positive, another family, or a larger budget "
+            "help."
+        ),
     )
 
 
@@ -152,14 +162,23 @@ def leverage_note(lost: float) -> tuple[str, ...]:
     )
 
 
-def unseen_note(noise_sd: float, n: int) -> tuple[str, ...]:
+def _is_logarithm(formula: str) -> bool:
+    """Whether the response is a logarithm already."""
+    return formula.partition("~")[0].strip().startswith("log")
+
+
+def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
     """Where the noise of a histogram hides so many rows that skewed errors would not be seen."""
     if noise_sd <= _HIDDEN * n:
         return ()
     return (
         "The budget is too small to see how long the residuals are: if they are skewed, as those of "
-        "prices and costs are, coefficients may be moved by more than their errors say. Take a "
-        "logarithm of such a response, or give a larger budget.",
+        "prices and costs are, coefficients may be moved by more than their errors say. "
+        + (
+            "A larger budget shows it."
+            if _is_logarithm(formula)
+            else "Take a logarithm of such a response, or give a larger budget."
+        ),
     )
 
 

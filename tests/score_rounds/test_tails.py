@@ -112,6 +112,9 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "`Intercept`, `z` by up to 2.3 standard errors" in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
+    assert "A logarithm of the response" in note
+    (logged,) = tail_note(["x"], np.array([2.3]), 0.004, 1.75, 0.3, "log(wage) ~ x")
+    assert "logarithm" not in logged
     assert tail_note(["x"], np.array([1.0]), 0.004, 1.75, 0.3) == ()
     many = tail_note([f"x{k}" for k in range(6)], np.full(6, 2.2), 0.0, 1.75, 0.3)[0]
     assert "and 3 more" in many

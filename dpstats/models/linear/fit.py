@@ -255,6 +255,7 @@ def reported(
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
-        cautions = unseen_note(rounds.noise_sd, rounds.session.n)
-        cautions += tail_note(*moved, summary.cut_share, _NOTED, WIDENING)
+        formula = ready.design.formula
+        cautions = unseen_note(rounds.noise_sd, rounds.session.n, formula)
+        cautions += tail_note(*moved, summary.cut_share, _NOTED, WIDENING, formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
