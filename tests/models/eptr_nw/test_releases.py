@@ -1,17 +1,20 @@
 """Curves, degrees and values at nodes move by what is claimed when a row is replaced, and no more."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
+from dpstats import eptr_nw
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
@@ -667,3 +670,16 @@ def test_private_objects_print_no_numbers() -> None:
         for thing in (session, session._rows, slabs):
             assert "777" not in repr(thing)
             assert "array" not in repr(thing)
+
+
+def test_public_responses_that_are_all_alike_leave_no_row_unbounded() -> None:
+    """Residuals of 0 were divided by a cut of 0: one row moved the squares by 10^6 times their noise."""
+    public = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.zeros(40)})
+    private = pd.DataFrame({"x": np.random.default_rng(0).random(60), "y": np.ones(60)})
+    other = private.copy()
+    other.loc[0, "y"] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (private, other):
+            sums = eptr_nw("y ~ x", rows, public, epsilon=0.2, delta=1e-6, seed=1).values.sums
+            assert np.abs(sums.squares).max() < 60 + 8 * sums.squares_sd
