@@ -151,7 +151,7 @@ class KernelRows(WhitenedRows[_Slab]):
             k *= fine
             above += np.rint(np.multiply(k, r, out=scratch[:, : len(rows)])).sum(axis=1)
             if squares:
-                # a cut of nothing leaves 1 or less, whatever the row is: fmin takes 1 for what is no number
+                # whatever a row is, this is 1 at most: fmin takes 1 for what is no number
                 w = np.fmin(np.abs(slab.e[rows]) / max(self._plan.square, 1e-300), 1.0) ** 2
                 square += np.rint(np.multiply(k, w, out=scratch[:, : len(rows)])).sum(axis=1)
             below += np.rint(k, out=k).sum(axis=1)
