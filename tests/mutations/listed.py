@@ -414,6 +414,13 @@ _ROWS = (
         f"{_KERNEL}::test_directed_pairs_move_nothing_by_more_than_is_claimed",
     ),
     _rows(
+        "a cut of squares of responses may be nothing",
+        "dpstats/models/eptr_nw/rows.py",
+        'for name in ("radius", "square"):',
+        'for name in ("radius",):',
+        f"{_KERNEL}::test_public_responses_that_are_all_alike_leave_no_row_unbounded",
+    ),
+    _rows(
         "a residual is counted on both sides",
         "dpstats/models/eptr_nw/rows.py",
         "return np.maximum(slab.e, 0.0), np.maximum(-slab.e, 0.0)",

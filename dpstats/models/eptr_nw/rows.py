@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.passes import Block, Integers, RowSource, WhitenedRows, one_pass
+from dpstats.mechanism.session import clamp_to_safe_range
 
 _CHUNK_NUMBERS = 2**17
 _SHORTEST = 8
@@ -81,6 +82,10 @@ class KernelPlan:
     longest: float | None = None
     middle: float = 0.0
     square: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("radius", "square"):
+            object.__setattr__(self, name, clamp_to_safe_range(getattr(self, name)))
 
 
 class KernelRows(WhitenedRows[_Slab]):
@@ -151,8 +156,7 @@ class KernelRows(WhitenedRows[_Slab]):
             k *= fine
             above += np.rint(np.multiply(k, r, out=scratch[:, : len(rows)])).sum(axis=1)
             if squares:
-                # whatever a row is, this is 1 at most: fmin takes 1 for what is no number
-                w = np.fmin(np.abs(slab.e[rows]) / max(self._plan.square, 1e-300), 1.0) ** 2
+                w = np.minimum(np.abs(slab.e[rows]) / self._plan.square, 1.0) ** 2
                 square += np.rint(np.multiply(k, w, out=scratch[:, : len(rows)])).sum(axis=1)
             below += np.rint(k, out=k).sum(axis=1)
         return (above, below, square) if squares else (above, below)
