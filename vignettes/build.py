@@ -110,9 +110,8 @@ def title_and_lead(path: Path) -> tuple[str, str]:
     """The title of a page and the paragraph below it."""
     title, *paragraphs = cells(path)[0].source.split("\n\n")
     lead = " ".join(paragraphs[0].split()) if paragraphs else ""
-    whole = re.match(
-        r".*[.:](?= |$)", lead
-    )  # a sentence that a list completes is left out
+    # a sentence that a list completes is left out
+    whole = re.match(r".*[.:](?= |$)", lead)
     return title.removeprefix("# "), whole[0] if whole else lead
 
 
@@ -328,9 +327,8 @@ def run(path: Path, site: Site, execute: bool = True) -> tuple[float, str]:
         notebook,
         timeout=60 * MINUTES,
         kernel_name="python3",
-        extra_arguments=[
-            "--log-level=40"
-        ],  # no word on a connection within this machine
+        # no word on a connection within this machine
+        extra_arguments=["--log-level=40"],
         resources={"metadata": {"path": str(path.parent)}},
     )
     try:
@@ -373,9 +371,8 @@ def _align_headings(html: str) -> str:
     parts = head.split("<th>")
     start = len(parts) - len(first)
     for k, words in enumerate(first):
-        parts[start + k] = ('<th class="words">' if words else "<th>") + parts[
-            start + k
-        ]
+        opening = '<th class="words">' if words else "<th>"
+        parts[start + k] = opening + parts[start + k]
     return "<th>".join(parts[:start]) + "".join(parts[start:]) + found + body
 
 
@@ -449,17 +446,8 @@ def build(site: Site, names: Sequence[str], workers: int) -> int:
         raise SystemExit("\n\n".join(wrong))
     for name, text in reference.pages().items():
         _write(site.source / "reference" / name, text)
-    arguments = [
-        "-b",
-        "html",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-j",
-        str(workers),
-        "-c",
-        str(WEBSITE),
-    ]
+    arguments = ["-b", "html", "-W", "--keep-going", "-q", "-j", str(workers)]
+    arguments += ["-c", str(WEBSITE)]
     arguments += ["-d", str(site.out / "doctrees"), str(site.source), str(site.html)]
     return int(sphinx(arguments))
 
@@ -489,9 +477,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show_as_text(HERE / f"{given.text.removesuffix('.py')}.py")
         return
     require_extra()
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = (
-        "1"  # the kernel of this environment, not a user's
-    )
+    # the kernel of this environment, not a user's
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     os.environ.pop("MPLBACKEND", None)  # pictures go into the pages
     os.environ["TQDM_DISABLE"] = "1"  # progress bars do not
     if given.fast:

@@ -164,7 +164,7 @@ def leverage_note(lost: float) -> tuple[str, ...]:
 
 def _is_logarithm(formula: str) -> bool:
     """Whether the response is a logarithm already."""
-    return formula.partition("~")[0].strip().startswith("log")
+    return re.match(r"(np\.)?log(2|10|1p)?\(", formula.partition("~")[0].strip()) is not None
 
 
 def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:

@@ -62,11 +62,6 @@ class Tail:
     share: Floats
     weight: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
-    @property
-    def body(self) -> Floats:
-        """How probable each law of the body is, for `median_excess`."""
-        return np.asarray(self.weight.sum(axis=1))
-
     def without_laws(self) -> Tail:
         """The tail alone, for a result that keeps it: laws take space."""
         return Tail(self.lengths, self.share)
@@ -110,14 +105,15 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     return Tail(quantile90 * _GRID, np.minimum(share, 0.5), weight)
 
 
-def median_excess(body: Floats, quantile90: float, n: int, length: float) -> float:
+def median_excess(tail: Tail, quantile90: float, n: int, length: float) -> float:
     """Mean over all rows of (l^2 - length^2), where positive: the median over the laws of a body.
 
     Laws with an infinite mean square are among them, so that their mean would be far too large; each
-    goes as far as one of n rows does. Outliers that no count shows are not in it. ``body`` is how
-    probable these laws are, of a `Tail` for means of squares.
+    goes as far as one of n rows does. Outliers that no count shows are not in it. ``tail`` is
+    one for means of squares.
     """
-    return _quantile(_excess_at(length / quantile90, n)[0], body, 0.5) * quantile90**2
+    body, _ = _excess_at(length / quantile90, n)
+    return _quantile(body, tail.weight.sum(axis=1), 0.5) * quantile90**2
 
 
 def most_excess(tail: Tail, quantile90: float, n: int, length: float) -> float:

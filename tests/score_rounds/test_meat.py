@@ -31,6 +31,5 @@ def test_a_direction_with_a_variance_of_its_own_keeps_it(d: int, spike: float) -
     if spike:
         assert np.mean(after) <= np.mean(before)
     assert 0.95 < np.mean(along) < 1.05
-    assert (
-        0.95 < np.mean(others) < 1.05
-    )  # and where there is nothing to keep, next to nothing is added
+    # and where there is nothing to keep, next to nothing is added
+    assert 0.95 < np.mean(others) < 1.05

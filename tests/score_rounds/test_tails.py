@@ -85,8 +85,8 @@ def test_the_median_excess_is_near_what_lies_beyond(law: str, worst: float) -> N
         histogram, quantile = _histogram(lengths, 2.0, seed)
         at = 1.5 * quantile
         lost = np.maximum(lengths**2 - at**2, 0.0).mean()
-        body = tail_of(histogram, quantile, _N, 2).body
-        assert 1 / worst < median_excess(body, quantile, _N, at) / lost < worst
+        tail = tail_of(histogram, quantile, _N, 2)
+        assert 1 / worst < median_excess(tail, quantile, _N, at) / lost < worst
 
 
 @pytest.mark.parametrize("law", ["normal", "exponential", "lognormal", "pareto"])
@@ -101,7 +101,7 @@ def test_the_most_that_a_cut_takes_off_holds_what_lies_beyond(law: str) -> None:
         lost = np.maximum(lengths**2 - at**2, 0.0).mean()
         tail = tail_of(histogram, quantile, _N, 2)
         most = most_excess(tail, quantile, _N, at)
-        assert most >= median_excess(tail.body, quantile, _N, at)
+        assert most >= median_excess(tail, quantile, _N, at)
         missed += most < lost
     assert missed <= 3
 
@@ -115,6 +115,8 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "A logarithm of the response" in note
     (logged,) = tail_note(["x"], np.array([2.3]), 0.004, 1.75, 0.3, "log(wage) ~ x")
     assert "logarithm" not in logged
+    (column,) = tail_note(["x"], np.array([2.3]), 0.004, 1.75, 0.3, "logins ~ x")
+    assert "logarithm" in column
     assert tail_note(["x"], np.array([1.0]), 0.004, 1.75, 0.3) == ()
     many = tail_note([f"x{k}" for k in range(6)], np.full(6, 2.2), 0.0, 1.75, 0.3)[0]
     assert "and 3 more" in many

@@ -196,7 +196,9 @@ class _Rounds(ScoreRounds[GlmStep]):
         the eigenvalues is linear in the public rows, so that few of them do not bend it.
         """
         start = self.start
-        if self.curvature is None or start.rows is None or start.hidden is not None or self.persons:
+        if self.curvature is None or start.rows is None:
+            return False
+        if start.hidden is not None or self.persons is not None:
             return False
         back = self.coordinates.back
         there = back.T @ start.rows.information(self.family, back @ at) @ back
