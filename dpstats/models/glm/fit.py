@@ -92,7 +92,7 @@ _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
-_FLATTER = 0.7
+_FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 _EXPLAINED = 0.6
 """Share of the entropy of the responses beyond which rows are taken to be separated."""
@@ -193,17 +193,17 @@ class _Rounds(ScoreRounds[GlmStep]):
 
         Where an outcome is rarer than the public rows say, the information falls on the way to the
         answer: one that was read further up makes steps too short, and errors too small. The mean of
-        the eigenvalues is linear in the public rows, so that few of them do not bend it.
+        the eigenvalues is a mean over the public rows, and clear is one standard error of it.
         """
         start = self.start
         if self.curvature is None or start.rows is None:
             return False
         if start.hidden is not None or self.persons is not None:
             return False
-        back = self.coordinates.back
-        there = back.T @ start.rows.information(self.family, back @ at) @ back
-        ratio = np.linalg.solve(self.curvature.used, there)
-        return float(np.trace(ratio)) < _FLATTER * len(there)
+        z = start.rows.x @ self.coordinates.back
+        weight = start.rows.working(self.family, self.coordinates.back @ at)[1]
+        each = weight * np.sum(z * np.linalg.solve(self.curvature.used, z.T).T, axis=1) / z.shape[1]
+        return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER
 
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None

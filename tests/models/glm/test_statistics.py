@@ -54,14 +54,17 @@ def test_pmt_has_the_error_law_of_an_independent_reference(
 @pytest.mark.parametrize(("n", "m"), [(3_000, 40), (10_000, 100)])
 def test_intervals_cover(family: str, n: int, m: int) -> None:
     # 200 runs of 8 intervals; the share per run has a standard deviation below 0.12, so the mean
-    # lies within 0.043 of 0.95 but for five standard errors
+    # lies within 0.043 of 0.95 but for five standard errors. A fit that has not settled prints no
+    # interval: at most 4 of the 200
     model = competitors.family_of(family)
     hits = []
     for seed in range(200):
         s = settings.simulated_glm(20_000 + seed, n, m, family)
         fit = _fit(s, mu=1, family=model, seed=seed)
         z = (fit.coef().to_numpy() - s.beta) / fit.se().to_numpy()
-        hits.append(np.mean(np.abs(z) < 1.959964))
+        if not np.isnan(z).all():
+            hits.append(np.mean(np.abs(z) < 1.959964))
+    assert len(hits) >= 196
     assert np.std(hits) < 0.12
     assert 0.907 < np.mean(hits) < 0.993
 
