@@ -176,10 +176,10 @@ _ELSEWHERE = {
     **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
     **dict.fromkeys(("subset", "filter"), _ROWS),
     **dict.fromkeys(("na_action", "missing", "dropna"), _MISSING),
-    "link": "a link stands with its family: family='binomial(probit)'",
+    "link": "a link is given with its family: family='binomial(probit)'",
     "intercept": "a formula without a constant is 'y ~ 0 + x'",
     "fit_intercept": "a formula without a constant is 'y ~ 0 + x'",
-    "bounds": "declared bounds are limits={'x': (0, 1)}",
+    "bounds": "declared bounds are given as limits={'x': (0, 1)}",
     "data_norm": "a declared norm is limits={'(norm)': 1}",
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
@@ -288,9 +288,7 @@ def check_numbers(ridge: float, eta: float) -> None:
             f"eta must lie strictly between 0 and 1, such as eta=0.05, not {shown(eta)}."
         )
     if eta < 1e-12:
-        raise ArgumentError(
-            f"eta = {eta:g} asks for more certainty than floats can tell; 1e-6 can."
-        )
+        raise ArgumentError(f"eta = {eta:g} is too small for double precision; 1e-6 is not.")
 
 
 def check_seed(seed: int | None) -> None:
@@ -302,6 +300,6 @@ def check_size(n: int, d: int, of: str = "rows") -> None:
     """As many rows as a fit of so many columns needs at the very least."""
     if n < d + 1:
         raise ArgumentError(
-            f"{n} private {of} cannot carry {d} columns: give at least {d + 1} "
-            "(for privacy to leave anything, a few hundred per column), or drop terms."
+            f"{n} private {of} are too few for {d} columns: give at least {d + 1} (with privacy, a "
+            "few hundred per column), or drop terms."
         )

@@ -120,32 +120,32 @@ budget : Budget, optional
     set how much of it the call may spend.""",
     "rows_per_person": """\
 rows_per_person : int
-    The total protects a person with up to this many rows, by noise for as many replaced rows.""",
+    The total protects a person with up to this many rows, by noise for that many replaced rows.""",
     "persons": """\
 person : str, optional
-    A column of ``data`` that names the person of a row (text or whole numbers). What all rows of a
-    person add up to is then one term of every sum: the noise does not grow with their number, errors
-    are clustered by person, and neighbours differ in one person, with any rows. The number of persons
-    is public, that of rows is not. Rows may lie anywhere; those without a name do not count. The table
-    is encoded once and held in memory. Without public rows, and by other methods than "anchored", only
-    the first ``rows_per_person`` rows of each person count, one by default.
+    A column of ``data`` that names the person of a row (text or whole numbers). All rows of a
+    person then add up to one term of every sum: the noise does not grow with their number, errors
+    are clustered by person, and neighbours differ in one person, with any rows. The number of
+    persons is public, that of rows is not. Rows may be in any order; those without a name are not
+    used. The table is encoded once and held in memory. Without public rows, and with methods other
+    than "anchored", only each person's first ``rows_per_person`` rows are used, one by default.
 rows_per_person : int, optional
     With ``person``: only each person's first rows_per_person rows are used, and n is public as well.
-    Without: nobody has more rows, which is taken on trust, and the noise is that for as many
-    replaced rows.""",
+    Without: it is taken on trust that nobody has more rows, and the noise covers that many replaced
+    rows.""",
     "person": """\
 person : str, optional
-    A column of ``data`` that names the person of a row (text or whole numbers). The first
-    ``rows_per_person`` rows of each person count; later ones, and rows without a name, do not.""",
+    A column of ``data`` that names the person of a row (text or whole numbers). Only each person's
+    first ``rows_per_person`` rows are used; rows without a name are not.""",
     "executor": """\
 executor : concurrent.futures.Executor, optional
-    What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
+    What processes the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
     ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
-    The result is the same to the bit.""",
+    The result is the same to the last bit.""",
     "progress": """\
 progress : bool, optional
-    A bar of the passes over the rows. Default: in interactive sessions, for passes of more than
-    two seconds.""",
+    A progress bar for passes over the rows. Default: in interactive sessions, for passes of more
+    than two seconds.""",
     "seed": """\
 seed : int, optional
     Reproducible noise for teaching and tests; the result states that it is not for release.""",
@@ -244,8 +244,8 @@ class Call(Generic[_Spent]):
         """
         if self.unit.times > 1:
             raise SchemaError(
-                f"the levels of {listed(names)} are released where a row is protected, not a person "
-                f"with several: declare them, limits={{'{names[0]}': ['a', 'b']}}."
+                f"the levels of {listed(names)} are released only where a row is protected, not a "
+                f"person with several: declare them, limits={{'{names[0]}': ['a', 'b']}}."
             )
         epsilon, delta = self.given.get("epsilon"), self.given.get("delta")
         assert delta is not None
@@ -363,9 +363,9 @@ class Charged:
         for name, (levels, least) in found.items():
             if len(levels) < 2:
                 raise SchemaError(
-                    f"fewer than two levels of `{name}` have more rows than about {least:.0f}, from "
-                    "which on they are released: declare them, "
-                    f"limits={{'{name}': ['a', 'b']}}. The call stays charged to its budget."
+                    f"fewer than two levels of `{name}` have more than about {least:.0f} rows, as "
+                    f"release requires: declare them, limits={{'{name}': ['a', 'b']}}. The call "
+                    "stays charged to its budget."
                 )
         return ReleasedLevels(session, found)
 
@@ -409,8 +409,8 @@ class ReleasedLevels:
     def notes(self) -> tuple[str, ...]:
         """Which levels were released, and what becomes of the others."""
         return tuple(
-            f"The levels of `{name}` were released, those that more than about {least:.0f} rows have: "
-            f"{first_of(levels)}. Rows with another are not used."
+            f"The levels of `{name}` with more than about {least:.0f} rows were released: "
+            f"{first_of(levels)}. Rows with other levels are not used."
             for name, (levels, least) in self.found.items()
         )
 
@@ -448,8 +448,8 @@ def delta_note(delta: float | None, n: int | None, of: str = "row") -> tuple[str
     if delta is None or not n or delta < 1 / n:
         return ()
     return (
-        f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that some "
-        f"{of} is shown. Choose delta well below 1/n for real use.",
+        f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that "
+        f"some {of} is revealed. Choose delta well below 1/n for real use.",
     )
 
 
@@ -525,10 +525,10 @@ def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -
     both = both_together(spent, total.mu, unit)
     if both is None:
         return (
-            f"{start}if they describe the same rows, both protect different units, and what they cost "
-            "together is not stated.",
+            f"{start}if they describe the same rows, the two protect different units, and their "
+            "joint cost is not stated.",
         )
-    return (f"{start}if they describe the same rows, both together cost mu = {both:.4g}.",)
+    return (f"{start}if they describe the same rows, the two together cost mu = {both:.4g}.",)
 
 
 def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
@@ -597,7 +597,7 @@ def declared(
     norm = schema.pop("(norm)", None)
     if norm is not None and computable(norm) is None:
         raise ArgumentError(
-            f"limits['(norm)'] must be a number > 0 that can be computed with, not {shown(norm)}."
+            f"limits['(norm)'] must be a number > 0 within double precision, not {shown(norm)}."
         )
     design = declare_design(formula, schema, weights=weights, offset=offset)
     columns, response = design_extent(design, schema)

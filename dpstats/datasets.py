@@ -64,7 +64,7 @@ def fair(public_share: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises
     ------
     ArgumentError
-        If ``public_share`` is no share.
+        If ``public_share`` is not a share.
 
     See Also
     --------
@@ -111,7 +111,7 @@ def randhie(public_share: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
         fmde    log of the maximum expenditure per coinsurance, 0 if there is none
         physlm  1 if there is a physical limitation
         disea   number of chronic diseases
-        hlthg   1 if health is good by own account (the level left out is excellent)
+        hlthg   1 if self-rated health is good (the level left out is excellent)
         hlthf   1 if it is fair
         hlthp   1 if it is poor
         ======= =================================================================================
@@ -119,7 +119,7 @@ def randhie(public_share: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises
     ------
     ArgumentError
-        If ``public_share`` is no share.
+        If ``public_share`` is not a share.
 
     See Also
     --------

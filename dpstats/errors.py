@@ -59,7 +59,7 @@ class SchemaError(DPStatsError, ValueError):
 
 
 class PublicDataError(DPStatsError, ValueError):
-    """The public sample (or the declared moments) cannot carry the model."""
+    """The public sample (or declared moments) does not suffice for the model."""
 
 
 class PrivacyError(DPStatsError, ValueError):
@@ -83,7 +83,7 @@ class PassError(DPStatsError, RuntimeError):
 
 
 class BudgetError(DPStatsError, RuntimeError):
-    """The ledger of a budget cannot be read, written or believed."""
+    """The ledger of a budget cannot be read, written or trusted."""
 
 
 class BudgetExceeded(BudgetError):

@@ -55,11 +55,11 @@ PAGES = {
     "no_public_data.py": (
         "Method: score rounds, from private rows alone",
         "`region` holds categories: without public rows its levels must be",
-        "The levels of `region` were released, those that more than about 69 rows have",
+        "The levels of `region` with more than about 69 rows were released",
         "outside the limits of `age` (18 to 65)",
         "`poly(age, 2)` needs to know where `age` lies",
-        "The rows show too little of `region[T.isles]` beside the noise",
-        "The rows show too little of `age`, `months` beside",
+        "The noise hides `region[T.isles]`",
+        "The noise hides `age`, `months`",
         "About 30% of the private rows are not used",
         "500 private rows at mu = 0.237 are too few",
         "spent: 0 of 2",
@@ -171,7 +171,7 @@ def test_public_data(page: Page) -> None:
     under = {age: text.partition(f"under {age}: ")[2].partition("'se': '")[2] for age in (25, 32)}
     assert float(under[32].partition("'")[0]) < 1.5 < float(under[25].partition("'")[0])
     assert "column `age` holds categories" in text
-    assert "What they do not tell was found in the private rows" in text
+    assert "What they leave open was found in the private rows" in text
     assert "180 public (and 20 left out: missing or not finite)" in text
     assert "The public sample is the private table itself" in text
 

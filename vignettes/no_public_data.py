@@ -227,7 +227,7 @@ except DPStatsError as error:
 print(f"spent: {budget.spent.mu:g} of {budget.total.mu:g}")
 
 # %% [markdown]
-# **A fit that lost its way.** Now and then rounds do not settle, most often close to that rule or with
+# **A fit that did not converge.** Now and then rounds do not settle, most often close to that rule or with
 # strange columns. Then the fit says so and gives no standard errors. It stays charged. More rows, a
 # larger budget, fewer columns or a few public rows help; to try again with the same budget is to pay
 # twice.
@@ -292,7 +292,7 @@ pd.DataFrame(rows).T.rename_axis(columns="public rows")
 # So begin without. Get a few public rows
 #
 # - where a call is refused, and neither rows nor budget can be had;
-# - where the fit lost its way, or columns have no standard errors that should have some;
+# - where the fit did not converge, or columns have no standard errors that should have some;
 # - where you want a plan (`plan_lm`) before you spend: a plan is made of public rows;
 # - where people have several rows. With public rows, `person=` sums up all rows of a person. Without
 #   them only the first `rows_per_person` count, one by default, and the noise grows with that number;

@@ -112,7 +112,7 @@ class Composed:
 
     @property
     def slack(self) -> float:
-        """Probability of the events off which mu and rho hold."""
+        """Probability with which mu and rho may fail to hold."""
         return float(self.slacks)
 
     def delta(self, epsilon: float) -> float:

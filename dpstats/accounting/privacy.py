@@ -54,7 +54,7 @@ class Privacy:
     mu : float
         Parameter of Gaussian differential privacy.
     slack : float
-        Probability of the event off which the statement holds; 0 for Gaussian mechanisms.
+        Probability with which the statement may fail; 0 for Gaussian mechanisms.
 
     See Also
     --------

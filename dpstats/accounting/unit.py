@@ -94,7 +94,7 @@ class PrivacyUnit:
             return f"{who} replaced by {other}, with any rows ({number})"
         counted = "row" if self.rows == 1 else f"{self.rows} rows"
         if self.person is not None:
-            how = f"n is public; the first {counted} of each `{self.person}` count"
+            how = f"n is public; using only the first {counted} of each `{self.person}`"
             other = (
                 "another who has no rows yet" if self.together == 1 else "others who have none yet"
             )

@@ -68,25 +68,25 @@ def audit(
         a number, an array, a Series, DataFrame, list, tuple or dict of numbers, None or NaN ("no reply",
         an outcome of its own), or a result of the package, of which `coef()` or `mean`, `value`,
         `weights`, `means`, `covariances`, `priors`, `cov` and `curve` are compared, as far as it has
-        them, and whether there was a reply. Besides numbers, what they are counts: last digits, the
-        sign of zero, types, the order of keys and labels, and all that an instance of a class holds,
-        private or not. Its errors are passed on, and warnings that come again and again are shown once.
+        them, and whether there was a reply. Besides numbers, their form counts: last digits, the
+        sign of zero, types, the order of keys and labels, and all that an instance of a class
+        holds, private or not. Its errors are passed on, and repeated warnings are shown once.
     neighbours : (data, other)
         Two data sets that differ in one row (or person, or whatever the claim protects). That is not
-        checked: an audit of data sets that differ in more refutes nothing. Not twice the same object:
-        change a copy, ``other = data.copy()``. See `worst_neighbours`.
+        checked: an audit of data sets that differ in more refutes nothing. They must not be the
+        same object: change a copy, ``other = data.copy()``. See `worst_neighbours`.
     claim : object with ``delta(epsilon)``, optional
         Such as ``fit.privacy``.
     mu, rho, epsilon : float, optional
         Or the claim in one unit: mu-GDP, the rho of a Gaussian release, or epsilon at ``delta`` (0,
         pure, if that is left out). If nothing is claimed and the release returns a result of the
-        package, its own privacy is the claim; else there are lower bounds alone.
+        package, its own privacy is the claim; else there are only lower bounds.
     delta : float, optional
         At which the lower bound of epsilon is given; the claim's own, if it has one, or 1e-5.
     trials : int
         Runs in all, half of them on either data set; 40 or more. 55 % are counted, the others choose
-        what to count. Some thousands detect noise that is a third too small; a fit of ten milliseconds
-        then takes a minute.
+        what to count. A few thousand detect noise that is a third too small; a fit of ten
+        milliseconds then takes a minute.
     confidence : float
         Of everything that is reported, together.
     statistic : function, optional
@@ -102,7 +102,7 @@ def audit(
     Raises
     ------
     DPStatsError
-        If an argument makes no sense, both data sets are the same object, an outcome holds no numbers,
+        If an argument is invalid, both data sets are the same object, an outcome holds no numbers,
         or a budget is open, which should not pay for test data.
 
     See Also
@@ -119,10 +119,10 @@ def audit(
     of them hold at once with probability ``confidence``. Then P(S) and Q(S) are possible under mu-GDP
     only if mu >= Phi^-1(P(S)) - Phi^-1(Q(S)), and under (epsilon, delta) only if P(S) <=
     exp(epsilon) Q(S) + delta; both are worst at the limits. A claim is refuted if for some
-    epsilon >= 0 the limits contradict P(S) <= exp(epsilon) Q(S) + delta(epsilon), or the same of the
-    complement with P and Q in each other's place, or its Gaussian trade-off function. As S depends on
-    the released value alone, this is a statement on the release: post-processing never gives away
-    more. A bad score costs power, never validity.
+    epsilon >= 0 the limits contradict P(S) <= exp(epsilon) Q(S) + delta(epsilon), or the same of
+    the complement with P and Q exchanged, or its Gaussian trade-off function. As S depends on the
+    released value alone, this is a statement on the release: post-processing never gives away more.
+    A bad score costs power, never validity.
 
     *Last digits.* Real numbers can be private where floats are not. ``0.0 + noise`` has bits that
     ``1.0 + noise`` cannot have, and an audit of noise that is added to floats is right to refute it:

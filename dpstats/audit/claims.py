@@ -39,8 +39,9 @@ def check_audit(release: Any, statistic: Any, trials: Any, confidence: Any) -> N
         raise ArgumentError("statistic must be a function of what release returns.")
     if as_int(trials, _FEWEST) is None:
         raise ArgumentError(
-            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on each "
-            "of the two data sets. Below some hundreds an audit finds gross mistakes alone."
+            f"trials must be a whole number >= {_FEWEST}, not {shown(trials)}: half of them run on "
+            "each of the two data sets. With fewer than a few hundred it finds only gross "
+            "mistakes."
         )
     if not isinstance(confidence, float | np.floating) or not 0.5 <= confidence < 1:
         raise ArgumentError(

@@ -276,9 +276,9 @@ def worst_neighbours(
 ) -> tuple[Any, Any]:
     """Search for the replacement of one row that a release shows most clearly.
 
-    A search, not a proof: it tries some rows that break many a release and gives a pair to `audit`. It
-    looks at the data as they are and its answer shows rows of them: use test data, or keep the answer
-    to yourself.
+    A search, not a proof: it tries rows that break many releases and returns a pair for `audit`. It
+    looks at the data as they are and its answer shows rows of them: use test data, or keep the
+    answer to yourself.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def worst_neighbours(
     Raises
     ------
     ArgumentError
-        If the rows are no table or array, or an argument is out of range.
+        If the rows are not a table or array, or an argument is out of range.
 
     See Also
     --------
@@ -319,10 +319,10 @@ def worst_neighbours(
     Notes
     -----
     Scores that distinguish the runs on data from those on other are learnt on half of the runs; on the
-    other half, distances in robust standard deviations (and by ranks) are compared, less what chance
-    would make of the best score. The five clearest pairs run again, twice as often, and the clearest
-    then is the answer. Few runs do not detect laws that differ in rare events alone, nor what a release
-    does at a value that no row has: put such rows into candidates.
+    other half, distances in robust standard deviations (and by ranks) are compared, less what
+    chance alone would give the best score. The five clearest pairs run again, twice as often, and
+    the clearest then is the answer. A few runs do not detect laws that differ only in rare events,
+    nor what a release does at a value that no row has: put such rows into candidates.
 
     References
     ----------
@@ -368,8 +368,8 @@ def worst_neighbours(
         best = sorted(best, key=lambda one: -one[0])[:_FINALISTS]
     if not best:
         raise ArgumentError(
-            "no row to put in was other than the row in its place: give candidates=, a list of rows "
-            "that data could have and that differ from those they replace."
+            "every candidate equals the row that it would replace: give candidates=, a list of "
+            "rows that data could have and that differ from those they replace."
         )
     # among so many some look clear by chance: fresh runs, and more of them, decide
     before = runs_on(data, 2 * trials)

@@ -11,9 +11,9 @@ from dpstats.report.format import format_scalar
 
 EQUAL = "the two data sets are equal; there is nothing to detect."
 CONSTANT = (
-    "on either data set every run returned the same. If that is because of a fixed seed, the runs are "
-    "not independent and nothing here holds, the verdict above least of all: let the seed change from "
-    "call to call. (If there is no noise at all, it holds.)"
+    "on either data set every run returned the same. If that is because of a fixed seed, the runs "
+    "are not independent and nothing here holds, least of all the verdict above: let the seed "
+    "change from call to call. (If there is no noise at all, it holds.)"
 )
 _FLOATS = (
     "Noise that is added to floats leaves such traces; noise that is added to integers does not. To see "

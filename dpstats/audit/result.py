@@ -44,9 +44,9 @@ class AuditPoint:
         What it was chosen for: "mu", "epsilon", "claim"; or "size", to compare what the values give
         away without their last digits.
     likely_under : {"data", "other"}
-        The data set under which it is the more probable one, P; the other one is Q.
+        The data set under which it is more probable, P; the other is Q.
     hits, false_hits, runs : int
-        Runs under P, and under Q, in which it happened, of so many under either.
+        Runs under P, and under Q, in which it happened, out of this many under each.
     power, alpha : float
         Lower limit of P(event), upper limit of Q(event).
 
@@ -91,14 +91,14 @@ class Audit(Printed):
         Lower bounds of what the release gives away; epsilon at `delta`.
     delta : float
     claim : object or None
-        What was put to the test.
+        What was tested.
     refuted : bool
         Whether the claim is contradicted; False without one. Not refuted is not proved: another pair,
         another statistic or more runs may find more.
     trials : int
         Runs in all.
     confidence : float
-        With which all bounds and the verdict hold together.
+        That of all bounds and the verdict jointly.
     points : tuple of AuditPoint
         The events behind them.
     notes : tuple of str
@@ -155,7 +155,7 @@ class Audit(Printed):
 
     @property
     def reach(self) -> float:
-        """The largest mu that so many runs could show, if they always distinguished the data sets."""
+        """The largest mu that this many runs could show if they always told the data sets apart."""
         failure, runs = (1 - self.confidence) / (2 * len(self.points)), self.points[0].runs
         return float(mu_given_away(lower_limit(runs, runs, failure), upper_limit(0, runs, failure)))
 
@@ -196,7 +196,7 @@ def claim_line(claim: Any) -> str:
 
 def _verdict(audit: Audit, sure: str) -> str:
     if audit.claim is None:
-        return "No claim was given; what is given away is at least the above."
+        return "No claim was given; the release gives away at least the above."
     if audit.refuted:
         return f"The claim is REFUTED at confidence {sure}."
     claimed = _claimed(audit.claim, audit.delta)

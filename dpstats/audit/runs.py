@@ -23,8 +23,8 @@ from dpstats.audit.outcomes import NO_REPLY, Numbers, columns_of, matrix_of, num
 _ALWAYS = (
     "the time a run takes, its errors, and what it prints, warns of or writes",
     "what several runs show only together",
-    "low digits of several numbers together, but for their parity",
-    "remainders other than of powers of 2, of 3, 5 and 10",
+    "low digits of several numbers together, except their parity",
+    "remainders modulo anything but powers of 2, 3, 5 and 10",
     "which floats far from zero the noise cannot reach",
     "digits of a Decimal between those of a float and the last six, and of a Fraction beyond a float",
     "what properties and methods of a returned object would return, what its functions hold, and "
@@ -154,5 +154,5 @@ class Columns:
         if len(varying) > MOST_NUMBERS:
             out.append(f"low digits beyond the first {MOST_NUMBERS} numbers that vary")
         if any(form.cut for form in forms):
-            out.append("parts of what was returned that are many or lie deep")
+            out.append("parts of what was returned that are too many or too deep")
         return (*out, *_ALWAYS)

@@ -63,23 +63,23 @@ class Budget(Printed):
         The total in one unit: Gaussian DP, zCDP, (epsilon, delta), or epsilon alone for pure
         differential privacy. May be left out where ``path`` is an existing budget.
     path : str or path, optional
-        A file that keeps the ledger. With a total it is made if it is not there: write
+        A file that keeps the ledger. With a total it is made if it does not exist: write
         ``Budget(mu=2, path="study.budget")`` the first time and ``Budget(path="study.budget")``
         later, so that a mistyped name is not taken for a new study. Several processes may use it at
         once, and so may other people who can write the file and its folder. Without a path the
         budget ends with the process. The ledger is as safe as the file: whoever can delete it, or
         replace it by an old copy, can spend twice.
     slack : float, optional
-        Some calls (`eptr` and its kind) hold up to a probability, which adds up as well. For mu and rho
-        it is this much at most, 1e-5 by default; for epsilon and delta a part of delta: a tenth, or more
-        if the first call needs it to be repeated.
+        Some calls (`eptr` and its kind) may fail with some probability, which adds up as well. For
+        mu and rho it is at most this much, 1e-5 by default; for epsilon and delta a part of delta:
+        a tenth, or more if the first call needs it to be repeated.
     rows_per_person, person
-        Who is protected: a row, or a person with so many rows, whom a column names. Calls must protect
-        as much: the same column, and as many rows or more.
+        Who is protected: a row, or a person with this many rows, named by a column. Calls must
+        protect as much: the same column, and at least as many rows.
 
     See Also
     --------
-    BudgetExceeded : What a call raises that asks for too much.
+    BudgetExceeded : Raised by a call that asks for too much.
 
     Notes
     -----
@@ -87,11 +87,12 @@ class Budget(Printed):
     rho, or epsilons add up to them (Smith and Thakurta 2022; Feldman and Zrnic 2021).
 
     A budget of epsilon and delta adds up mu^2 as well, which is far better than adding epsilons, if
-    its first call is Gaussian (most are). If that is stated at one epsilon (``calibration="dp"``,
-    "paper", `charge` with epsilon and delta), epsilons and deltas add up, those of all calls. Its
-    page says which. For many calls of different kinds a budget of mu is the simplest.
+    its first call is Gaussian (most are). If that call is stated at one epsilon
+    (``calibration="dp"``, "paper", `charge` with epsilon and delta), the epsilons and deltas of all
+    calls add up. Its page says which. For many calls of different kinds a budget of mu is the
+    simplest.
 
-    The ledger calls data by their path, or by ``data.attrs["name"]`` of a pandas table.
+    The ledger names data by their path, or by ``data.attrs["name"]`` of a pandas table.
 
     References
     ----------
@@ -216,10 +217,10 @@ class Budget(Printed):
     ) -> None:
         """Charge a release that was, or will be, made by other means.
 
-        ``epsilon`` with ``delta`` is taken as stated at that epsilon alone, and not as that of a
-        Gaussian mechanism, whose mu would be given (which adds up better). The cost is that for
-        whom the budget protects: a row, or a person with ``rows_per_person`` rows. ``published``: it is
-        out already, and is written even where it is more than what is left.
+        ``epsilon`` with ``delta`` is taken as stated at that epsilon alone; for a Gaussian
+        mechanism give its mu, which adds up better. The cost is for the unit that the budget
+        protects: a row, or a person with ``rows_per_person`` rows. ``published``: it is already
+        out, and is recorded even if it exceeds what is left.
 
         Raises
         ------
@@ -260,7 +261,7 @@ class Budget(Printed):
                 _open.clear()
             if _open and _open[-1] is not self:
                 raise BudgetError(
-                    "another budget is open already, and a call is charged to one: close that one "
+                    "another budget is already open, and a call is charged to only one: close it "
                     "first, or give this one to calls by budget=."
                 )
             mark(str(self._ledger.path) if isinstance(self._ledger, FileLedger) else "")
@@ -345,8 +346,8 @@ class Budget(Printed):
             message += "A budget of epsilon alone is for calls with epsilon alone."
         elif cost.slack > room * (1 + 1e-12):
             message += (
-                f"Its delta adds {cost.slack:.3g} to those before, and {room:.3g} is left for that: ask "
-                "with a smaller delta"
+                f"Its delta adds {cost.slack:.3g} to those before, and only {room:.3g} is left: "
+                "ask with a smaller delta"
                 + (", or keep another budget with a larger slack=." if caps.mu else "")
             )
         elif caps.mu and not isinstance(cost, Privacy):
@@ -357,8 +358,8 @@ class Budget(Printed):
             )
         elif allowance.delta and allowance.slack and not state.entries:
             message += (
-                f"{allowance.slack:.3g} of delta is kept, by slack=, for calls that hold up to a "
-                "probability."
+                f"{allowance.slack:.3g} of delta is reserved, by slack=, for calls that may fail "
+                "with some probability."
             )
         elif state.entries:
             message += "budget.table() shows what it was spent on."

@@ -182,8 +182,8 @@ class FileLedger:
         self._known, self._digest = 0, _digest("", self.terms)
         if terms is not None and terms != self.terms:
             raise BudgetError(
-                f"'{path}' is a budget of {described(self.terms)}, and not of {described(terms)}. "
-                "Budget(path=...) alone takes it as it is; another total needs another file."
+                f"'{path}' is a budget of {described(self.terms)}, not of {described(terms)}. "
+                "Budget(path=...) alone opens it as it is; another total needs another file."
             )
 
     def news(self, learn: Learn) -> None:
@@ -398,7 +398,7 @@ def _foreign(name: str) -> BudgetError:
 def _damaged(name: str) -> BudgetError:
     return BudgetError(
         f"the budget '{name}' is damaged: what was spent is not known, so nothing can be charged. "
-        "It is left as it is; take it from a backup, or count its data as spent."
+        "It is left as it is; take it from a backup, or treat its data as spent."
     )
 
 
@@ -417,8 +417,8 @@ def _explained(name: str, error: sqlite3.Error) -> BudgetError:
         return _damaged(name)
     if "locked" in text:
         return BudgetError(
-            f"the budget '{name}' is in use by another process for more than {_PATIENCE:g} seconds; "
-            "nothing is charged."
+            f"the budget '{name}' has been in use by another process for more than {_PATIENCE:g} "
+            "seconds; nothing is charged."
         )
     if "readonly" in text:
         return BudgetError(

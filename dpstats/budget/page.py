@@ -108,7 +108,7 @@ def statement_page(statement: Statement, charges: bool) -> Page:
     parts: list[Part] = [Heading("Privacy budget"), KeyValues(tuple(items)), _sums(s)]
     if s.overspent:
         parts.append(
-            Paragraph("OVERSPENT: more was published than the total, which no longer holds.")
+            Paragraph("OVERSPENT: what was published exceeds the total, which no longer holds.")
         )
     if charges and n:
         parts += [Heading("Charges"), _charges(s), *_calls(s.entries)]
@@ -134,7 +134,7 @@ def _sums(statement: Statement) -> Table:
     columns = list(zip(*cells, strict=True))
     notes = ["The guarantee is the total."]
     if s.caps.mu:
-        notes.insert(0, "rho adds up; mu adds up in squares, epsilon in neither.")
+        notes.insert(0, "rho adds up; mu adds up in squares, epsilon in neither way.")
     return Table.from_columns(
         [
             Column("", names, align="l", csv_name="sum"),
@@ -223,7 +223,9 @@ def _calls(entries: Iterable[Entry]) -> list[Part]:
     """The calls and what they released, in lines that may be long."""
     parts: list[Part] = [Heading("Calls")]
     for e in entries:
-        came = f"Released: {e.released}." if e.released else "Not known to have ended; it counts."
+        came = (
+            f"Released: {e.released}." if e.released else "Not known to have finished; it counts."
+        )
         parts.append(Paragraph(f"{e.number}. {e.call}. {came}"))
     return parts
 

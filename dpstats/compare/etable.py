@@ -55,8 +55,8 @@ def etable(
     ----------
     fits : fit, list of fits, or mapping from names to fits
         Or fits one after another, ``etable(first, second)``.
-        Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may stand
-        among them; its column is marked as not private.
+        Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may
+        be among them; its column is marked as not private.
     names : sequence of str, optional
         Headings of the columns; default (1), (2), ...
     digits : int, optional
@@ -95,7 +95,7 @@ def etable(
     Raises
     ------
     ArgumentError
-        If something that is no fit stands among them, or an argument does not fit them.
+        If one of them is not a fit, or an argument does not suit them.
 
     See Also
     --------
@@ -251,7 +251,7 @@ def _read(name: str, fit: Any) -> Entry:
     names = fit.params.index if isinstance(fit.params, pd.Series) else fit.model.exog_names
     terms = tuple("Intercept" if term == "const" else str(term) for term in names)
     if coef is None or errors is None or not coef.shape == errors.shape == (len(set(terms)),):
-        raise ValueError("names, estimates and standard errors are not as many")
+        raise ValueError("names, estimates and standard errors differ in number")
     with np.errstate(over="ignore"):
         variance = np.diag(errors**2)
     facts: dict[str, Any] = {}

@@ -49,7 +49,7 @@ class Terms:
             if (not self.keep or _any(self.keep, term)) and not _any(self.drop, term)
         ]
         if terms and not left:
-            raise ArgumentError(f"keep= and drop= leave no term; there are {listed(terms)}.")
+            raise ArgumentError(f"keep= and drop= leave no term; the terms are {listed(terms)}.")
         return sorted(left, key=self._rank)  # which is stable
 
     def _rank(self, term: str) -> int:
@@ -88,4 +88,4 @@ def _patterns(name: str, value: Any) -> tuple[re.Pattern[str], ...]:
     try:
         return tuple(re.compile(one) for one in given)
     except re.error:
-        raise ArgumentError(f"{name} is no regular expression: {shown(value)}.") from None
+        raise ArgumentError(f"{name} is not a regular expression: {shown(value)}.") from None

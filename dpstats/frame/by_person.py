@@ -39,8 +39,8 @@ _LOST = (
     "withheld, because it may tell how many rows there are."
 )
 _OTHERS = (
-    "the data named other persons when they were read than when they were counted. A function given as "
-    "data must start afresh each time it is called, and return the same rows."
+    "the data named different persons when they were counted and when they were read. A function "
+    "given as data must start afresh each time it is called, and return the same rows."
 )
 
 

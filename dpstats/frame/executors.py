@@ -241,8 +241,9 @@ def _version(name: str) -> str:
 def other_arithmetic(one: str, other: str) -> PassError:
     """Raised where two workers are of different kinds."""
     return PassError(
-        f"the workers are not alike: {one}; and {other}. The guarantee needs every worker to make the "
-        "same of a row: use machines of one kind with the same versions of these packages."
+        f"the workers are not alike: {one}; and {other}. The guarantee needs every worker to "
+        "compute the same from a row: use machines of one kind with the same versions of these "
+        "packages."
     )
 
 
@@ -277,7 +278,7 @@ def _submitted(executor: Executor, job: _Job[T]) -> Future[T | None]:
     sent = _unbroken(lambda: executor.submit(dpstats_pass, job))
     if sent is None:
         raise PassError(
-            "the executor takes no work; it may have been shut down: make a new one, or leave "
+            "the executor accepts no work; it may have been shut down: make a new one, or leave "
             "executor= out."
         )
     return sent

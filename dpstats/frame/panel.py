@@ -236,8 +236,9 @@ def _require_variation(moments: PublicMoments, person: str | None) -> None:
     if constant:
         names = ", ".join(f"`{name}`" for name in constant)
         raise PublicDataError(
-            f"within the persons of the public rows {names} {'do' if len(constant) > 1 else 'does'} "
-            f"not vary. If that is so by nature, the effects of `{person}` hold all that "
-            "could be told: leave it out, or the effects. If there is one public row of each person, "
-            f"give them without that column: public.drop(columns='{person}')."
+            f"within the persons of the public rows {names} "
+            f"{'do' if len(constant) > 1 else 'does'} not vary. If that is so by nature, the "
+            f"effects of `{person}` absorb it: leave it out, or the effects. If each person has "
+            "only one public row, give the rows without that column: "
+            f"public.drop(columns='{person}')."
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpstats.errors import SchemaError
 
-TWICE = ": its rows would count twice, and have half the protection that is stated. Name it once."
+TWICE = ": its rows would count twice, and have half the stated protection. Name it once."
 
 
 def named_files(path: str) -> list[str]:

@@ -29,9 +29,9 @@ from dpstats.frame.table import WORDS, Array, Codes, Kind, Levels, Opaque, Table
 Mask = npt.NDArray[np.bool_]
 
 OBJECTS = (
-    "The column `{0}`, which names persons, holds Python objects: text in it that reads as a number in "
-    "another spelling ('0012', '12.0') or as a truth value names nobody, and such rows do not count. "
-    "data['{0}'].astype('string') takes every text as it is."
+    "The column `{0}`, which names persons, holds Python objects: text in it that reads as a "
+    "number in another spelling ('0012', '12.0') or as a truth value names nobody, and such rows "
+    "are not used. data['{0}'].astype('string') takes every text as it is."
 )
 _NAMES = ("number", "category", "object", "missing")
 
@@ -54,9 +54,9 @@ class FirstRows:
         """The source, if its rows have an order that can be followed here."""
         if isinstance(source, DaskPartitions):
             raise ArgumentError(
-                "person= counts the rows of a person in their order, which a Dask DataFrame does not "
-                "keep: give the Parquet path itself; or see to it in Dask, "
-                "groupby(person).head(k), and give rows_per_person=k alone."
+                "person= counts the rows of a person in their order, which a Dask DataFrame does "
+                "not keep: give the Parquet path itself; or do it in Dask, "
+                "groupby(person).head(k), and give only rows_per_person=k."
             )
         return source
 
@@ -92,9 +92,10 @@ class Walk:
             self._kinds.add(named)
         if len(kinds := self._kinds) > 1:
             raise SchemaError(
-                f"person='{self._column}' is of one kind in a block and of another in a later one, "
-                f"which could make two of one person ({' and '.join(sorted(WORDS[k] for k in kinds))}): "
-                "give it one type in all, text in one spelling or whole numbers."
+                f"person='{self._column}' is of one kind in one block and of another in a later "
+                "one, which could split one person in two "
+                f"({' and '.join(sorted(WORDS[k] for k in kinds))}): give it one type throughout, "
+                "text in one spelling or whole numbers."
             )
 
     def names(self, table: Table) -> tuple[Codes, npt.NDArray[Any]]:

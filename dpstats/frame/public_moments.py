@@ -145,7 +145,8 @@ class PublicMoments:
         Raises
         ------
         PublicDataError
-            If columns that differ depend on each other in many rows: the formula says a thing twice.
+            If columns that differ depend on each other in many rows: the formula says something
+            twice.
         """
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         used = rms > 0
@@ -190,15 +191,15 @@ class PublicMoments:
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
         raise PublicDataError(
-            f"{sample} cannot carry the {len(self.terms)} columns of '{self.formula}': {what}. "
+            f"{sample} cannot identify the {len(self.terms)} columns of '{self.formula}': {what}. "
             + (
                 "A natural spline spans the constant: write cr(x, df=4, constraints='center'), or "
                 "drop the constant with - 1."
                 if "cr(" in name and "Intercept" in self.terms
                 else f"Use more public rows, or leave a column such as '{name}' out of the formula"
                 + (
-                    "; or write a few public rows that have what is missing (without a look at the "
-                    "private ones), or call public_moments(formula, public).with_ridge(0.01)."
+                    "; or make up a few public rows that have what is missing (without looking at "
+                    "private rows), or call public_moments(formula, public).with_ridge(0.01)."
                     if ridge
                     else "."
                 )
@@ -223,7 +224,7 @@ class PublicMoments:
 
     @classmethod
     def from_json(cls, text: str) -> PublicMoments:
-        """Moments from what ``to_json`` has written."""
+        """Moments from what ``to_json`` wrote."""
         try:
             moments = _loaded(cls, json.loads(text))
             moments.to_json()  # strict JSON has no infinite numbers
@@ -233,7 +234,7 @@ class PublicMoments:
             moments = None
         if moments is None:
             raise PublicDataError(
-                "this text is not what PublicMoments.to_json() has written: pass on "
+                "this text was not written by PublicMoments.to_json(): pass "
                 "public_moments(formula, public).to_json()."
             )
         return moments
@@ -318,7 +319,7 @@ def public_moments(
     Raises
     ------
     FormulaError, SchemaError, PublicDataError
-        If the formula, the columns or the rows cannot carry a design.
+        If the formula, the columns or the rows do not give a design.
 
     See Also
     --------

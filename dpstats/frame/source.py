@@ -201,7 +201,7 @@ class Blocks(Opaque):
         for block in self._raw():
             # numbers of objects that are gone are given again
             if id(block) in before and before[id(block)]() is block:
-                raise SchemaError(f"a table comes twice from the data{TWICE}")
+                raise SchemaError(f"a table occurs twice in the data{TWICE}")
             with suppress(TypeError):
                 before[id(block)] = weakref.ref(block)
             if not (isinstance(block, pd.DataFrame) or is_arrow(block)) or hasattr(block, "dtype"):
@@ -218,7 +218,7 @@ class Blocks(Opaque):
             return
         if type(made) in _LISTS and len({id(block) for block in made}) < len(made):
             raise SchemaError(
-                f"a table stands twice in the data{TWICE} Where it is meant to count twice, give a "
+                f"a table occurs twice in the data{TWICE} If it is meant to count twice, give a "
                 "copy and set rows_per_person=2."
             )
         if is_arrow(made):
@@ -440,7 +440,7 @@ def _refuse_same_rows(fragments: Iterable[Any]) -> None:
             for group in guarded(partial(_groups_of, fragment)):
                 if group in first:
                     other = "" if first[group] == path else f" (once as '{first[group]}')"
-                    raise SchemaError(f"'{path}' stands twice in the data{other}{TWICE}")
+                    raise SchemaError(f"'{path}' occurs twice in the data{other}{TWICE}")
                 first[group] = path
 
 

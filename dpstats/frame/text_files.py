@@ -113,7 +113,7 @@ class TextFiles(Opaque):
             head = suppress_private_errors(partial(_names, path))
             if head is None:
                 raise SchemaError(
-                    f"'{path}' cannot be read as a text file of rows with a line of names above."
+                    f"'{path}' cannot be read as a text file with column names in its first line."
                 )
             if any(not name.strip() or re.fullmatch(NUMBER, name.strip()) for name in head):
                 raise SchemaError(
@@ -123,7 +123,7 @@ class TextFiles(Opaque):
             heads.append(head)
         for path, head in zip(found, heads, strict=True):
             if set(head) != set(heads[0]):
-                raise SchemaError(f"'{path}' has other columns than '{found[0]}'.")
+                raise SchemaError(f"'{path}' and '{found[0]}' have different columns.")
         return cls(tuple(found), heads[0])
 
     @property

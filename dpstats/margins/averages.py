@@ -190,8 +190,9 @@ def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
     if rows is None:
         if unit.rows is None:
             raise ArgumentError(
-                f"the fit protects all rows of a person, by `{unit.person}`; averages count the first "
-                "rows of each, and their noise grows with that number: give rows_per_person=."
+                f"the fit protects all rows of a person, by `{unit.person}`; averages use only the "
+                "first rows of each, and their noise grows with that number: give "
+                "rows_per_person=."
             )
         rows = unit.rows
     return Call.gaussian(what, given, rows_per_person=rows, person=person, **rest)
@@ -217,11 +218,11 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
         raise ArgumentError(f"the formula reads no column, so that there are no {what}.")
     if len(alike) == len(variables):
         raise ArgumentError(
-            f"these {what} are the same in every row: fit.{what}(newdata) gives them, at no cost, of "
-            "any rows that you may show."
+            f"these {what} are the same in every row: fit.{what}(newdata) gives them, at no cost, "
+            "for any rows that you may show."
         )
     note = f"The {what} of {', '.join(alike)} are the same in every row, and cost nothing: "
-    note += f"fit.{what}(newdata) gives them of any rows that you may show."
+    note += f"fit.{what}(newdata) gives them for any rows that you may show."
     return made([name for name in variables if name not in alike]), (note,) if alike else ()
 
 
@@ -232,8 +233,8 @@ def _check_size(n: int, task: Task, call: Call[Any]) -> None:
     mu = call.per_row.mu
     if n * mu < least:
         raise ArgumentError(
-            f"{n} private rows at mu = {mu:.3g} are too few for {k} averages: little but noise would "
-            f"come of it. mu = {least / n:.3g} would do, or {math.ceil(least / mu)} rows, or fewer "
+            f"{n} private rows at mu = {mu:.3g} are too few for {k} averages: they would be little "
+            f"but noise. mu = {least / n:.3g} would do, or {math.ceil(least / mu)} rows, or fewer "
             "variables."
         )
 
@@ -347,13 +348,13 @@ def _found(
     notes: tuple[str, ...] = ()
     if lost_way.any():
         notes += (
-            "No average is given where most rows have the same value, such as zero: how large the "
-            "others are was not seen. Rows that you may show tell it: newdata=.",
+            "No average is given where most rows have the same value, such as zero: the size of "
+            "the others could not be found. Use rows that you may show: newdata=.",
         )
     if (lost > _NOTED * error)[~lost_way].any():
         notes += (
-            "Values with long tails are cut, which may have moved an average; its standard error allows "
-            "for what is likely.",
+            "Values with long tails were cut, which may have moved an average; its standard "
+            "error allows for the likely shift.",
         )
     if empty * n > 3 * sums.count_sd and empty > 0.01:
         notes += (
@@ -370,9 +371,10 @@ def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -
     both = None if fit.protected.rows is None else both_together(spent, own.mu, unit)
     if fit.protected.rows is None:
         return (
-            "The fit protects all rows of a person, and takes only the number of persons for public; "
-            "here the number of rows is public as well. Costs of the two do not simply add up.",
+            "The fit protects all rows of a person, and treats only the number of persons as "
+            "public; here the number of rows is public as well. The two costs do not simply add "
+            "up.",
         )
     if both is None:
-        return ("This cost is added to that of the fit, where both are of the same rows.",)
-    return (f"Of the rows of the fit, both together have cost mu = {format_scalar(both, 4)}.",)
+        return ("This cost is added to that of the fit if both use the same rows.",)
+    return (f"For the rows of the fit, the two together have cost mu = {format_scalar(both, 4)}.",)

@@ -97,7 +97,7 @@ def reference_grid(
         place = number(at[name]) if name in at else means.get(name)
         if place is None or not math.isfinite(place):
             raise ArgumentError(
-                f"the mean of `{name}` was not released: say where it stands, at={{'{name}': 1.0}}."
+                f"the mean of `{name}` was not released: give its value, at={{'{name}': 1.0}}."
             )
         values[name], used[name] = [place], place
     for name in at:

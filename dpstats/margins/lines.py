@@ -104,8 +104,8 @@ def require_slope(design: Design, name: str) -> None:
         for node in expr.walk():
             if node.op in STEPS and name in node.columns:
                 raise ArgumentError(
-                    f"`{name}` enters by steps, `{text}`, and has no slope: comparisons() tells what "
-                    "one more does; or name other columns, variables=['x']."
+                    f"`{name}` enters in steps, `{text}`, and has no slope: comparisons() shows "
+                    "the effect of one more; or name other columns, variables=['x']."
                 )
 
 

@@ -53,18 +53,18 @@ class MarginalModel(Model):
         Parameters
         ----------
         newdata : table or dict
-            Rows that may be shown to anybody: what is printed of them is not protected, averages
-            neither. Private rows are never given here.
+            Rows that may be shown to anybody: what is printed of them is not protected, not even
+            averages. Private rows are never given here.
         by : bool, str or list of str
             False: a line for each row; True: their average; a column: an average for each of its values.
         level : float
             Of the intervals, which are those of the delta method.
         data : table, path, blocks of rows, or Dask DataFrame
-            Instead: private rows, whose average alone is released, at a cost of its own beside that of
-            the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``, ``person=``,
-            ``rows_per_person=``, ``executor=``, ``progress=``, ``seed=``, all as in `dp_lm`. Errors
-            hold those of the coefficients, the noise for privacy, and the sampling of the rows; each row
-            counts once, whatever weights the fit had.
+            Instead: private rows, whose average alone is released, at a cost of its own besides
+            that of the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``,
+            ``person=``, ``rows_per_person=``, ``executor=``, ``progress=``, ``seed=``, all as in
+            `dp_lm`. Errors include those of the coefficients, the noise for privacy, and the
+            sampling of the rows; each row counts once, whatever weights the fit had.
 
         Examples
         --------
@@ -99,11 +99,11 @@ class MarginalModel(Model):
     ) -> Margins | PrivateMargins:
         """What a small change of each column does to the mean of the response: marginal effects.
 
-        Of a number the derivative, of a category each level against the first. Averages over the rows
-        that you give, unless ``by=False``; `predictions` has the other parameters, and those of averages
-        over private rows: ``fit.slopes(data=private, mu=0.5)``. The range of a logit's slopes follows
-        from the coefficients, so that their average has next to no noise; where it does not follow, a
-        part of the total finds it.
+        For a number the derivative, for a category each level against the first. Averages over the
+        rows that you give, unless ``by=False``; `predictions` has the other parameters, and those
+        of averages over private rows: ``fit.slopes(data=private, mu=0.5)``. The range of a logit's
+        slopes follows from the coefficients, so that their average has next to no noise; where it
+        does not follow, a part of the total finds it.
 
         Examples
         --------
@@ -129,7 +129,7 @@ class MarginalModel(Model):
         data: Any = None,
         **release: Unpack[ReleaseOptions],
     ) -> Margins | PrivateMargins:
-        """What one more of each column does to the mean of the response; otherwise as `slopes`."""
+        """What one unit more of each column does to the mean of the response; else as `slopes`."""
         return self._changes("comparisons", newdata, data, variables, by, level, release)
 
     def _changes(
@@ -189,15 +189,15 @@ class MarginalModel(Model):
     ) -> MarginalMeans:
         """Estimated marginal means of factors, as R's ``emmeans``; no further privacy spent.
 
-        Levels of other factors have equal weights, numbers stand at their means: those of the public
-        rows, or of the released moments where there are none.
+        Levels of other factors have equal weights, numbers are held at their means: those of the
+        public rows, or of the released moments where there are none.
 
         Parameters
         ----------
         factors : str or list of str
             Whose levels, or combinations of levels, have a line each.
         at : mapping, optional
-            Where numbers stand instead, and which level of another factor: ``{"x": 2.0, "h": "b"}``.
+            Other values of numbers, and a level of another factor: ``{"x": 2.0, "h": "b"}``.
         type : {"link", "response"}
             Means of the linear predictor, or these on the scale of the response.
         level : float
@@ -235,7 +235,8 @@ class MarginalModel(Model):
         n : int, optional
             How many, from ``newdata`` with replacement; by default each row of it once.
         newdata : table or dict
-            Rows that you may show, such as public ones: a fit holds none, and knows no law of columns.
+            Rows that you may show, such as public ones: a fit holds none, and no distribution of
+            columns.
         seed : int, optional
             Reproducible rows.
 

@@ -230,8 +230,8 @@ class PrivateRows(Generic[_S]):
                     waiting.append(self._threads.submit(_quiet(work), item))
                 except RuntimeError:  # the caller's threads; nothing private is in it
                     raise PassError(
-                        "the executor takes no work; it may have been shut down: make a new one, "
-                        "or leave executor= out."
+                        "the executor accepts no work; it may have been shut down: make a new "
+                        "one, or leave executor= out."
                     ) from None
                 if len(waiting) > prefetch:
                     yield waiting.popleft().result()

@@ -152,9 +152,9 @@ class Session(Generic[_Rows]):
             return "The total of the call counts as spent."
         slack = f" up to delta0 = {self.granted.slack:.3g}" if self.granted.slack else ""
         return (
-            "What had been released until then counts as spent: for a row, or a person whose rows are "
-            "summed up, replaced, mu = "
-            f"{self.granted.share(1 - self.left_of_granted).mu:.4g} at most{slack}."
+            "What had been released by then counts as spent: for one replaced row, or person "
+            f"whose rows are summed up, mu = {self.granted.share(1 - self.left_of_granted).mu:.4g} "
+            f"at most{slack}."
         )
 
     def __repr__(self) -> str:

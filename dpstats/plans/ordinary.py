@@ -112,11 +112,11 @@ def ordinary_rows(
     known = PublicRows(x, y, offset, np.ones(_ROWS))
     population = DrawnRows(known, coef, law, False, bool(design.offsets))
     note = (
-        "no public rows: the plan stands on simulated rows with ordinary columns. Numbers are standard "
-        "normal, with correlations of 0.3 (those with limits lie about their middle, with a quarter of "
-        f"the range as standard deviation, and errors are per unit there); declared "
-        f"levels have equal shares; {told} Long tails and "
-        "rare levels cost more. No private row was read, and nothing was spent."
+        "no public rows: the plan rests on simulated rows with ordinary columns. Numbers are "
+        "standard normal, with correlations of 0.3 (those with limits lie about their middle, "
+        "with a quarter of the range as standard deviation, and errors are per unit there); "
+        f"declared levels have equal shares; {told} Long tails and rare levels cost more. No "
+        "private row was read, and nothing was spent."
     )
     return Ordinary(text, design, table, levels, replace(moments, m=None), population, note)
 
@@ -141,7 +141,8 @@ def _columns(
     text = f"{response} ~{right}"
     if right.strip() == ".":
         raise ArgumentError(
-            f"'{formula}' names no columns: give their number with the constant, d=..., or name them."
+            f"'{formula}' names no columns: give their number, constant included, d=..., or name "
+            "them."
         )
     found = formula_columns(text)
     return (

@@ -59,8 +59,8 @@ def plan_feols(
     Parameters
     ----------
     fml, public, person, weights, limits
-        As for `dp_feols`; ``public`` are rows, with the column of persons where there is one: how many
-        rows persons have, and how alike these are, decides.
+        As for `dp_feols`; ``public`` are rows, with the column of persons where there is one: the
+        plan depends on how many rows persons have, and how alike these are.
     n : int
         Number of private persons; of rows, where no column names persons.
     mu, rho, epsilon, delta, target_se
@@ -73,7 +73,7 @@ def plan_feols(
     Raises
     ------
     PublicDataError, ArgumentError, PrivacyError
-        If the public rows cannot carry the model, or an argument is out of range.
+        If the public rows do not suffice for the model, or an argument is out of range.
 
     See Also
     --------
@@ -148,8 +148,8 @@ def _known(design: Any, public: Any, person: str | None) -> Block | PersonsBlock
     found = public_persons(design, public, person)
     if found is None:
         raise PublicDataError(
-            f"a plan for persons needs public rows with the column `{person}`: how many rows persons "
-            "have, and how alike these are, decides what a fit will be worth."
+            f"a plan for persons needs public rows with the column `{person}`: what a fit will be "
+            "worth depends on how many rows persons have, and how alike these are."
         )
     return found
 

@@ -109,10 +109,10 @@ def plan_lm(
     Parameters
     ----------
     formula, public, method, vcov, ridge, eta, weights, offset, limits, rows_per_person
-        As for `dp_lm`. ``public`` are rows, or `public_moments` of them. Without, the plan stands on
-        simulated rows with ordinary columns (the page says what they are), with levels from ``limits``,
-        and says what 30 or 300 public rows would buy. The sandwich is a release and
-        is paid for; what it will be is read off the residuals of public rows, where there are any.
+        As for `dp_lm`. ``public`` are rows, or `public_moments` of them. Without, the plan rests on
+        simulated rows with ordinary columns (the page says what they are), with levels from
+        ``limits``, and says what 30 or 300 public rows would buy. The sandwich is a release and is
+        paid for; what it will be is read off the residuals of public rows, where there are any.
     n : int
         Number of private rows.
     mu, rho, epsilon : float or list of float
@@ -125,7 +125,7 @@ def plan_lm(
         Residual standard deviation, where the public data have no response, or too few rows. Without
         public rows it is 1, and errors are in standard deviations of the residual.
     d : int, optional
-        Without public rows: so many columns, the constant among them, whatever the formula has.
+        Without public rows: the number of columns, constant included, whatever the formula has.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def plan_lm(
     Raises
     ------
     PublicDataError, ArgumentError, PrivacyError
-        If the public rows cannot carry the model, or an argument is out of range.
+        If the public rows do not suffice for the model, or an argument is out of range.
 
     See Also
     --------
@@ -278,7 +278,7 @@ def plan_glm(
     Raises
     ------
     PublicDataError, ArgumentError, PrivacyError
-        If the public rows cannot carry the model, or an argument is out of range.
+        If the public rows do not suffice for the model, or an argument is out of range.
 
     See Also
     --------
@@ -470,7 +470,7 @@ def _check_alone(method: str, weights: Any, offset: Any) -> None:
 def _check_public_given(value: Any, name: str) -> None:
     if value is not None:
         raise ArgumentError(
-            f"{name}= stands for what public rows say: leave out {name}=, or leave out public=."
+            f"{name}= replaces what public rows say: leave out {name}=, or leave out public=."
         )
 
 
@@ -566,7 +566,7 @@ def listed_budgets(
         (f"{name} = {_short(v)}", resolve_privacy(**{name: v, "delta": delta})) for v in several
     ]
     if len({label for label, _ in totals}) < len(totals):
-        raise ArgumentError(f"{name} names one budget twice: leave one out.")
+        raise ArgumentError(f"{name} lists one budget twice: leave one out.")
     shown_values = several[0] if len(several) == 1 else [float(v) for v in several]
     return totals, {name: shown_values}
 

@@ -65,7 +65,7 @@ class TargetPlan:
 
 @dataclass(frozen=True)
 class AlonePlan:
-    """What a plan without public rows says beside the errors.
+    """What a plan without public rows says besides the errors.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Plan(Printed):
     def plot(self, terms: Any = None, intercept: bool = False, ax: Any = None) -> Any:
         """Standard errors against the budget, over those without privacy; returns the axes.
 
-        One line where all coefficients pay alike.
+        One line where privacy costs all coefficients alike.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ def _target(plan: Plan, reached: TargetPlan) -> list[Part]:
             f"mu = {format_scalar(reached.mu, 3)} (epsilon = {epsilon}) for {plan.n} {plan.counted}"
         )
     elif reached.rows_nonprivate is None or reached.rows_nonprivate > plan.n:
-        mu = f"none: {plan.n} {plan.counted} are too few without privacy as well"
+        mu = f"none: {plan.n} {plan.counted} are too few even without privacy"
     else:
         mu = f"none up to mu = 100 for {plan.n} {plan.counted}"
     needed = KeyValues((("Standard error", what), ("Smallest budget", mu)))
@@ -391,11 +391,10 @@ def _notes(plan: Plan) -> list[str]:
     notes = [] if plan.alone is None else [plan.alone.note]
     if plan.m is not None:
         notes.append(
-            f"a prediction from {plan.m} public rows, in so far as private rows are like them; "
-            "'known to' is how far off it may be for having so few of them (one standard deviation; "
-            "more where noise is most of an error, since cuts follow tails; those that public rows do "
-            "not show are not in it). "
-            "No private row was read, and nothing was spent."
+            f"a prediction from {plan.m} public rows, insofar as private rows are like them; "
+            "'known to' is how far off it may be with so few of them (one standard deviation; "
+            "more where noise is most of an error, since cuts follow tails; tails that public "
+            "rows do not show are not included). No private row was read, and nothing was spent."
         )
     if plan.share < 1:
         notes.append(
@@ -410,10 +409,10 @@ def _notes(plan: Plan) -> list[str]:
     long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
     if long:
         notes.append(
-            f"at {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals are "
-            "too long, or the budget is too small to see how long they are. Errors are rough there: "
-            "those of the fit may be several times as large, or as small. A logarithm of the response, "
-            "where it is positive, is worth a plan of its own."
+            f"at {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals "
+            "have too long a tail, or the budget is too small to see how long it is. Errors are "
+            "rough there: those of the fit may be several times larger, or smaller. A logarithm "
+            "of the response, where it is positive, is worth a plan of its own."
         )
     refused = [
         label
@@ -422,8 +421,8 @@ def _notes(plan: Plan) -> list[str]:
     ]
     if refused:
         notes.append(
-            f"at {', '.join(refused)} the fit is refused without public rows: little but noise would "
-            "come of it."
+            f"at {', '.join(refused)} the fit is refused without public rows: it would be "
+            "little but noise."
         )
         return notes
     if any(plan.silent):

@@ -61,7 +61,8 @@ def _named(given: Mapping[str, Any], terms: Sequence[str]) -> Floats:
     for name, size in given.items():
         if not isinstance(name, str) or name not in terms:
             raise ArgumentError(
-                f"target_se names {shown(name)}, which is no coefficient; they are {', '.join(terms)}."
+                f"target_se names {shown(name)}, which is not a coefficient; these are "
+                f"{', '.join(terms)}."
             )
         values[list(terms).index(name)] = _target(size)
     if not given:

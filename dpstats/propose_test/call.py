@@ -84,7 +84,7 @@ def resolve_spend(
     epsilon, delta = _epsilon_delta(function, method, given)
     if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
         raise PrivacyError(
-            f"epsilon = {epsilon:g}, delta = {delta:g} is beyond what a test can be planned for: ask "
+            f"epsilon = {epsilon:g}, delta = {delta:g} is too small for a test to be planned: ask "
             "for more."
         )
     if unit.rows == 1:
@@ -185,9 +185,9 @@ def _epsilon_delta(
 ) -> tuple[float, float]:
     if given.get("mu") is not None or given.get("rho") is not None:
         raise PrivacyError(
-            f"{function}(method='{method}') needs epsilon= and delta=: its noise belongs to the data "
-            "set, which costs a small probability besides mu. The methods without a test take mu= "
-            "and rho=."
+            f"{function}(method='{method}') needs epsilon= and delta=: its noise depends on the "
+            "data set, which costs a small probability besides mu. The methods without a test "
+            "take mu= and rho=."
         )
     if given.get("epsilon") is None:
         raise PrivacyError(
@@ -220,7 +220,8 @@ def require_bounds(
         sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
         if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
             raise ArgumentError(
-                f"limits[{name!r}] is beyond what can be computed with: change the unit of the column."
+                f"limits[{name!r}] is too large or too small for double precision: change the unit "
+                "of the column."
             )
     if public is None and not limits:
         raise PublicDataError(
@@ -236,6 +237,7 @@ def positive(name: str, value: Any) -> float:
         raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
     if not SMALLEST <= size <= LARGEST:
         raise ArgumentError(
-            f"{name} = {size:g} is beyond what can be computed with: change the unit of the column."
+            f"{name} = {size:g} is too large or too small for double precision: change the unit of "
+            "the column."
         )
     return size

@@ -14,7 +14,7 @@ from dpstats.report.model import closing_blocks, head_parts
 from dpstats.report.released import Diagnostic, Released
 from dpstats.report.table import Page, Part
 
-NO_REPLY_NOTE = "NO REPLY: the test did not pass, or its coin said no."
+NO_REPLY_NOTE = "NO REPLY: the test did not pass, or its random draw said no."
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Options:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _CHECKS:
-            raise ArgumentError(f"there is no option {name!r}; there are digits and stars.")
+            raise ArgumentError(f"there is no option {name!r}; the options are digits and stars.")
         _set(replace(_now(), **{name: _CHECKS[name](value)}))
 
     @property

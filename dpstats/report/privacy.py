@@ -72,7 +72,7 @@ class Spent:
     released : str
         What was released.
     numbers : int
-        How many numbers that are.
+        How many numbers were released.
     sensitivity, noise_sd, mu : float
         How far one row moves them, the noise on each, and what that costs.
     share : float
@@ -227,7 +227,7 @@ class PrivacyStatement:
 
     @property
     def slack(self) -> float:
-        """Probability of the event off which mu and rho hold; 0 for Gaussian mechanisms."""
+        """Probability with which mu and rho may fail to hold; 0 for Gaussian mechanisms."""
         return self.total.slack
 
     def epsilon(self, delta: float) -> float:

@@ -163,7 +163,8 @@ class Released(Printed):
             measured. ``value``, which holds with ``probability``. ``kind``: "bound" holds as it stands;
             "simulated" is a quantile of the noise alone; "estimated" adds what cuts may have moved;
             "rate" is a theorem's with constants 1, and no bound. ``source``; and ``premises``, each met,
-            NOT met or not known. Without rows for fits by ``update``, whose noise is another's.
+            NOT met or not known. No rows for fits by ``update``, whose noise is that of another
+            fit.
         """
         return bounds_frame(self._bounds())
 
@@ -175,7 +176,8 @@ class Released(Printed):
         DataFrame
             A row per number, under its name: ``value``; ``noise_sd``, the standard deviation of the
             noise in it (NaN where it has none, or where it follows from other released numbers); and a
-            ``note`` on what it is. Shares of rows are noisy: one below two ``noise_sd`` may be none.
+            ``note`` on what it is. Shares of rows are noisy: one below two ``noise_sd`` may be
+            zero.
         """
         frame = frame_of(self.details, "value", "noise_sd", "note")
         return frame.set_axis([d.name for d in self.details])

@@ -154,8 +154,8 @@ class Result(Released):
     ) -> pd.DataFrame:
         """Confidence intervals that cover sampling and privacy noise.
 
-        Normal; of a t distribution, as R's, where a variance was estimated on fewer than 1000 degrees of
-        freedom.
+        Normal, or from a t distribution, as in R, where a variance was estimated on fewer than 1000
+        degrees of freedom.
 
         ``parm``: which coefficients, as in R: ``confint("x1")``, ``confint(["x1", "x2"])``; a number is
         taken for the level.
@@ -167,7 +167,9 @@ class Result(Released):
             wanted = terms if parm is None else [parm] if isinstance(parm, str) else list(parm)
         for name in wanted:
             if name not in terms:
-                raise ArgumentError(f"there is no coefficient {name!r}; there are {listed(terms)}.")
+                raise ArgumentError(
+                    f"there is no coefficient {name!r}; the coefficients are {listed(terms)}."
+                )
         low, high = self.coefficients.interval(level)
         names = limit_names(level)
         return pd.DataFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
@@ -185,7 +187,8 @@ class Result(Released):
         -------
         DataFrame
             ``term``, ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``conf_low``,
-            ``conf_high``, and ``privacy_share``: which part of the variance is noise for privacy.
+            ``conf_high``, and ``privacy_share``: the part of the variance that is noise for
+            privacy.
         """
         c = self.coefficients
         low, high = c.interval(level)

@@ -28,8 +28,8 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
         chi2, block = wald(part.coef, total, where), np.ix_(where, where)
         below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
         lines.append((name, len(at), chi2, wald_p(chi2, len(at), below)))
-    how = {1: "in the order of the formula", 2: "each beside those that do not contain it"}
-    title = f"Wald tests of the terms, {how.get(type, 'each beside all others')}"
+    how = {1: "in the order of the formula", 2: "each adjusted for those that do not contain it"}
+    title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
     return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
 
@@ -43,8 +43,9 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     fit1, fit2 : models
         Two nested ones; or one, whose terms are tested one by one.
     type : {1, 2, 3}, or {"I", "II", "III"}
-        Of one model: each term after those before it, as R's ``anova``; beside all terms that do not
-        contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or beside all others.
+        Of one model: each term after those before it, as R's ``anova``; adjusted for all terms that
+        do not contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or adjusted for all
+        others.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     Raises
     ------
     ArgumentError
-        If the two are the same, or neither is nested in the other; or of a wrong ``type``.
+        If the two are the same, or neither is nested in the other; or if ``type`` is invalid.
 
     See Also
     --------

@@ -90,9 +90,10 @@ def check_budget(
     enough = Privacy(least / n).for_group(unit.times)
     stated = "" if delta is None else f" (epsilon = {enough.epsilon(delta):.3g} at this delta)"
     raise ArgumentError(
-        f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are too few for {d} columns without "
-        f"public rows: little but noise would come of it. mu = {enough.mu:.3g}{stated} would do, or "
-        f"{math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public sample, public=frame."
+        f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are too few for {d} columns "
+        f"without public rows: the fit would be little but noise. mu = {enough.mu:.3g}{stated} "
+        f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public "
+        "sample, public=frame."
     )
 
 
@@ -155,10 +156,10 @@ def undetermined_note(public: PublicMoments) -> tuple[str, ...]:
     """That public rows do not determine all columns, and of which they do not tell the size."""
     told = public_scales(public)
     lacking = [name for j, name in enumerate(public.terms) if j not in told and name != "Intercept"]
-    sizes = f" They do not tell the size of {listed(lacking)}." if lacking else ""
+    sizes = f" They do not show the size of {listed(lacking)}." if lacking else ""
     return (
-        f"The {public.m} public rows do not determine all {len(public.terms)} columns.{sizes} What they "
-        "do not tell was found in the private rows, as without public rows.",
+        f"The {public.m} public rows do not determine all {len(public.terms)} columns.{sizes} "
+        "What they leave open was found in the private rows, as without public rows.",
     )
 
 

@@ -30,9 +30,9 @@ _OVERWEIGHT = 0.03
 _PARTIAL = ("log", "log2", "log10", "log1p", "sqrt")
 """Functions of formulas that have no value for some numbers."""
 TOO_LITTLE = (
-    "The rows tell too little for a fit: hardly any can be used, or their responses hardly differ. No "
-    "coefficients are given. Look at missing values, at levels that "
-    "were not declared, and at limits that most values exceed.",
+    "The rows hold too little information for a fit: hardly any can be used, or their responses "
+    "hardly differ. No coefficients are given. Look at missing values, at levels that were not "
+    "declared, and at limits that most values exceed.",
 )
 
 
@@ -98,8 +98,8 @@ def tail_note(
         + (
             "A larger budget helps."
             if _is_logarithm(formula)
-            else "A logarithm of the response, where it is positive, another family, or a larger budget "
-            "help."
+            else "A logarithm of the response, where it is positive, another family, or a larger "
+            "budget helps."
         ),
     )
 
@@ -128,16 +128,16 @@ def hidden_note(
     notes = []
     if absent.any():
         notes.append(
-            f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a coefficient of "
-            "zero. The constant takes up what it adds on average. Levels that are declared are seen "
-            "where fewer rows have them."
+            f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a "
+            "coefficient of zero. The constant absorbs its average effect. Declared levels are "
+            "seen where fewer rows have them."
         )
     if (unknown & ~absent).any():
         notes.append(
-            f"The rows show too little of {_some(terms, unknown & ~absent)} beside the noise: too few "
-            "rows differ in it, or other columns say nearly the same. No standard errors are given "
-            "there, and the estimates are little but noise. More rows or budget, or fewer or broader "
-            "levels, help."
+            f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, or "
+            "other columns say nearly the same. No standard errors are given there, and the "
+            "estimates are little but noise. More rows or budget, or fewer or broader levels, "
+            "help."
         )
     return tuple(notes)
 
@@ -156,9 +156,9 @@ def leverage_note(lost: float) -> tuple[str, ...]:
     if not lost > _FAR_ROWS:
         return ()
     return (
-        "Some rows lie so far from the others that they alone may decide coefficients, and what they "
-        "weigh is known roughly: estimates may be off by more than their errors say. Logarithms of "
-        "long-tailed columns, limits, a larger budget, or public rows help.",
+        "Some rows lie so far from the others that they alone may decide coefficients, and their "
+        "weight is known only roughly: estimates may be off by more than their errors say. "
+        "Logarithms of long-tailed columns, limits, a larger budget, or public rows help.",
     )
 
 
@@ -172,8 +172,9 @@ def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
     if noise_sd <= _HIDDEN * n:
         return ()
     return (
-        "The budget is too small to see how long the residuals are: if they are skewed, as those of "
-        "prices and costs are, coefficients may be moved by more than their errors say. "
+        "The budget is too small to see how long the tails of the residuals are: if they are "
+        "skewed, as those of prices and costs are, coefficients may be moved by more than their "
+        "errors say. "
         + (
             "A larger budget shows it."
             if _is_logarithm(formula)
@@ -198,12 +199,12 @@ def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str
         weights = f", or weights above {bound:.4g}" if bound else ""
         return (
             f"About {share:.2g}% of the private rows seem to have values outside the limits of "
-            f"{', '.join(limits)}{weights}; they were cut to them, and the fit is that of the cut "
-            "values. Wide limits cost next to nothing.",
+            f"{', '.join(limits)}{weights}; they were cut to these limits, and the fit is that of "
+            "the cut values. Wide limits cost next to nothing.",
         )
     return (
         f"About {share:.2g}% of the private rows seem to have weights above the public bound "
-        f"{bound:.4g}, which they are given instead: the fit is weighted otherwise than asked for. Give "
+        f"{bound:.4g}, which they get instead: the fit is not weighted as asked. Give "
         "the bound, limits={'(weights)': (0, largest)}.",
     )
 
@@ -222,12 +223,12 @@ def unused_note(
     if persons is not None:
         why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
         return (
-            f"About {share:.2g}% of the persons tell nothing: they have {why}none that can be used "
-            f"({causes}).",
+            f"About {share:.2g}% of the persons contribute nothing: they have {why}none that can "
+            f"be used ({causes}).",
         )
     return (
         f"About {share:.2g}% of the private rows are not used: {causes}, or rows of a person beyond "
-        "rows_per_person." + ("" if alone else " Levels count when public rows have them."),
+        "rows_per_person." + ("" if alone else " Only levels that public rows have are used."),
     )
 
 
@@ -239,7 +240,7 @@ def row_causes(formula: str, alone: bool) -> list[str]:
     >>> row_causes("log(y) ~ cut(x, [0, 10])", alone=False)[1:3]
     ['values where log() has none', 'values outside the breaks of cut()']
     """
-    known = "were not declared" if alone else "the public data do not know"
+    known = "were not declared" if alone else "no public row has"
     functions = [name for name in _PARTIAL if re.search(rf"\b{name}\(", formula)]
     out = ["missing values"]
     if functions:

@@ -56,9 +56,9 @@ class Path(Printed):
 
         The Wald statistic of the columns that a penalty leaves out, by standard errors that hold the
         sampling and the noise of all that was released, and log(n) ("BIC") or 2 ("AIC") for each column
-        that it keeps: the least-squares approximation of Wang and Leng (2007). Of penalties with the
-        same columns the smallest is taken, which shrinks the least. Standard errors after a choice take
-        it for granted.
+        that it keeps: the least-squares approximation of Wang and Leng (2007). Of penalties with
+        the same columns the smallest is taken, which shrinks the least. Standard errors after a
+        choice ignore it.
 
         Examples
         --------
@@ -166,7 +166,7 @@ class BestPenalty:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Columns that are: ``fit.update("~ . - x")`` fits the others again, at no cost."""
+        """Columns that are left out: ``fit.update("~ . - x")`` refits the others, at no cost."""
         return tuple(self.estimate.index[self.estimate == 0])
 
     def __repr__(self) -> str:

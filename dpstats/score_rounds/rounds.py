@@ -365,5 +365,5 @@ def rows_line(persons: PersonCounts | None) -> tuple[Diagnostic, ...]:
     """How many rows all persons have, where that was released."""
     if persons is None:
         return ()
-    note = f"of all persons; of nobody more than {persons.most} were counted"
+    note = f"of all persons, counting at most {persons.most} for each"
     return (Diagnostic("rows", persons.rows, persons.rows_sd, note),)

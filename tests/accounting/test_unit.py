@@ -83,7 +83,7 @@ def test_units_say_whom_they_protect() -> None:
     assert PrivacyUnit().text == "one row replaced by another (n is public)"
     assert PrivacyUnit().group(3).text == "3 rows replaced by others (n is public)"
     assert "taken on trust: nobody has more than 2 rows" in PrivacyUnit(2).text
-    assert "the first row of each `id` count" in PrivacyUnit(1, "id").text
+    assert "using only the first row of each `id`" in PrivacyUnit(1, "id").text
     assert PrivacyUnit(2, "id").group(2).text.startswith("2 persons replaced by others")
     assert PrivacyUnit(2, "id").group(2).group(3).together == 6
 

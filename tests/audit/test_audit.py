@@ -860,7 +860,7 @@ def test_the_page_ends_with_what_was_not_examined() -> None:
     assert "low digits beyond the first 200 numbers that vary" in wide
     assert not any("200" in words for words in columns.unseen(runs[[0, 0]], [], False, 0.1))
     deep = repr(audit(lambda data: _Result(1.0, list(range(500))), (0, 1), trials=40))
-    assert "many or lie deep" in " ".join(deep.split())
+    assert "too many or too deep" in " ".join(deep.split())
 
 
 def test_forms_of_odd_things() -> None:
@@ -1091,7 +1091,7 @@ def test_a_pair_is_a_pair() -> None:
         assert given is data
         assert not same_data(data, other)
     for rows in ([[1.0]], np.ones((2, 1))):
-        with pytest.raises(ArgumentError, match="no row to put in was other"):
+        with pytest.raises(ArgumentError, match="every candidate equals the row"):
             worst_neighbours(lambda rows: 0.0, np.ones(4), rows, trials=10)
 
 

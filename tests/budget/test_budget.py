@@ -271,7 +271,7 @@ def test_a_process_that_dies_while_it_reads_stays_charged(path: Path) -> None:
     assert died.returncode == 7
     budget = Budget(path=path)
     assert (budget.spent.mu, len(budget.entries), budget.entries[0].released) == (0.5, 1, "")
-    assert "Not known to have ended; it counts." in budget.table().to_text().replace("\n", " ")
+    assert "Not known to have finished; it counts." in budget.table().to_text().replace("\n", " ")
 
 
 def test_a_person_who_stops_while_lines_are_learnt_loses_none(
@@ -364,7 +364,7 @@ def test_limits_outlive_the_first_call_if_another_rests_on_them() -> None:
         (
             {"mu": 1},
             Privacy(0.1, 1e-4),
-            "adds 0.0001 to those before, and 1e-05 is left",
+            "adds 0.0001 to those before, and only 1e-05 is left",
         ),
         ({"mu": 1}, ApproximatePrivacy(0.1, 1e-4), "asks for mu = 0.1253 up to delta0 = 1e-04"),
         (
@@ -535,7 +535,7 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     _lm(table, budget=persons, person="who", rows_per_person=2)
     _lm(table, budget=persons, person="who")  # with any number of rows
     assert (len(rows.entries), len(persons.entries)) == (1, 2)
-    assert "of each `who` count" in repr(persons)
+    assert "using only the first 2 rows of each `who`" in " ".join(repr(persons).split())
 
 
 # -- with, threads, processes -----------------------------------------------------------------------
@@ -554,7 +554,7 @@ def test_one_budget_is_open_at_a_time_and_may_be_opened_again() -> None:
         with one:
             charge_open(0.1)
         charge_open(0.1)
-        with pytest.raises(BudgetError, match="another budget is open"), other:
+        with pytest.raises(BudgetError, match="another budget is already open"), other:
             pass
         charge_open(0.1)
     with other:

@@ -298,7 +298,7 @@ def test_terms_are_named_chosen_and_put_in_order() -> None:
     assert str(etable(fit, drop=["religious", "educ", "children", "yrs"])).count("\n  ") > 0
     with pytest.raises(ArgumentError, match="leave no term"):
         etable(fit, keep="nothing like it")
-    with pytest.raises(ArgumentError, match="no regular expression"):
+    with pytest.raises(ArgumentError, match="not a regular expression"):
         etable(fit, drop="(")
     with pytest.raises(ArgumentError, match="labels must"):
         etable(fit, labels={"age": 1})

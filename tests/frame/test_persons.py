@@ -191,7 +191,7 @@ def test_a_call_with_persons_is_a_call_on_their_first_rows() -> None:
     # the noise is that of rows at a half of mu
     assert fit.mean.equals(dp_mean("~ y + x", private.where(first), public, mu=1, seed=3).mean)
     assert fit.privacy.mu == 2.0
-    assert "the first 2 rows of each `who` count" in fit.privacy.unit
+    assert "using only the first 2 rows of each `who`" in fit.privacy.unit
     assert 'rows_per_person = 2, person = "who"' in fit.call
     text = str(fit.summary())
     assert "one person replaced by another" in text
@@ -214,7 +214,7 @@ def test_persons_count_the_same_in_every_engine(tmp_path: Path) -> None:
 
 def test_a_person_is_not_a_number_here_and_text_there() -> None:
     one, two = _table([1, 2]), _table(["1", "2"])
-    with pytest.raises(SchemaError, match="of one kind in a block and of another in a later one"):
+    with pytest.raises(SchemaError, match="of one kind in one block and of another in a later one"):
         _alive([one, two], 1)
     assert _alive([one, _table([1.0, np.nan])], 1) == [1.0, 2.0]
 
@@ -369,7 +369,7 @@ def test_a_note_on_a_column_of_objects_names_what_it_leaves_out() -> None:
 def test_codes_name_what_their_categories_are() -> None:
     numbers = _table([17, 18]).astype({"who": "category"})
     text = _table(["017", "18"]).astype({"who": "category"})
-    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+    with pytest.raises(SchemaError, match="of one kind in one block and of another"):
         _alive([numbers, text], 1)
     nothing = _table([np.nan]).astype({"who": "category"}).assign(who=pd.Categorical([None]))
     assert _alive([nothing, text], 1) == [1.0, 2.0]
@@ -381,7 +381,7 @@ def test_codes_name_what_their_categories_are() -> None:
 def test_arrow_codes_in_pandas_name_what_they_stand_for() -> None:
     codes = pa.array([17]).dictionary_encode()
     numbers = _table([0]).assign(who=pd.Series(codes, dtype=pd.ArrowDtype(codes.type)))
-    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+    with pytest.raises(SchemaError, match="of one kind in one block and of another"):
         _alive([numbers, _table(["017"])], 1)
     truth = pa.array([True]).dictionary_encode()
     with pytest.raises(SchemaError, match="holds True/False"):
@@ -398,5 +398,5 @@ def test_a_folder_names_persons_by_text(tmp_path: Path) -> None:
     rows = pa.table({"y": [1.0], "x": [1.0]})
     pq.write_table(rows, tmp_path / "who=017" / "a.parquet")
     pq.write_table(rows.append_column("who", pa.array([17])), tmp_path / "b.parquet")
-    with pytest.raises(SchemaError, match="of one kind in a block and of another"):
+    with pytest.raises(SchemaError, match="of one kind in one block and of another"):
         _alive(tmp_path, 1)

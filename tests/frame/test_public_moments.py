@@ -85,7 +85,7 @@ def test_full_rank_names_the_columns_that_depend(clean):
     assert "'k'" not in text
     assert "200 public rows" in text
     assert "with_ridge(0.01)" in text
-    with pytest.raises(PublicDataError, match="3 public rows cannot carry the 6 columns"):
+    with pytest.raises(PublicDataError, match="3 public rows cannot identify the 6 columns"):
         public_moments("y ~ x + z + k + t + w", clean.iloc[:3]).require_full_rank()
     declared = clean.astype({"g": pd.CategoricalDtype(["a", "b", "c", "d"])})
     with pytest.raises(PublicDataError, match=r"'g\[T\.d\]' are zero"):

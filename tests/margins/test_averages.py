@@ -214,7 +214,9 @@ def test_a_result_holds_no_rows_and_says_what_it_cost() -> None:
     assert str(again) == str(found)
     assert found.privacy.mu == 0.75
     assert found.nobs == len(TABLE)
-    assert f"both together have cost mu = {math.hypot(2, 0.75):.4g}" in " ".join(str(found).split())
+    assert f"the two together have cost mu = {math.hypot(2, 0.75):.4g}" in " ".join(
+        str(found).split()
+    )
     assert "seeded: not for release" in str(found)
     assert found.glance().mu[0] == 0.75
     assert list(found.tidy().term) == ["x", "z", "g", "g"]
@@ -309,7 +311,7 @@ def test_no_slope_where_a_number_enters_by_steps() -> None:
     ):
         fit = dp_lm(f"y ~ {step} + x", rows, public=rows[:300], mu=1, seed=1)
         for given in ({"newdata": rows[:50]}, {"data": rows, "mu": 1, "seed": 1}):
-            with pytest.raises(ArgumentError, match="`age` enters by steps"):
+            with pytest.raises(ArgumentError, match="`age` enters in steps"):
                 fit.slopes(variables="age", **given)
         assert np.isfinite(fit.comparisons(rows[:50], "age").frame.estimate).all()
 

@@ -177,7 +177,7 @@ def test_one_curve_of_rehearsals_answers_every_budget(
 def test_targets_out_of_reach_are_named() -> None:
     plan = plan_lm(LINEAR, fair()[0], 6048, 1, target_se=0.001)
     assert plan.smallest_mu is None
-    assert "none: 6048 rows are too few without privacy as well" in repr(plan)
+    assert "none: 6048 rows are too few even without privacy" in repr(plan)
     assert plan.smallest_n().iloc[0] > 10**5
 
 
@@ -394,13 +394,13 @@ def test_plot_shows_the_ratios() -> None:
         ({"mu": []}, "a list of 1 to"),
         ({"mu": range(10**12)}, "a list of 1 to"),
         ({"n": 10**12 + 1}, "number of private rows"),
-        ({"n": 2}, "cannot carry 2 columns"),
+        ({"n": 2}, "too few for 2 columns"),
         ({"mu": "1"}, "mu must be"),
         ({"mu": [1, 1.0]}, "one budget twice"),
         ({"mu": -1}, "mu must be"),
         ({"epsilon": 1}, "needs delta"),
         ({"target_se": 0}, "standard error > 0"),
-        ({"target_se": {"wage": 1}}, "no coefficient"),
+        ({"target_se": {"wage": 1}}, "not a coefficient"),
         ({"target_se": {}}, "is empty"),
         ({"sigma": -1}, "residual standard deviation"),
         ({"method": "ssp"}, "without public data nothing is known"),

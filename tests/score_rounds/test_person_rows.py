@@ -86,7 +86,7 @@ def test_the_first_rows_of_each_person_count_where_so_many_are_said() -> None:
     fit = dp_lm("y ~ x", private, public, person="who", rows_per_person=2, **_EXACT)
     how = {"groups": first.who}
     _agree(fit, smf.ols("y ~ x", first).fit(cov_type="cluster", cov_kwds=how))
-    assert "n is public; the first 2 rows of each `who` count" in fit.privacy.unit
+    assert "n is public; using only the first 2 rows of each `who`" in fit.privacy.unit
     assert "rows_per_person = 2" in fit.call
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_done_is_said_before_rows_are_read() -> None:
         dp_lm("y ~ x", private, public, mu=1, person="whom")
     with pytest.raises(SchemaError, match="no row names a person"):
         dp_lm("y ~ x", private.assign(who=np.nan), public, mu=1, person="who")
-    with pytest.raises(ArgumentError, match="cannot carry 2 columns"):
+    with pytest.raises(ArgumentError, match="too few for 2 columns"):
         dp_lm("y ~ x", private[private.who < 2], public, mu=1, person="who")
     with pytest.raises(BudgetError, match="Open the budget with person='who'"):
         dp_lm("y ~ x", private, public, mu=1, person="who", budget=Budget(mu=1))
@@ -174,7 +174,7 @@ def test_data_that_name_others_when_they_are_read_again_are_refused() -> None:
         calls.append(1)
         return [private if len(calls) < 3 else private[private.who > 3]]
 
-    with pytest.raises(PassError, match="named other persons"):
+    with pytest.raises(PassError, match="named different persons"):
         dp_lm("y ~ x", changing, _panel(60, 0), mu=1, person="who")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-_OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows tell"
+_OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows say"
 _OF_OTHER_ROWS = "it looks at other rows; make the column in both tables beforehand"
 _TEXT = "make the column in both tables beforehand"
 _SPLINES = "write ns(x, df=4) or bs(x, df=4)"
@@ -20,7 +20,7 @@ _INSTEAD = {
     "cbind": "write the share I(k / (k + f)), with weights= a column of trials k + f",
     **dict.fromkeys(("s", "te", "ti", "t2", "lo", "smooth", "pspline"), _SPLINES),
     "Surv": "there are no survival models; dp_glm has family='poisson' with offset=log(time)",
-    "c": "logic on a column stands inside I(): I(g %in% c('a', 'b'))",
+    "c": "logic on a column belongs inside I(): I(g %in% c('a', 'b'))",
     "is.na": "rows with a missing value are not used; make a column of True and False beforehand",
     "as.character": "write factor(g)",
     "as.logical": "write I(x != 0)",
@@ -50,11 +50,11 @@ ALLOWED = (
     "options. Anything else could let one private row change another row."
 )
 _LOGIC = (
-    "logic and comparisons of columns stand inside I(): I(x > 0 & z > 0), I(!b), I(g == 'a'), "
+    "logic and comparisons of columns belong inside I(): I(x > 0 & z > 0), I(!b), I(g == 'a'), "
     "I(g %in% c('a', 'b'))"
 )
 _ARITHMETIC = (
-    "arithmetic on a column stands inside I(): I(2 * x), I(x / 2), I(x^0.5); outside, * / ^ "
+    "arithmetic on a column belongs inside I(): I(2 * x), I(x / 2), I(x^0.5); outside, * / ^ "
     "multiply terms, as in x * z"
 )
 
@@ -77,7 +77,7 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
         return _no_tilde(formula)
     left = formula.partition("~")[0].strip()
     if re.search(r"(?<![\w.])\d[\d.]*\s*[*/^]|[*/^]\s*\d", left) and not re.search(r"[({`]", left):
-        return f"arithmetic on the response stands inside I(): write 'I({left}) ~ ...'"
+        return f"arithmetic on the response belongs inside I(): write 'I({left}) ~ ...'"
     for k, (text, kind, _) in enumerate(tokens):
         if kind == "operator" and re.search(r"[!&<>]|==", text):
             return _LOGIC
@@ -85,7 +85,7 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
             before = tokens[k - 1][0] if k else ""
             after = tokens[k + 1][0] if k + 1 < len(tokens) else ""
             if before.endswith(("~", "+")) and after in ("", "+", "-") and text not in ("0", "1"):
-                return "of numbers only 1, the constant, and 0, no constant, are terms"
+                return "the only numbers that are terms are 1 (a constant) and 0 (no constant)"
             power = before in ("^", "**")
             if (power and not text.isdigit()) or before in ("*", "/") or after in ("*", "/"):
                 return _ARITHMETIC
@@ -97,14 +97,14 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
 def _no_tilde(formula: str) -> str:
     sides = re.split(r"(?<![=!<>])=(?!=)", formula)
     if len(sides) == 2 and all(side.strip() for side in sides):
-        return f"'~' divides response and terms: write '{sides[0].strip()} ~ {sides[1].strip()}'"
+        return f"'~' separates response and terms: write '{sides[0].strip()} ~ {sides[1].strip()}'"
     first, *rest = formula.split("+")
     if rest and all(side.strip() for side in (first, *rest)):
         words = first.split()
         if len(words) == 2:  # only the '~' is missing
             first, rest = words[0], [words[1], *rest]
         return (
-            "'~' divides response and terms: write "
-            f"'{first.strip()} ~ {' + '.join(side.strip() for side in rest)}'"
+            f"'~' separates response and terms: write '{first.strip()} ~ "
+            f"{' + '.join(side.strip() for side in rest)}'"
         )
-    return "'~' divides response and terms, as in 'y ~ x1 + x2'"
+    return "'~' separates response and terms, as in 'y ~ x1 + x2'"

@@ -57,7 +57,7 @@ def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dic
                 f"the response `{factor.text}` is a category with {len(shown)} level(s) in the public "
                 "data; the left-hand side must be one numeric response, or have two levels"
                 + (
-                    f": if rows may have another value than '{shown[0]}', declare the levels, the "
+                    f": if rows may have a value other than '{shown[0]}', declare the levels, the "
                     f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
                     if len(shown) == 1
                     else f": {', '.join(shown[:6])}. Write I({expr.value} == '{(shown or ['a'])[0]}') "

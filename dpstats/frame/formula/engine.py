@@ -152,7 +152,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
         if large:
             raise FormulaError(
                 f"'{_start(formula)}' has too many terms once it is multiplied out: products and "
-                f"powers make {_MOST_TERMS} at most."
+                f"powers may make at most {_MOST_TERMS}."
             )
         count[id(node)] = made
 
@@ -180,7 +180,7 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
             "an operator has nothing beside it; 'y ~ x1 + x2' has a term on both sides of every +."
         )
     if re.search("%%|%/%", formula):
-        reason = "%% and %/% stand inside I(), as in I(x %% 2)."
+        reason = "%% and %/% belong inside I(), as in I(x %% 2)."
     return FormulaError(f"'{formula}' cannot be parsed: {reason}")
 
 
@@ -248,8 +248,8 @@ def combined_levels(levels: Sequence[Sequence[Any]], sep: str = ".") -> Sequence
     made = [sep.join(reversed(parts)) for parts in product(*reversed(short))]
     if len(set(made)) < len(made):
         raise FormulaError(
-            f"interaction() would give two combinations of levels one name: write sep='/' or another "
-            f"text that stands in no level, in the place of '{sep}'."
+            "interaction() would give two combinations of levels the same name: instead of "
+            f"'{sep}', write sep='/' or another text that occurs in no level."
         )
     return made
 
@@ -268,12 +268,12 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
     if "level" in given:  # counted from 1
         at = given.pop("level")
         if not 1 <= at <= len(levels):
-            raise ValueError(f"base={at} counts one of {len(levels)} levels")
+            raise ValueError(f"base={at} must be one of the levels 1 to {len(levels)}")
         given["base"] = levels[at - 1]
     if "base" in given:
         given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
         if given["base"] not in levels:
-            raise ValueError(f"'{given['base']}' is none of {', '.join(levels[:12])}")
+            raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}")
     return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)
 
 

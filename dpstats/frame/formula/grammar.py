@@ -492,8 +492,8 @@ class _Parser:
             return _as_lists(ast.literal_eval(_Constants().visit(node)))
         except (ValueError, TypeError, SyntaxError):
             raise self.refuse(
-                f"`{self.show(node)}` stands where a constant must (a number, text, True, False, "
-                "None, or a list of these)"
+                f"`{self.show(node)}` stands where a constant is needed (a number, text, True, "
+                "False, None, or a list of these)"
             ) from None
 
     def contrasts(self, node: ast.expr) -> Any:

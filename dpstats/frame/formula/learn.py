@@ -163,9 +163,9 @@ def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
     if names:
         kinds = ", ".join(f"'{name}': float" for name in names)
         raise SchemaError(
-            "what a column of a text file holds is not guessed from its cells: without public rows say "
-            f"it, limits={{{kinds}}} for numbers, a list of levels for categories, bool for True and "
-            "False; or write factor(g) in the formula."
+            "column types of a text file are not guessed from its cells: without public rows "
+            f"declare them, limits={{{kinds}}} for numbers, a list of levels for categories, bool "
+            "for True and False; or write factor(g) in the formula."
         )
 
 
@@ -219,10 +219,10 @@ def _private_kind(
         return float if kind == "number" else bool
     if kind in ("category", "object"):
         raise SchemaError(
-            f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, without "
-            f"a look at the private ones, limits={{'{name}': ['a', 'b']}}"
+            f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, "
+            f"without looking at the private rows, limits={{'{name}': ['a', 'b']}}"
             + (
-                "; or state the privacy as epsilon=1, delta=1e-6: levels of text that many rows have "
+                "; or state the privacy as epsilon=1, delta=1e-6: text levels that many rows have "
                 "are then released."
                 if releases_levels
                 else "."

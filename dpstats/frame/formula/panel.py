@@ -108,8 +108,8 @@ def _require_apart(
     for term in (*endogenous, *instruments):
         if {_factors(t) for t in parse(f"~ {term}").terms if t} & own:
             raise FormulaError(
-                f"'{text}': `{term}` stands in the first part and after the bar as well. A control is "
-                "its own instrument; endogenous columns and instruments stand after the bar alone."
+                f"'{text}': `{term}` is both in the first part and after the bar. A control is its "
+                "own instrument; endogenous columns and instruments belong after the bar only."
             )
     both = set(endogenous) & set(instruments)
     if both:
@@ -145,7 +145,7 @@ def _effects(text: str) -> Iterator[str]:
             continue
         if not _NAME.fullmatch(name):
             raise FormulaError(
-                f"`{name}` is no effect: effects are names of columns, 'y ~ x | id + year'. "
+                f"`{name}` is not an effect: effects are names of columns, 'y ~ x | id + year'. "
                 + (
                     "Make a column of the combination, such as data['a'] + '-' + data['b']."
                     if "^" in name

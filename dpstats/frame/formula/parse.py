@@ -103,7 +103,7 @@ def _sides(formula: str) -> tuple[str, str]:
         raise FormulaError(f"`{name}` is both a column and an expression: rename the column.")
     left, right = formula[: tildes[0]].strip(), formula[tildes[0] + 1 :].strip()
     if not right:
-        raise FormulaError(f"'{formula}': nothing stands right of ~; 'y ~ 1' fits a mean.")
+        raise FormulaError(f"'{formula}': nothing is right of ~; 'y ~ 1' fits a mean.")
     return left, right
 
 

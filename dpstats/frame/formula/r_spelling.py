@@ -83,8 +83,8 @@ def _require_one_meaning(text: str, spelled: str) -> None:
             unclear = len(node.ops) > 1 or bare
         if unclear:
             raise FormulaError(
-                f"`{text}`: write parentheses around what %%, %/% and %in% belong to, as in "
-                "I(2 * (x %% 3))."
+                f"`{text}`: write parentheses around what %%, %/% and %in% apply to, as in I(2 * "
+                "(x %% 3))."
             )
 
 

@@ -73,8 +73,8 @@ def eptr_bayes(
 ) -> BayesModel:
     """Fit a Gaussian Bayes classifier under differential privacy.
 
-    Priors, class means and covariances are released together, and averaged with those of public rows by
-    what each is worth.
+    Priors, class means and covariances are released together, and averaged with those of public
+    rows, weighted by what each is worth.
 
     Parameters
     ----------
@@ -82,8 +82,7 @@ def eptr_bayes(
         ``"class ~ x1 + x2"``. The left side is a column of text, categories, bools or whole
         numbers, with two classes or more; the right side as for `dp_lm`.
     {data}
-        A row of a class that is not public, or with a missing
-        value, counts nowhere.
+        A row of a class that is not public, or with a missing value, is not used.
     public : table, optional
         Public rows of the same columns: they give the classes, their centres, the scale of the features
         and where rows are cut, and choose between covariances. At least two rows of every class.
@@ -95,10 +94,10 @@ def eptr_bayes(
         reply" shows the public means. "paper": Algorithm 3 to the letter.
     covariance : {"naive", "lda", "qda", "diagonal", "full", "identity"}, optional
         Released within classes: "naive", a variance for each class and feature (naive Bayes); "lda", one
-        covariance for all; "qda", one for each, pulled to the pooled one. By default that of the three
-        which classifies public rows best, each left out in its turn. Or those of public rows, which
-        "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or "identity",
-        features as they are (the paper).
+        covariance for all; "qda", one for each, shrunk towards the pooled one. By default that of
+        the three which classifies public rows best, each left out in its turn. Or those of public
+        rows, which "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or
+        "identity", features as they are (the paper).
     limits : mapping, optional
         Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Ranges
         may be wide: where features lie in them is found first, for a part of the total. Beside

@@ -89,8 +89,8 @@ def find_geometry(
         more = f" and {len(few) - 6} more" if len(few) > 6 else ""
         column = _class_column(design)
         raise PublicDataError(
-            f"the public rows have fewer than two of the class(es) {', '.join(few[:6])}{more}: their "
-            f"centres are not known. Add public rows; or name the classes that count, "
+            f"the public rows have fewer than two of the class(es) {', '.join(few[:6])}{more}: "
+            "their centres are not known. Add public rows; or name the classes to use, "
             f"limits={{'{column}': [...]}}; or is `{column}` a number? See eptr_nw and dp_lm."
         )
     means, spread = pooled_covariance(x, code, classes)
@@ -237,9 +237,10 @@ def _tails(taken: Floats, mean_sd: Floats) -> tuple[str, ...]:
     if worst < _TAILS:
         return ()
     return (
-        f"Features have long tails: cutting rows moves some class mean by {worst:.1f} of its standard "
-        "errors, as public rows show it. That is taken off again; where private rows have longer tails "
-        "than public ones, such means are too small in size. A transformation, such as log, helps.",
+        f"Features have long tails: cutting rows moves some class mean by {worst:.1f} of its "
+        "standard errors, judging by public rows. That is corrected; where private rows have "
+        "longer tails than public ones, such means remain too small in size. A transformation, "
+        "such as log, helps.",
     )
 
 
@@ -314,16 +315,16 @@ def from_test(
         means = means + shift
         if sd / geometry.slope > 1:
             notes = (
-                "The noise of the means is larger than the spread of rows within a class: they carry "
-                "next to no information. method='sums' does not need noise for the smallest class "
-                "everywhere.",
+                "The noise of the means is larger than the spread of rows within a class: they "
+                "carry next to no information. method='sums' does not need the noise of the "
+                "smallest class everywhere.",
             )
     else:
         frequency = geometry.frequency
         prior = np.full(classes, 1 / classes) if frequency is None else frequency
         prior = np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
     outcome = Outcome.of_test(
-        test, tested.passed, "The public means stand in.", error, diagnostics, notes
+        test, tested.passed, "The public means are shown instead.", error, diagnostics, notes
     )
     return BayesFit(prior, prior_sd, means, mean_errors(mean_sd, geometry.back), outcome)
 

@@ -158,9 +158,9 @@ def fit_alone(
     notes: tuple[str, ...] = ()
     if worth < _USEFUL * len(axes.scale):
         notes = (
-            "With its noise, what is released of covariances or means is worth about "
-            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, or "
-            "fewer features, or add public rows.",
+            "With its noise, the release of covariances or means is worth about "
+            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, "
+            "or fewer features, or add public rows.",
         )
     return MomentsFit(rule, kind, prior_sd, errors, np.ones_like(told.means), notes)
 
@@ -192,8 +192,8 @@ def _notes(choice: Choice, told: ClassView, seen: ClassView) -> tuple[str, ...]:
     worth, public = float(np.median(told.means_rows)), float(np.median(seen.means_rows))
     if worth < _LITTLE * public:
         notes.append(
-            f"With its noise, what is released of a class is worth about {max(worth, 0.1):.2g} rows, "
-            f"beside {public:.3g} public ones: the classifier may be no better than one of public rows "
-            "alone. Ask for a larger budget, or fewer features."
+            f"With its noise, the release for a class is worth about {max(worth, 0.1):.2g} rows, "
+            f"beside {public:.3g} public ones: the classifier may be no better than one of public "
+            "rows alone. Ask for a larger budget, or fewer features."
         )
     return tuple(notes)

@@ -43,14 +43,14 @@ class BayesModel(TestedResult):
         Of each class, the covariance of its features.
     privacy : PrivacyStatement
     released : bool
-        False when the test did not pass: the public answer stands in.
+        False when the test did not pass: the public answer is shown instead.
     nobs : int
     call, method : str
         The call as it was typed, and the method that it used.
     n, m : int or None
         Private rows (or persons) and public rows; both numbers are public.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
 
     See Also
     --------

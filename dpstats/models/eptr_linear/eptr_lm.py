@@ -42,9 +42,9 @@ from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 WEAKER = (
-    "limits['(coef)'] was declared, so that method='adaptive' was chosen: all noise comes from the "
-    "limits. method='rounds', with limits of the columns alone, is often far more accurate: leave "
-    "'(coef)' out."
+    "limits['(coef)'] was declared, so method='adaptive' was chosen: all its noise follows from "
+    "the limits. method='rounds', with limits of the columns alone, is often far more accurate: "
+    "leave '(coef)' out."
 )
 _KINDS: dict[str, Kind] = {
     "rounds": "bounded",
@@ -83,7 +83,7 @@ def eptr_lm(
 
     A least-squares solution itself is released. How far one row can move it depends on the smallest
     eigenvalue of the design, which is tested, or bounded privately, so that well-conditioned data get
-    little noise. `dp_lm` is usually a little more accurate; a note says where by much.
+    little noise. `dp_lm` is usually a little more accurate; a note says where it is much more so.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def eptr_lm(
     public : table, optional
         Public rows of the same columns, response included, at least one more than there are columns and
         better ten times as many. They whiten the design and give the fit from which the private one is a
-        correction; other methods than "rounds" take all bounds from them. None: as for `dp_lm`.
+        correction; methods other than "rounds" take all bounds from them. None: as for `dp_lm`.
     epsilon, delta : float
         The total privacy of the call.
     mu, rho : float
@@ -109,12 +109,12 @@ def eptr_lm(
         "adassp": no test; noisy moments with a ridge. "paper": Algorithm 4 to the letter.
     limits : mapping, optional
         Levels of a category, ``{"g": ["a", "b"]}``; without public rows also boxes, as for `dp_lm`.
-        Other methods than "rounds" need without public rows a range per column, ``{"x1": (0, 1),
+        Without public rows, methods other than "rounds" need a range per column, ``{"x1": (0, 1),
         "y": (0, 10)}``, with ``"(coef)"``, the largest length of the coefficient vector, and optionally
         ``"(norm)"``, the largest length of a design row.
     target : float, optional
         For "ptr" and "paper": smallest eigenvalue of the mean second moment that the data are
-        expected to have; of whitened rows (default: 0.85 of what public rows let expect) or, for
+        expected to have; of whitened rows (default: 0.85 of what public rows suggest) or, for
         "paper" and with declared limits, of rows in plain units.
     {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 

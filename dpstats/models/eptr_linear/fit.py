@@ -91,7 +91,7 @@ def make_test(
         )
     advice = (
         f"One level is the influence of one row, {levels.step:.3g}; the target is {goal:.3g}. More "
-        "rows, a larger epsilon or delta help, and method='adaptive' always answers."
+        "rows or a larger epsilon or delta help, and method='adaptive' always answers."
     )
     return plan_safety(levels, spend, statistic, goal, advice, n)
 
@@ -174,9 +174,9 @@ def tested(
     outcome = Outcome.of_test(
         test,
         tested.passed,
-        "The public fit stands in."
+        "The public fit is shown instead."
         if geometry.answer is not None
-        else "Zeros stand in for the coefficients.",
+        else "Zeros are shown instead of coefficients.",
         _error(geometry, d, n, sd / geometry.slope, likely, NO_REPLY, eta),
         target_diagnostics(
             test.target / n, "smallest eigenvalue per row that was planned for", tested.passed
@@ -220,8 +220,8 @@ def _estimate(
         if not math.isfinite(poorer) or poorer > 3:
             sampling = np.full_like(sampling, np.nan)
             notes += (
-                "Standard errors are not given: the released smallest eigenvalue is far below the "
-                "public one, so that public rows do not give the spread of the estimates.",
+                "Standard errors are not given: the released smallest eigenvalue is far below "
+                "the public one, so public rows do not give the spread of the estimates.",
             )
     elif sigma is not None and likely > 0:
         sampling = sigma**2 / likely * back @ back.T

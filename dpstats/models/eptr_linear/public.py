@@ -92,8 +92,8 @@ def find_moments(
         return None
     if isinstance(public, PublicMoments):
         raise PublicDataError(
-            "eptr_lm takes its bounds from public rows; moments alone do not give them. Pass the public "
-            "table, or use dp_lm, which can do with moments."
+            "eptr_lm takes its bounds from public rows; moments alone do not give them. Pass the "
+            "public table, or use dp_lm, which can work from moments."
         )
     moments = resolve_public(formula, public, None, None, limits)
     check_response(moments.design)

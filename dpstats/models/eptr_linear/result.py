@@ -19,7 +19,7 @@ from dpstats.score_rounds.path import Path
 
 @dataclass(frozen=True, repr=False, eq=False)
 class EptrLinearModel(LinearModel):
-    """A private linear model whose noise belongs to the data set; answers as `LinearModel` does.
+    """A private linear model whose noise depends on the data set; answers as `LinearModel` does.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class EptrLinearModel(LinearModel):
     n, m : int or None
         Private rows (or persons) and public rows; both numbers are public.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
     privacy : PrivacyStatement
         What was spent, in all units, and what was released for it.
 

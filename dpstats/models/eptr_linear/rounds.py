@@ -137,13 +137,14 @@ def _notes(last: LastStep) -> tuple[str, ...]:
         notes += (UNBOUNDED,)
     if last.dearer > _DEARER:
         notes += (
-            f"The last step has {last.dearer:.2g} times the error of dp_lm at the same cost: rows are "
-            "few for their smallest eigenvalue to be bounded. dp_lm is more accurate here.",
+            f"The last step has {last.dearer:.2g} times the error of dp_lm at the same cost: "
+            "there are too few rows to bound their smallest eigenvalue well. dp_lm is more "
+            "accurate here.",
         )
     value, sd = last.step.value, last.step.noise_sd
     if float(value @ value) - len(value) * sd**2 > (0.95 * last.cuts.length) ** 2:
         notes += (
-            "The last step went as far as it may: the rounds before it had not arrived. The estimates "
-            "may be off; ask for a larger budget, or use dp_lm.",
+            "The last step was as long as allowed: the rounds before it had not converged. The "
+            "estimates may be off; ask for a larger budget, or use dp_lm.",
         )
     return notes

@@ -66,16 +66,16 @@ def eptr_nw(
     """Fit a smooth curve, or surface, by kernel regression under differential privacy.
 
     One release answers every point: the privacy of the call is that of the whole curve, and of all
-    predictions made from it. There is no cheaper price per point.
+    predictions made from it. A single point costs no less.
 
     Parameters
     ----------
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
     {data}
-        Responses are cut to a band around the public fit: by default one that a released histogram
-        of what the fit leaves calls for, else a public one. Rows with a missing value, or farther than
-        a bandwidth from the public range, count nowhere.
+        Responses are cut to a band around the public fit: by default chosen from a released
+        histogram of the residuals, else a public one. Rows with a missing value, or farther than a
+        bandwidth from the public range, are not used.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut.
@@ -119,10 +119,10 @@ def eptr_nw(
 
     Notes
     -----
-    The curve is a public polynomial plus a kernel mean of what it leaves; intervals are for that
+    The curve is a public polynomial plus a kernel mean of its residuals; intervals are for that
     curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
     smoothing would do to a curve like the fit. Jumps and bends much narrower than the bandwidth are
-    smoothed over, and no interval knows of them.
+    smoothed over, and intervals do not reflect them.
 
     References
     ----------

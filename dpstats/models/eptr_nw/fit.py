@@ -310,7 +310,7 @@ def _answered(
     noises = setting.smoothing.radius / setting.smoothing.slope * np.nan_to_num(nodes.noise_sd)
     error = _error(setting, nodes.degree, noises, 0.0, NO_REPLY)
     outcome = Outcome.of_test(
-        tests[0], passed, "The public fit stands in.", error, diagnostics, notes
+        tests[0], passed, "The public fit is shown instead.", error, diagnostics, notes
     )
     return KernelFit(
         _at_nodes(setting, nodes), releases, outcome, tuple(test.answers for test in tests)

@@ -30,8 +30,9 @@ def curve_notes(
         )
     for name in narrow:
         notes.append(
-            f"The values of `{name}` lie farther apart than twice the bandwidth: between them the curve "
-            "rests on next to no row. A bandwidth of half their distance or more joins them."
+            f"The values of `{name}` lie farther apart than twice the bandwidth: between them the "
+            "curve rests on hardly any rows. A bandwidth of half their distance or more joins "
+            "them."
         )
     own = np.hypot(at.noise_sd, at.sampling_sd)
     mass = np.where(there, np.maximum(at.degree, 0.0), 0.0)
@@ -39,9 +40,9 @@ def curve_notes(
         cut = float((CUT_DOUBT * np.asarray(at.cut)[there] > _HALF * own[there]).mean())
         if cut > _HALF:
             notes.append(
-                f"Responses have a long tail: cutting it may have moved {100 * cut:.2g}% of the points "
-                "by more than half a standard error, for which their intervals allow. A logarithm of "
-                "the response, where it is positive, or a larger budget help."
+                f"Responses have a long tail: cutting it may have moved {100 * cut:.2g}% of the "
+                "points by more than half a standard error; their intervals allow for it. A "
+                "logarithm of the response, where it is positive, or a larger budget helps."
             )
     if mass.sum() > 0 and thin <= _HALF:
         moved = float(mass @ np.where(there, at.value - public, 0.0) ** 2)

@@ -53,7 +53,7 @@ def plot_curve(
     """
     if len(covariates) > 2:
         raise ArgumentError(
-            f"a plot shows one or two covariates, and this curve has {len(covariates)}; "
+            f"a plot shows one or two covariates, and this curve has {len(covariates)}; call "
             "predict(newdata) on a slice of your own, and plot that."
         )
     ax = axes(ax)

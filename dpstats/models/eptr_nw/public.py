@@ -191,13 +191,13 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
     names = ", ".join(design.terms[1:])
     if m < 20:
         raise PublicDataError(
-            f"{m} usable public rows cannot give the range and the bandwidth of a curve: give 20 or "
-            "more, or declare limits and bandwidth."
+            f"{m} usable public rows are too few for the range and bandwidth of a curve: give 20 "
+            "or more, or declare limits and bandwidth."
         )
     if not np.abs(y).max() < _LARGEST:
         raise PublicDataError(
-            f"the public response `{design.response}` is of a size that cannot be computed "
-            "with: change its unit."
+            f"the public response `{design.response}` is too large for double precision: change "
+            "its unit."
         )
     width = x.max(axis=0) - x.min(axis=0)
     flat = [name for name, size in zip(design.terms[1:], width, strict=True) if not size > 0]
@@ -208,8 +208,8 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
         )
     if not (width > 1 / _LARGEST).all() or not (np.abs(x) < _LARGEST).all():
         raise PublicDataError(
-            f"the range of {names} in the public rows is of a size that cannot be computed with: "
-            "change the unit."
+            f"the range of {names} in the public rows is too large or too small for double "
+            "precision: change the unit."
         )
     return x, y
 

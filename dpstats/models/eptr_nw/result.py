@@ -245,13 +245,13 @@ class KernelModel(TestedResult):
         One per covariate.
     privacy : PrivacyStatement
     released : bool
-        False when no test passed: the public fit stands in.
+        False when no test passed: the public fit is shown instead.
     call, method : str
         The call as it was typed, and the method that it used.
     n, m : int or None
         Private rows (or persons) and public rows; both numbers are public.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
 
     See Also
     --------
@@ -334,7 +334,7 @@ class KernelModel(TestedResult):
         interval : {None, "confidence"}
             None gives a Series; otherwise a frame with R's columns fit, lwr, upr. By default intervals
             cover privacy noise, sampling error, and what smoothing would do to a function as curved
-            as the fit; with the methods that release nodes not the last.
+            as the fit; the methods that release nodes leave out the last.
         level : float
         """
         if interval is not None and not one_of(interval, ("none", "confidence")):

@@ -79,7 +79,7 @@ def eptr(
         The private rows, as your functions want them.
     estimate : callable or number(s)
         ``estimate(data)``: a number or a vector of ``size`` numbers. Numbers that you have computed
-        yourself are taken as they are; their type and how many they are count as public.
+        yourself are taken as they are; their type and number count as public.
     safety : callable or number
         ``safety(data)``: a lower bound on how many rows must be replaced before the data become
         unsafe; 0 where nothing is promised.
@@ -100,8 +100,9 @@ def eptr(
         Without a target: the share of mu that the noise alone would need; closer to 1 means less noise
         and a stricter test.
     no_reply : number(s), distribution or callable, optional
-        The answer when the test does not pass; a law is an object with ``rvs`` (scipy) or a function
-        without arguments. It must not depend on the data. None: the result's value is None.
+        The answer when the test does not pass; a distribution is an object with ``rvs`` (scipy) or
+        a function without arguments. It must not depend on the data. None: the result's value is
+        None.
     size : int, optional
         How many numbers the estimate has; taken from ``public`` or from ``no_reply`` if not given,
         else 1.
@@ -120,7 +121,7 @@ def eptr(
     Raises
     ------
     PrivacyError, ArgumentError, BudgetExceeded
-        Before any private row is read: the budget, or an argument, does not fit.
+        Before any private row is read: the budget, or an argument, is invalid.
 
     See Also
     --------
@@ -259,7 +260,7 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
     integer = isinstance(size, int) and not isinstance(size, bool)
     if size is not None and not (integer and 1 <= size <= _MOST_NUMBERS):
         raise ArgumentError(
-            f"size must be a number of numbers, from 1 to {_MOST_NUMBERS}, not {shown(size)}."
+            f"size must be a whole number from 1 to {_MOST_NUMBERS}, not {shown(size)}."
         )
     count = size
     if not callable(estimate):

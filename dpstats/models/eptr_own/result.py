@@ -39,7 +39,7 @@ class EptrResult(TestedResult):
     n, m : int or None
         Private rows (or persons) and public rows; both numbers are public.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
     privacy : PrivacyStatement
         What was spent, in all units, and what was released for it.
 
@@ -70,7 +70,7 @@ class EptrResult(TestedResult):
     answers: Answers
 
     def se(self) -> float:
-        """Standard deviation of the noise; the sampling error of an estimator is its user's to know."""
+        """Standard deviation of the noise alone; the estimator's sampling error is yours to add."""
         return self.noise_sd if self.released else math.nan
 
     def tidy(self) -> pd.DataFrame:

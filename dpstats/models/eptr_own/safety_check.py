@@ -35,7 +35,7 @@ def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
         return function(*public)
     except Exception as error:
         raise ArgumentError(
-            f"{name} failed with {type(error).__name__}: {error}. It ran on what is public; its own "
+            f"{name} failed with {type(error).__name__}: {error}. It ran on public data; its own "
             "traceback is above."
         ) from error
 
@@ -107,8 +107,8 @@ class SafetyCheck:
         ]
         if not self.safe_pairs:
             lines.append(
-                "No pair was safe, so that alpha was never put to the test: give more public rows (the "
-                "same ones repeated will do), or lower the threshold for this check."
+                "No pair was safe, so alpha was never tested: give more public rows (the same "
+                "ones repeated will do), or lower the threshold for this check."
             )
         if self.violations.empty:
             lines.append("No violation found. This is not a proof: the promise is still yours.")
@@ -133,7 +133,7 @@ def check_safety(
 ) -> SafetyCheck:
     """Search public data for violations of what `eptr` asks its user to prove.
 
-    Walks from the public data to ever odder ones: each step replaces a row by another, from the
+    Walks from the public data to ever stranger data: each step replaces a row by another, from the
     same data or from ``rows``, and compares neighbours. Walks start over, from the data and from
     few of their rows repeated, or one of them alone, where estimators are least stable. The number
     of rows is public and never changes.
@@ -148,8 +148,8 @@ def check_safety(
     rows : same kind as public, optional
         Odd rows to put in, besides those of the smallest and largest public numbers.
     hostile : bool
-        Put in rows of huge and of missing numbers as well: your functions must survive them, by cutting
-        columns to their range and by an answer for what is missing.
+        Put in rows of huge and of missing numbers as well: your functions must survive them, by
+        cutting columns to their range and returning an answer for what is missing.
     trials : int
         Pairs of neighbours.
     seed : int

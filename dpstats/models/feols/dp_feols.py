@@ -69,12 +69,12 @@ def dp_feols(
         persons in every year but one; ``i(year)`` the levels of a column.
     {data}
     public : table
-        Public rows of the same columns; that of persons may be missing.
+        Public rows of the same columns; the column of persons may be missing.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": column}, optional
-        Standard errors. With ``person`` they are clustered by person, and no other clusters can be had;
-        else "hetero", the sandwich.
+        Standard errors. With ``person`` they are clustered by person, and no other clustering is
+        available; else "hetero", the sandwich.
     weights : str, optional
         A column; weights need a public bound, as in `dp_lm`.
     limits : mapping, optional
@@ -126,8 +126,8 @@ def dp_feols(
     errors = _errors(vcov, person)
     if public is None:
         raise PublicDataError(
-            "dp_feols needs public rows of the same columns, public=frame: they teach levels, and where "
-            "rounds begin."
+            "dp_feols needs public rows of the same columns, public=frame: they give levels, and "
+            "where rounds begin."
         )
     with naming("the public data"):
         moments, columns = panel_moments(formula, public, person, weights, limits)
@@ -181,8 +181,8 @@ def _check_dummies(
     way = "" if person in formula.effects else "; the effects of a person= cost nothing"
     counted = "rows" if person is None else "persons"
     raise ArgumentError(
-        f"{d} columns{among} are more than {n} {counted} can carry at mu = {mu:.3g}, where about {most} "
-        f"can be told from noise. Use fewer levels, or a larger mu{way}."
+        f"{d} columns{among} are too many for {n} {counted} at mu = {mu:.3g}, where about {most} "
+        f"stand out from noise. Use fewer levels, or a larger mu{way}."
     )
 
 
@@ -234,8 +234,8 @@ def _weak_note(fit: PanelFit) -> tuple[str, ...]:
     if not weak:
         return ()
     return (
-        f"The first stage is weak ({', '.join(weak)}; noise is counted): two-stage least squares may be "
-        "far off, and its standard errors too small. Use the Anderson-Rubin set, "
+        f"The first stage is weak ({', '.join(weak)}; noise is included): two-stage least squares "
+        "may be far off, and its standard errors too small. Use the Anderson-Rubin set, "
         "fit.anderson_rubin(), or a larger budget.",
     )
 
@@ -243,9 +243,9 @@ def _weak_note(fit: PanelFit) -> tuple[str, ...]:
 def _dummies_note(levels: Mapping[str, int], person: str | None) -> tuple[str, ...]:
     """Where effects that are dummies may be those of persons."""
     return tuple(
-        f"The {number} levels of `{name}` are dummies, and rows of other levels do not count. If "
-        f"`{name}` names persons, person='{name}' takes their effects out within each, at no cost, and "
-        "protects the whole person."
+        f"The {number} levels of `{name}` are dummies, and rows of other levels are not used. If "
+        f"`{name}` names persons, person='{name}' takes their effects out within each, at no cost, "
+        "and protects the whole person."
         for name, number in levels.items()
         if number > _MANY and person is None
     )

@@ -44,7 +44,7 @@ class PanelModel(MarginalModel):
     m : int or None
         Public rows.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
     privacy : PrivacyStatement
         What was spent, in all units, and what was released for it.
 
@@ -146,12 +146,12 @@ class PanelModel(MarginalModel):
         """Where the endogenous coefficient may lie, however weak the instruments are.
 
         One row for each interval: one, or two that go to infinity, or the whole line. Sampling and
-        the noise for privacy are counted. Where the variance of errors is not constant, it is taken to
-        change with the coefficient as a constant one would.
+        the noise for privacy are counted. Where the variance of errors is not constant, it is
+        assumed to change with the coefficient as a constant one would.
         """
         if self.second is None or self.second.weak is None:
             raise NotReleasedError(
-                "the Anderson-Rubin set is that of one endogenous column with instruments: "
+                "the Anderson-Rubin set is for one endogenous column with instruments: "
                 "dp_feols('y ~ x | d ~ z', ...)."
             )
         share = number(level)
@@ -169,7 +169,7 @@ class PanelModel(MarginalModel):
 
     def simulate(self, *args: Any, **named: Any) -> NoReturn:
         """Not for panels: effects are not released."""
-        raise NotReleasedError("effects were not released, so that no responses can be drawn.")
+        raise NotReleasedError("effects were not released, so no responses can be drawn.")
 
     def _averages(self, what: str, *args: Any) -> NoReturn:
         raise ArgumentError(
@@ -208,13 +208,14 @@ class PanelModel(MarginalModel):
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A smaller fit from the same release: ``fit.update("~ . - x2")``; effects stay.
 
-        Not with instruments, whose first stage would be another. ``vcov="iid"``: as for `dp_lm`.
+        Not with instruments, whose first stage would differ. ``vcov="iid"``: as for `dp_lm`.
         """
         if vcov is not None:
             check_vcov(vcov)
         if self.instruments:
             raise ArgumentError(
-                "a fit with instruments has no smaller fit in it: call dp_feols again, at its own cost."
+                "a fit with instruments contains no smaller fit: call dp_feols again, at its own "
+                "cost."
             )
         _, left = columns_of(self.whole, formula)
         names = {level_name(self.whole.terms[j]) for j in left}
@@ -250,7 +251,7 @@ class PanelModel(MarginalModel):
         frame = self.event_study(level)
         names = list(dict.fromkeys(frame.term))
         if term is not None and not one_of(term, names):
-            raise ArgumentError(f"no such term {shown(term)}; there are {listed(names)}.")
+            raise ArgumentError(f"no such term {shown(term)}; the terms are {listed(names)}.")
         frame = frame[frame.term == (term or names[0])]
         columns = (frame[name].tolist() for name in ("level", "estimate", "alone", "together"))
         levels, estimate, alone, together = columns

@@ -354,9 +354,9 @@ def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:
     lost = [f"`{term}`" for term in found.every if term not in found.terms]
     more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
     note = (
-        f"Next to no row of {', '.join(lost[:6])}{more} differs from one value, as far as the noise "
-        "lets it be seen: nothing is estimated there (NaN). More rows or budget, declared levels, or "
-        "a public sample help."
+        f"As far as the noise shows, hardly any row of {', '.join(lost[:6])}{more} differs from "
+        "one value: nothing is estimated there (NaN). More rows or budget, declared levels, or a "
+        "public sample help."
     )
     noise = fit.noise
     return replace(

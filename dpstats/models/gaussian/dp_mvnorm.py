@@ -80,17 +80,17 @@ def dp_mean(
 
     Rows are cut about the public mean, at a radius that follows from their covariance, averaged, and
     noise is added; where it pays, a first rough answer becomes the centre of a second, tighter cut.
-    Unless the covariance is stated, noisy counts of lengths say how far out rows are cut, so that
-    little is lost of long tails, and standard errors follow from second moments of private rows.
-    Without public rows a part of the total goes first into noisy counts that tell where each column
-    lies and how far it spreads, and into the covariance by which rows are whitened.
+    Unless the covariance is stated, noisy counts of lengths decide how far out rows are cut, so
+    that little of long tails is lost, and standard errors follow from second moments of private
+    rows. Without public rows a part of the total goes first into noisy counts that tell where each
+    column lies and how far it spreads, and into the covariance by which rows are whitened.
 
     Parameters
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
     {data}
-        Rows that are missing or not finite count nowhere.
+        Rows with missing or infinite values are not used.
     public : table, optional
         Public rows of the same columns, one or more. Without them, levels of categories are declared,
         ``limits={'g': ['a', 'b']}``; ranges of numbers may be, ``limits={'x': (0, 10)}``, and values
@@ -100,10 +100,11 @@ def dp_mean(
         for pure differential privacy, which needs public rows.
     covariance : {"identity", "public"}, number, vector, or matrix, optional
         Of a row. "identity": unit variances (Theorem 2.3 of Bie, Kamath and Singhal). A number or a
-        vector: standard deviations; a matrix (or DataFrame): the covariance. "public": estimated from
-        public rows, two more than columns at least. Default: "public" from 2d + 2 public rows on;
-        with three or more their standard deviations; else "identity". Without public rows it is
-        released before the mean, unless it is stated. A wrong covariance costs accuracy, never privacy.
+        vector: standard deviations; a matrix (or DataFrame): the covariance. "public": estimated
+        from public rows, at least two more than columns. Default: "public" from 2d + 2 public rows
+        on; with three or more their standard deviations; else "identity". Without public rows it is
+        released before the mean, unless it is stated. A wrong covariance costs accuracy, never
+        privacy.
     gamma : float
         Total variation distance that the public population may have from the private one.
     method : {"refined", "paper"}, optional
@@ -207,14 +208,15 @@ def dp_mvnorm(
     on units, location or conditioning. Without them, noisy counts tell where each column lies and how
     far it spreads. Private rounds correct the coordinates; the last one releases mean and second moments
     together, by one mechanism. Where noisy counts of lengths show long tails, rows are cut farther out,
-    and the mean is released apart, with a cut of its own; what cutting may take off enters its errors.
+    and the mean is released separately, with a cut of its own; its errors allow for what cutting
+    may take off.
 
     Parameters
     ----------
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
     {data}
-        Rows that are missing or not finite count nowhere.
+        Rows with missing or infinite values are not used.
     public : table, optional
         Public rows of the same columns: twice as many as columns are best, one more than columns is
         enough; with fewer (two at least) only their scales are used. Without them, levels of
@@ -410,7 +412,7 @@ def _check_size(n: int, d: int) -> None:
     if n < d + 1:
         raise ArgumentError(
             f"{n} private rows cannot give the covariance of {d} columns: give at least {d + 1} "
-            "rows (for privacy to leave anything, a few hundred per column), or fewer columns."
+            "rows (with privacy, a few hundred per column), or fewer columns."
         )
 
 
@@ -432,7 +434,7 @@ def _check_points(
     check_switch("pool", pool)
     if pool and gamma > 0:
         raise ArgumentError(
-            "pool=True averages with public moments, which gamma > 0 takes for another population."
+            "pool=True averages with public moments, which gamma > 0 treats as another population."
         )
     if pool and points.m <= d:
         raise ArgumentError(

@@ -44,9 +44,9 @@ _LEAST_RHO = 1e-14
 _MEAN_APART = 0.25
 """Of the last release, for means of rows with long tails."""
 LONG_TAILS = (
-    "Rows have longer tails than a Gaussian: what was cut lowers the covariance, its standard "
-    "errors allow for that only roughly, and the bounds are for Gaussians. Transform such columns "
-    "(log, sqrt), or ask for a larger budget."
+    "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
+    "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
+    "sqrt), or ask for a larger budget."
 )
 
 
@@ -318,7 +318,7 @@ def _fit(
     shape = symmetric(root.T @ root)
     noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
-    unknown = "levels that " + ("the public rows do not know" if points.m else "are not declared")
+    unknown = "levels that " + ("no public row has" if points.m else "are not declared")
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
@@ -345,8 +345,8 @@ def _fit(
         notes += (LONG_TAILS,)
     if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (
-            f"Hardly any private row could be used: they are missing, or have {unknown}. What is "
-            "shown is noise.",
+            f"Hardly any private row could be used: they have missing values, or {unknown}. What "
+            "is shown is noise.",
         )
     elif empty > 0.01:
         notes += (

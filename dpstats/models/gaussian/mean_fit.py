@@ -369,9 +369,9 @@ def mean_notes(
     if hidden * radius / math.sqrt(seen.variance) / 2 < _FAR / math.sqrt(n):
         return ()
     return (
-        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being seen. "
-        "They would be cut: of a column with a long tail the mean is drawn towards the other rows, "
-        "and its interval covers less often.",
+        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being "
+        "seen. They would be cut: the mean of a column with a long tail is then drawn towards "
+        "the other rows, and its interval covers less often.",
     )
 
 
@@ -402,8 +402,8 @@ def _result(
         notes = own.notes
     elif not known.stated:
         notes = (
-            f"Standard errors rest on the {known.noun}: private rows are too few to say how they "
-            "vary.",
+            f"Standard errors rest on the {known.noun}: there are too few private rows to say how "
+            "they vary.",
         )
     if as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
         notes += (
@@ -415,7 +415,7 @@ def _result(
         spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
         if spread.max() > 4 or spread.min() < 0.25:
             notes += (
-                "Unit variances are assumed, and the public rows vary otherwise (standard "
+                "Unit variances are assumed, but the public rows vary differently (standard "
                 f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
             )
     bounds: tuple[Bound, ...] = ()

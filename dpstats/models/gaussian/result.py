@@ -50,7 +50,7 @@ class GaussianModel(Result):
     n, m : int or None
         Private rows (or persons) and public rows; both numbers are public.
     notes : tuple of str
-        What a reader must know before the digits.
+        What a reader must know before the numbers.
 
     See Also
     --------

@@ -80,8 +80,9 @@ def dp_glm(
         binomial model is a number between 0 and 1, a bool, or a category with two levels, of which the
         second is the success (levels come from the public data or from ``limits``, or are released).
     data : table, path, blocks of rows, or Dask DataFrame
-        The private rows, as for `dp_lm`. Rows that are missing, carry a level that is neither public
-        nor declared, or a response that the family does not know (a negative count), count as zero.
+        The private rows, as for `dp_lm`. Rows with missing values, a level that is neither public
+        nor declared, or a response that the family does not allow (a negative count), count as
+        zero.
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them. Public responses give the
         first anchor; a public sample that differs costs accuracy, never privacy. None: as for `dp_lm`, a
@@ -115,7 +116,7 @@ def dp_glm(
         As for `dp_lm`.
     {budget, persons}
     executor, progress
-        Where the rows are read, and a bar; see `dp_lm`.
+        As for `dp_lm`.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
@@ -342,7 +343,8 @@ def _public_rows(moments: PublicMoments, public: Any, family: Family) -> PublicR
 def _check_size_of(largest: float) -> None:
     if largest > 1e40 or 0 < largest < 1e-40:
         raise PublicDataError(
-            f"public responses are of the size {largest:.1g}: rescale the response to a common unit."
+            f"public responses are as large as {largest:.1g}: rescale the response to a common "
+            "unit."
         )
 
 

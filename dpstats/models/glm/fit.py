@@ -485,9 +485,9 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
 
 
 _SEPARATED = (
-    "Standard errors are not given: at these coefficients the public rows are predicted nearly without "
-    "error, as where a column separates the responses. Steps are still long there, and no budget tells "
-    "how long. A ridge, or fewer columns, help.",
+    "Standard errors are not given: at these coefficients the public rows are predicted nearly "
+    "without error, as when a column separates the responses. Steps are still long there, and no "
+    "budget shows how long. A ridge, or fewer columns, help.",
 )
 
 
@@ -522,10 +522,10 @@ def _warnings(curvature: Curvature, unsettled: bool, ridge: float) -> tuple[str,
     notes = matrix_notes("information", "is", curvature.positive_definite, resolved)
     if unsettled:
         notes += (
-            "The fit has not settled, and no standard errors are given: the last Newton step was long, "
-            "as when a column separates the responses, an outcome or a level is very rare, or public "
-            "columns are in other units than the private ones. A ridge, public rows with responses, or "
-            "a larger budget help.",
+            "The fit has not settled, and no standard errors are given: the last Newton step was "
+            "long, as when a column separates the responses, an outcome or a level is very rare, "
+            "or public columns are in other units than the private ones. A ridge, public rows "
+            "with responses, or a larger budget helps.",
         )
     return notes + ridge_note(ridge)
 
@@ -537,6 +537,6 @@ def _overdispersed(family: Family, pearson: float | None, sd: float | None) -> t
         "family='quasipoisson'" if family.name == "poisson" else "a quasi family or another alpha"
     )
     return (
-        f"The Pearson dispersion is about {pearson:.2g}, but standard errors take it to be 1 and are "
-        f"too small: use {other}, or vcov='hetero'.",
+        f"The Pearson dispersion is about {pearson:.2g}, but standard errors assume 1 and are too "
+        f"small: use {other}, or vcov='hetero'.",
     )

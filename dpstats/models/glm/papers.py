@@ -141,7 +141,8 @@ def pmt(
     smallest = float(np.linalg.eigvalsh(information.value)[0])
     resolved = smallest > 1.5 * information.noise_sd
     notes: tuple[str, ...] = (
-        "The papers' algorithm says nothing of the rows it truncates, and tests no convergence.",
+        "The papers' algorithm does not report the rows it truncates, and does not test "
+        "convergence.",
     )
     if not resolved:
         estimate = without_errors(estimate)

@@ -86,17 +86,18 @@ def dp_lm(
         pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function
         that returns tables block by block, the same rows at every call (``lambda:
         pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask DataFrame, which is read
-        by its own workers. Only tables need fit in memory; the result is the same to the bit.
-        How rows fall into files, blocks and partitions, and whether these can be read, counts
-        as public. Rows that are missing, not finite, or carry a level that is neither public
-        nor declared count as zero; nothing is ever said about an individual row. Column names
-        and kinds are public: fix them without looking at values (``read_csv(..., dtype=...)``).
+        by its own workers. Only tables must fit in memory; the result is the same to the last bit.
+        How rows fall into files, blocks and partitions, and whether these can be read, counts as
+        public. Rows with values that are missing or not finite, or a level that is neither public
+        nor declared, count as zero; nothing is ever said about an individual row. Column names and
+        kinds are public: fix them without looking at values (``read_csv(..., dtype=...)``).
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
-        matrix (`PublicMoments.declare`). Teaches levels and transformations, whitens the design,
-        and gives the first anchor; a shifted sample costs accuracy, never privacy. None: a part of the
-        budget finds where columns lie and how rows are whitened; a call with too few rows for that is
-        refused, unread. Public rows that do not determine all columns tell what they can.
+        matrix (`PublicMoments.declare`). Gives levels and transformations, whitens the design, and
+        sets the first anchor; a shifted sample costs accuracy, never privacy. None: a part of the
+        budget finds where columns lie and how rows are whitened; a call with too few rows for that
+        is refused, unread. Public rows that do not determine all columns are used as far as they
+        go.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
         mu = 1 is about epsilon = 4.4 at delta = 1e-5.
@@ -122,29 +123,29 @@ def dp_lm(
     limits : mapping, optional
         ``{"g": ["a", "b"], "x1": (0, 1)}``: levels of a category, the first of which is the baseline,
         and ``"(weights)"``; without public rows also a box, to which values of a column are cut (a
-        note names such columns; wide limits cost nothing). There text columns need levels (with
-        epsilon and delta, those that many rows have are else released, for a tenth of delta), and
-        poly, bs, scale and center a box. "ssp" needs an entry for every column, and takes
+        note names such columns; wide limits cost nothing). There text columns need levels (or, with
+        epsilon and delta, those that many rows have are released, for a tenth of delta), and poly,
+        bs, scale and center need a box. "ssp" needs an entry for every column, and takes
         ``"(norm)"``, a bound on the length of a design row.
     budget : Budget, optional
-        What the call is charged to, before it reads a row; or open one, ``with budget:``. How much
-        of it the call may spend is said by mu, rho or epsilon.
+        What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho
+        or epsilon set how much of it the call may spend.
     {persons}
     executor : concurrent.futures.Executor, optional
-        What works on the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
-        ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are processors.
-        The result is the same to the bit.
+        What processes the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
+        ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are
+        processors. The result is the same to the last bit.
     progress : bool, optional
-        A bar of the passes over the rows. Default: in interactive sessions, for passes of more than
-        two seconds.
+        A progress bar for passes over the rows. Default: in interactive sessions, for passes of
+        more than two seconds.
     seed : int, optional
         Reproducible noise for teaching and tests; the result says that it is not for release.
 
     Returns
     -------
     LinearModel
-        Standard errors cover sampling, the privacy noise, and a share of what cut scores may have moved;
-        the summary says where that may be more than they allow for.
+        Standard errors cover sampling, the privacy noise, and part of the shift that cutting scores
+        may cause; the summary says where the shift may exceed what they allow for.
 
     Raises
     ------

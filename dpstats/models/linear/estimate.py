@@ -48,5 +48,5 @@ def condition_lines(public: Floats, released: Floats) -> tuple[Diagnostic, ...]:
 
 
 def matrix_warnings(positive: bool, resolved: bool, ridge: float) -> tuple[str, ...]:
-    """What a reader must know before the digits."""
+    """What a reader must know before the numbers."""
     return matrix_notes("second moments", "are", positive, resolved) + ridge_note(ridge)

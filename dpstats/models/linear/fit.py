@@ -63,9 +63,9 @@ from dpstats.score_rounds.rows import LeastSquares
 _NOTED = 1.75
 """Standard errors that cutting may move a coefficient by, from which a note is printed."""
 LOST = (
-    "The fit has lost its way: its last step was longer than noise and sampling explain. The estimates "
-    "may be far off, and no standard errors are given. More rows, a larger budget, or a few public rows "
-    "help.",
+    "The fit did not converge: its last step was longer than noise and sampling explain. The "
+    "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
+    "a few public rows help.",
 )
 WIDENING = 0.3
 """Share of what is cut that standard errors count."""

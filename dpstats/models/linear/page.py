@@ -72,5 +72,5 @@ def _fit_lines(page: LinearPage) -> list[str]:
         (low, high), (least, most) = page.ranges
         sigma = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"
         explained = f"{format_c(least, 3)} to {format_c(most, 3)}"
-        lines.append(f"By noise and what was cut: sigma {sigma}, R-squared {explained}")
+        lines.append(f"Allowing for noise and cuts: sigma {sigma}, R-squared {explained}")
     return lines + wald_lines(page.wald)

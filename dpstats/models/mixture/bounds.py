@@ -79,7 +79,7 @@ def _clean(facts: MixtureFacts) -> Premise:
     met = None if facts.separation is None else facts.separation >= needed
     if met is False and facts.overlap is not None and facts.overlap < _LITTLE:
         met = None
-    return Premise(f"hardly a row in another component's cell (sure {needed:.0f} sd apart)", met)
+    return Premise(f"hardly a row in another component's cell (certain {needed:.0f} sd apart)", met)
 
 
 def _weight_errors(facts: MixtureFacts, eta: float) -> list[float]:

@@ -93,7 +93,7 @@ def tie_notes(x: Floats, terms: Sequence[str], covariances: Floats) -> tuple[str
     named = ", ".join(f"`{term}` (in steps of {step:.3g})" for term, step in narrow.items())
     return (
         f"Some components are as narrow as the steps of {named}, whose values repeat: they may be "
-        "single values, and no groups. Leave such columns out, or give a small k with "
+        "single values rather than groups. Leave such columns out, or give a small k with "
         "covariance='tied'.",
     )
 
@@ -176,9 +176,9 @@ def _soft_notes(
         fewest, most = choice.undecided
         if fewest < most:
             notes.append(
-                f"Between {fewest} and {most} components neither private nor public likelihoods decide; "
-                f"{choice.k} are the fewest that are within one standard deviation of the best. A "
-                "larger budget or more rows help; or give k."
+                f"Neither private nor public likelihoods decide between {fewest} and {most} "
+                f"components; {choice.k} are the fewest within one standard deviation of the best. "
+                "A larger budget or more rows help; or give k."
             )
         if choice.k == choice.most:
             further = "Give k"
@@ -191,9 +191,9 @@ def _soft_notes(
     tailed = [str(j + 1) for j, s in enumerate(shapes) if s.tailed]
     if tailed:
         notes.append(
-            f"Component(s) {', '.join(tailed)} have longer tails than a Gaussian: their covariances "
-            "are of the bulk of their rows, and the bounds are for Gaussians. Transform columns (log, "
-            "sqrt), or allow more components."
+            f"Component(s) {', '.join(tailed)} have longer tails than a Gaussian: their "
+            "covariances describe the bulk of their rows, and the bounds are for Gaussians. "
+            "Transform columns (log, sqrt), or allow more components."
         )
     skewed = [
         f"{j + 1} in {', '.join(terms[a] for a in s.skewed)}"
@@ -202,9 +202,9 @@ def _soft_notes(
     ]
     if skewed:
         notes.append(
-            f"Rows of component(s) {'; '.join(skewed)} are skewed: there its mean is not its middle, "
-            "and a Gaussian describes it roughly. Transform columns (log, sqrt), or allow more "
-            "components."
+            f"Rows of component(s) {'; '.join(skewed)} are skewed: there the mean is not in the "
+            "middle, and a Gaussian is only a rough description. Transform columns (log, sqrt), "
+            "or allow more components."
         )
     share, sd = cut
     if share > _MANY_CUT + 4 * sd:
@@ -227,14 +227,15 @@ def _notes(
         )
     if borders == "kept":
         notes.append(
-            "Rows of some components lie in the cells of others, and no mixture was found that would "
-            "leave such cells: what is shown is of the cells. Was one component split in two, and two "
-            f"taken for one? A smaller w_min (now {w_min:.3g}), k=None or more public rows can help."
+            "Rows of some components lie in the cells of others, and no mixture was found that "
+            "would give such cells: what is shown describes the cells. Was one component split in "
+            f"two, and two taken for one? A smaller w_min (now {w_min:.3g}), k=None or more public "
+            "rows can help."
         )
     if borders == "undone":
         notes.append(
-            f"Components overlap (by up to {100 * worst:.2g} %): what sorting rows into cells does to "
-            "them was taken off, by simulation from the released mixture."
+            f"Components overlap (by up to {100 * worst:.2g} %): the effect of sorting rows into "
+            "cells was removed, by simulation from the released mixture."
         )
     if worst > _MUCH_OVERLAP:
         notes.append(

@@ -73,22 +73,23 @@ def dp_mixture(
     formula : str or list of str
         ``"~ x1 + log(x2)"``, or a list of columns.
     {data}
-        Rows that are missing or not finite count nowhere.
+        Rows with missing or infinite values are not used.
     public : table
         Public rows of the same columns and the same population.
     k : int, optional
         Number of components. None, in the regime "likelihood": the one with the best BIC by private and
-        public likelihoods, the fewest among those that these do not tell apart, at most 10 and at most
-        one for 2 (d + 1) public rows. In the others: as many as are told apart by valleys between
-        them, at most 10: of public points alone, or of private counts.
+        public likelihoods, the fewest among those that these cannot tell apart, at most 10 and at
+        most one for 2 (d + 1) public rows. In the others: as many as are told apart by valleys
+        between them, at most 10: of public points alone, or of private counts.
     mu, rho, epsilon, delta : float
         The total privacy of the call in one unit: Gaussian DP, zCDP, or (epsilon, delta).
     regime : {"auto", "likelihood", "public", "private"}
         "likelihood": private EM from a public start; components may overlap. "public": components are
         found on public rows alone, about 1.5 d / w_min of them; the whole budget goes to the
-        estimates. "private": with public rows in the order of log(k) / w_min, whatever the number of
-        columns; up to 30 % of the budget finds the components. "auto": "likelihood" with 2 (d + 1)
-        public rows for each of k components (of two, where k is not given), else one of the others.
+        estimates. "private": needs public rows of the order of log(k) / w_min, whatever the number
+        of columns; up to 30 % of the budget finds the components. "auto": "likelihood" with 2 (d +
+        1) public rows for each of k components (of two, where k is not given), else one of the
+        others.
     w_min : float, optional
         Least weight of a component that must be found; default half of 1/k, and 0.05 where k is not
         given. A smaller one finds lighter components, and needs more public rows.
@@ -252,8 +253,8 @@ def _check_numbers(formula: Any, points: PublicPoints) -> None:
             f"- `{name}`" if not name.isidentifier() else f"- {name}" for name in found
         )
         raise ArgumentError(
-            f"'{formula}' takes in {listed(found)}, which holds categories: components are Gaussian, "
-            f"and have numbers alone. Write '{formula.strip()} {without}', or name the columns."
+            f"'{formula}' includes {listed(found)}, which holds categories: components are "
+            f"Gaussian, and need numbers. Write '{formula.strip()} {without}', or name the columns."
         )
 
 

@@ -129,7 +129,7 @@ def test_a_declared_design_is_the_learnt_one() -> None:
         ("g ~ x + offset(z)", "no offset"),
         ("g ~ 1", "no feature"),
         ("g ~ 0", "no feature"),
-        ("g ~", "nothing stands"),
+        ("g ~", "nothing is right of"),
         ("g + k ~ x", "left-hand side"),
     ],
 )
@@ -216,7 +216,7 @@ def test_names_in_a_list_are_columns_and_no_formulas() -> None:
         ("log(y) ~ x", "has a response"),
         ("~ 1", "no column"),
         ("~ 0", "no column"),
-        ("~", "nothing stands"),
+        ("~", "nothing is right of"),
         ("x + z", "formula"),
         ("", "formula"),
         ("~ x + offset(z)", "no offset"),

@@ -469,7 +469,7 @@ REFUSED: list[Any] = [
     ({"public": "abc"}, "no file or folder"),
     ({"public": public_moments("x1 ~ x2", PUBLIC)}, "not from moments"),
     ({"formula": "~ x1"}, "no class on its left side"),
-    ({"formula": "g ~"}, "nothing stands"),
+    ({"formula": "g ~"}, "nothing is right of"),
     ({"formula": "g ~ 1"}, "no feature"),
     ({"formula": "g ~ 0"}, "no feature"),
     ({"formula": "g ~ g + x1"}, "also on the right-hand side"),

@@ -289,7 +289,7 @@ def test_no_reply_shows_the_public_fit_and_says_so() -> None:
     assert not alone.released
     assert (alone.coef() == 0).all()
     assert alone.se().isna().all()
-    assert "Zeros stand in" in " ".join(alone.notes)
+    assert "Zeros are shown instead" in " ".join(alone.notes)
 
 
 def test_no_reply_says_nothing_false_of_the_private_rows() -> None:
@@ -419,7 +419,7 @@ REFUSED: list[Any] = [
     ({"limits": {"x1": (0, 1)}}, "no effect"),
     ({"limits": {"zz": ["a"]}}, "no effect"),
     ({"formula": "~ x1"}, "response"),
-    ({"formula": "y ~"}, "nothing stands"),
+    ({"formula": "y ~"}, "nothing is right of"),
     ({"formula": "y ~ 0"}, "no column"),
     ({"formula": "y ~ zz"}, "zz"),
     ({"formula": "y ~ y + x1"}, "right-hand"),

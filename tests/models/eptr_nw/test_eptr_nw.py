@@ -443,7 +443,7 @@ REFUSED: list[Any] = [
     (NOBODY | {"formula": "y ~ log(x1)"}, "no transformation"),
     (NOBODY | {"formula": "log(y) ~ x1"}, "declared range"),
     ({"formula": "~ x1"}, "no response"),
-    ({"formula": "y ~"}, "nothing stands"),
+    ({"formula": "y ~"}, "nothing is right of"),
     ({"formula": "y ~ 1"}, "no covariate"),
     ({"formula": "y ~ 0"}, "no covariate"),
     ({"formula": "y ~ g"}, "smooths over numbers"),

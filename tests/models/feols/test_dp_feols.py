@@ -316,9 +316,9 @@ def test_intervals_cover_with_noise() -> None:
             "y ~ x + z | d ~ z + z2",
             {},
             FormulaError,
-            "`z` stands in the first part and after the bar",
+            "`z` is both in the first part and after the bar",
         ),
-        ("y ~ x + d | d ~ z", {}, FormulaError, "`d` stands in the first part and after the bar"),
+        ("y ~ x + d | d ~ z", {}, FormulaError, "`d` is both in the first part and after the bar"),
         ("y ~ x | d ~ d", {}, FormulaError, "cannot be its own instrument"),
         ("y ~ x", {"vcov": "cluster"}, ArgumentError, "give person='id'"),
         ("y ~ x | yaer", {}, PublicDataError, "Did you mean `year`"),
@@ -352,7 +352,7 @@ def test_a_fit_without_instruments_or_years_says_what_it_lacks() -> None:
     with pytest.raises(ArgumentError, match="i\\(year, treat, ref=2010\\)"):
         fit.iplot()
     instruments = dp_feols("y ~ x | d ~ z", _PRIVATE, _PUBLIC, mu=3, seed=1)
-    with pytest.raises(ArgumentError, match="no smaller fit in it"):
+    with pytest.raises(ArgumentError, match="contains no smaller fit"):
         instruments.update("~ . - x")
 
 

@@ -399,7 +399,7 @@ class _Unreadable:
         ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
         ({"public": PUBLIC.assign(y=PUBLIC.y * 1e-200)}, "rescale"),
         ({"formula": "y ~ y + x1"}, "right-hand"),
-        ({"formula": "y ~ "}, "nothing stands"),
+        ({"formula": "y ~ "}, "nothing is right of"),
         ({"formula": "y ~ np.log(x2)"}, "without np"),
         ({"formula": "y ~ lag(x1)"}, "looks at other rows"),
         ({"formula": "y ~ cr(x1, df=4)"}, "constraints"),
