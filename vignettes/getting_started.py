@@ -16,9 +16,8 @@
 #
 # For readers who fit linear models in R and have not met differential privacy. You will find
 # `lm`, `summary`, `confint`, `predict`, `anova` and broom's tables where you expect them. Three
-# things are new: a call says how much privacy it may spend, it takes a little public data beside the
-# private rows where there are some (`no_public_data.py` has none), and nothing about a single row
-# is returned.
+# things are new: a call says how much privacy it may spend, it can take a few public rows beside
+# the private ones (`no_public_data.py` has none), and nothing about a single row is returned.
 #
 # 1. a first fit, and its summary line by line;
 # 2. what mu = 1 means, and how to choose it before the private rows are touched;
@@ -86,31 +85,31 @@ fit.summary()
 
 # %% [markdown]
 # **Coefficients.** As in R. The standard errors cover two sources, the sampling of rows and the
-# noise for privacy, so that z values, p-values and intervals may be used as they are. There is z in
-# the place of t: the degrees of freedom are thousands, or privacy noise dominates.
+# noise for privacy, so that z values, p-values and intervals may be used as they are. z replaces t:
+# the degrees of freedom are thousands, or privacy noise dominates.
 #
-# **Errors.** Which standard errors these are. By default the sandwich: nothing is assumed of the
-# variance of the errors, and nothing of the formula being right. (What is estimated is then the
+# **Errors.** Which standard errors these are. By default the sandwich, which assumes neither
+# constant variance of the errors nor a correct formula. (What is estimated is then the
 # least-squares line of the population that the rows come from.) `vcov="iid"` gives those of R's
 # `summary`, for errors of constant variance.
 #
-# **privacy.** The share s of each *variance* that the noise for privacy makes. It makes intervals
-# 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares mean that a smaller
-# mu would do.
+# **privacy.** The share s of each *variance* that is due to privacy noise. It makes intervals
+# 1/sqrt(1 - s) times as long: 1.03 times at 5 %, 1.41 times at 50 %. Small shares mean that a
+# smaller mu would do.
 #
 # **Rows.** `n` is public. Degrees of freedom are "about": how many rows had missing values is
 # private, and is released with noise.
 #
-# **R-squared, residual standard error.** Computed from released numbers, not from residuals. Squares of
-# very long residuals are cut: the line below says where both may lie, by noise and by what was cut.
-# Where errors have long tails, sigma is nearer to its upper end, beyond which the squares lie for one in
-# twenty of the tails that fit the released counts. A dozen very long residuals in 28 000 leave no trace
-# in noisy counts: if you expect such, say that sigma leaves them out.
+# **R-squared, residual standard error.** Computed from released numbers, not from residuals.
+# Squares of very large residuals are cut: the line below gives a range for both that allows for
+# noise and cuts. Where errors have long tails, sigma is nearer to its upper end, which one in
+# twenty of the tails that fit the released counts would exceed. A dozen very large residuals in
+# 28 000 leave no trace in noisy counts: if you expect some, report that sigma leaves them out.
 #
-# **Privacy.** *Total* is the price of the call in three units (next section). *Unit* is who is
-# protected: one row, whatever it is replaced by. *Noise* is the source of randomness. The
-# table has every number that left the private rows, a line for each kind: how much noise was added, its
-# part of mu, and its share of mu squared. (`fit.summary(full=True)` has a line for each release, and how
+# **Privacy.** *Total* is the price of the call in three units (explained below). *Unit* is who is
+# protected: one row, whatever it is replaced by. *Noise* is the source of randomness. The table has
+# every number that left the private rows, a line for each kind: how much noise was added, its part
+# of mu, and its share of mu squared. (`fit.summary(full=True)` has a line for each release, and how
 # far one row can move it, its sensitivity.) The parts add up in squares:
 
 # %%
@@ -124,21 +123,23 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # **Error bounds.** How far the coefficients, as a vector in the units of the columns, are from two other
 # fits, with probability 0.95. The first has the same cuts and no noise: "at most" is a proof, and
 # wide; "as simulated" is the same number from the law of the noise, and is what you can expect. The
-# second is the fit without privacy, nothing cut: "estimated" adds what the cuts may have moved, by the
-# tail that was released, and is no proof. (On real tables it holds in nine fits of ten, the noise alone
-# in three of four.) `fit.bounds()` has more, each with its premises and whether they are met.
+# second is the fit without privacy and without cuts: "estimated" adds the bias that cuts may have
+# caused, judged by the released tail, and is not a proof. (On real tables it holds in nine fits of
+# ten; the bound for noise alone, in three of four.) `fit.bounds()` has more, each with its premises
+# and whether they are met.
 #
 # **Diagnostics.** Released numbers have a noise sd; the others are public.
 #
 # - *truncated rows*: the share of rows whose score (the row times its residual) was too long for the
-#   cut that makes noise finite. It is chosen so that what it may do to a coefficient is small beside
-#   the noise: mostly some rows in a thousand. See the next section.
-# - *empty rows*: missing values, or a level that the public rows do not have. They do not count.
+#   cut that makes noise finite. The cut is chosen so that its effect on a coefficient is small
+#   beside the noise: usually it touches a few rows in a thousand. See the next section.
+# - *empty rows*: missing values, or a level that the public rows do not have. They add nothing
+#   to the fit.
 # - *condition before, after*: how unequal the directions of the design are (mean eigenvalue of the
 #   second moments over the smallest), in your units and after the public sample has made them
 #   comparable. Near 1 after: the public sample fits the private rows.
-# - *rounds*: how often the fit went to the rows and corrected itself.
-# - *cut allowance*: how much of a printed variance, at most, is there for what cuts may have moved. Small
+# - *rounds*: how often the fit visited the rows and was corrected.
+# - *cut allowance*: the largest share of a printed variance that allows for bias from cuts. Small
 #   on most tables; see the next section.
 # - *planned error*: what the public numbers promised, over a fit without privacy, for normal errors.
 #   Longer tails cost more; the printed errors count them, and so does `plan_lm` (below).
@@ -146,31 +147,31 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # ## How do I know that cutting has not moved my coefficient?
 #
 # A residual that is cut pulls less on the line than it would. If as much is cut above the line as
-# below, nothing moves. If errors are skewed it does, and most of all the constant.
+# below, nothing moves. If errors are skewed the coefficients move, the constant most.
 #
-# The fit knows how long scores are beyond the cut, from a histogram that it has released. What that
-# could do if all of it pulled in one direction is compared with the standard error of each
-# coefficient; a part of it is in the printed error. Where it could be more than 1.75 standard
-# errors, and the printed error is not mostly that part, a note names the coefficients. So:
+# A released histogram shows how far scores reach beyond the cut. The bias that this could cause, if
+# all of it pulled in one direction, is compared with the standard error of each coefficient; part
+# of it is in the printed error. Where it could exceed 1.75 standard errors, and does not make up
+# most of the printed error, a note names the coefficients. So:
 #
 # - no note: the intervals may be used as they are. On real tables they cover nearly as often as
 #   those without privacy do (the page on accuracy has the figures);
 # - a note: take a logarithm of the response (`log(y) ~ ...`), or a family for such data
 #   (`dp_glm(..., family="gamma")`), or a larger budget, and see whether the note goes;
 # - no note, but a line "cut allowance 0.8" among the diagnostics: four fifths of a printed
-#   variance are there for what cuts may have moved. Such intervals hold, and are long: the same
-#   three things make them shorter;
+#   variance allow for bias from cuts. Such intervals are valid but long: the same three
+#   remedies make them shorter;
 # - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
-#   Note and allowance weigh them.
+#   The note and the allowance take both into account.
 #
 # What no private fit can tell: a handful of rows (10 to 20 at mu = 1) that decide the fit without
-# privacy. They are as rare as the noise is large, and neither interval nor note sees them.
+# privacy. Noise hides so few rows, and neither interval nor note shows them.
 #
 # ## What mu = 1 means
 #
 # Take any row, and any other that could be in its place. Somebody who knows all other rows, and
-# sees everything that the call released, tests which of the two was there. The picture has the
-# best that such a test can do: the error of the second kind against that of the first.
+# sees everything that the call released, tests which of the two was there. The picture shows
+# the best that such a test can do: the error of the second kind against that of the first.
 
 # %%
 # alt: The least error of the second kind of a test against its error of the first kind. The curve
@@ -215,7 +216,7 @@ plan
 ax = plan.plot()
 
 # %% [markdown]
-# With 6048 rows the noise of mu = 1 is next to nothing beside that of sampling, and mu = 0.25 is
+# With 6048 rows the noise of mu = 1 is small beside that of sampling, and mu = 0.25 is
 # affordable. Did the plan keep its word? The fit above, and one with mu = 0.25:
 
 # %%
@@ -230,8 +231,9 @@ pd.DataFrame(
 ).round(4)
 
 # %% [markdown]
-# The column "known to" of the plan is how far off it may be: standard errors are predicted from
-# few public rows, and from the belief that private rows are like them.
+# The column "known to" of the plan says how far off it may be for having few public rows. It
+# takes private rows to be like them; here they are not quite, and most errors are smaller than
+# planned.
 #
 # ## Intervals, tables, pictures
 #
@@ -247,8 +249,8 @@ fit.tidy().set_index("term").round(4)
 fit.glance().T.rename(columns={0: "value"})
 
 # %% [markdown]
-# `coef()`, `se()` and `vcov()` are there as well. The covariance is the sum of two, which can be
-# had apart:
+# `coef()`, `se()` and `vcov()` are there as well. The covariance is the sum of two parts, which
+# can be had separately:
 
 # %%
 apart = {
@@ -288,11 +290,11 @@ path
 
 # %%
 # alt: Coefficients of the lasso against the penalty: they shrink to zero one after the other,
-# religious last.
+# children last.
 ax = path.plot()
 
 # %% [markdown]
-# Upwards is not free: a term that was not in the fit needs the rows again.
+# Larger models are not free: a term that was not in the fit needs the rows again.
 
 # %%
 try:
@@ -334,8 +336,8 @@ except NotReleasedError as error:
 # %% [markdown]
 # ## A budget for the study
 #
-# Two fits of the same rows give away more than one. Their totals add up as squares of mu: the two fits
-# of this page together cost
+# Two fits of the same rows give away more than one. The squares of their mu add up: the two fits of
+# this page together cost
 
 # %%
 print(f"mu = {np.hypot(fit.privacy.mu, strict.privacy.mu):.3f}")
@@ -372,7 +374,7 @@ budget.tidy()[["mu", "data", "call"]].set_index("mu").round(2)
 # `etable` puts fits next to each other. Two columns show whether all this was worth it:
 # `public=True` adds the fit of the public rows alone, which anybody could have; and, **for teaching
 # only**, `nonprivate=` adds a fit of the private rows without any protection. A table with such a
-# column is as private as the rows.
+# column is as confidential as the rows.
 
 # %%
 nonprivate = smf.ols(formula, private).fit()
