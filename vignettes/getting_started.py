@@ -232,7 +232,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # The column "known to" of the plan says how far off it may be for having few public rows. It
-# takes private rows to be like them; here they are not quite, and most errors are smaller than
+# takes private rows to be like them; here they are not quite, and errors are a little smaller than
 # planned.
 #
 # ## Intervals, tables, pictures
