@@ -55,7 +55,9 @@ def test_its_session_runs() -> None:
 
 
 def test_its_functions_and_pages_exist() -> None:
-    table = README[README.index("| function | what is fitted |") : README.index("| public data that you have")]
+    table = README[
+        README.index("| function | what is fitted |") : README.index("| public data that you have")
+    ]
     named = set(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))
     names = {n for cell in named for n in re.findall(r"`(\w+)`", cell)}
     assert names <= set(dpstats.__all__)
