@@ -58,7 +58,7 @@ def test_several_files_and_patterns(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="named twice"):
         open_source([names[0], str(tmp_path / "link.csv")])
     _written(tmp_path / "a3.csv", _ROWS.drop(columns="k"))
-    with pytest.raises(SchemaError, match="other columns"):
+    with pytest.raises(SchemaError, match="have different columns"):
         open_source(str(tmp_path / "a*.csv"))
 
 

@@ -175,7 +175,7 @@ def test_intervals_of_some_coefficients_as_in_r() -> None:
     assert list(LM.confint("x").index) == ["x"]
     assert list(LM.confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
     assert LM.confint(0.9).equals(LM.confint(level=0.9))
-    with pytest.raises(ArgumentError, match="no coefficient 'w'; there are 'Intercept'"):
+    with pytest.raises(ArgumentError, match="no coefficient 'w'; the coefficients are 'Intercept'"):
         LM.confint("w")
 
 

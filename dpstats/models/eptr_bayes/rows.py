@@ -74,7 +74,9 @@ class ClassRows(WhitenedRows[_Slab]):
         self.steps = self.grid.steps if products else self.grid.fine
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
-        return block.x[:, self.classes :], tuple((block.x[:, : self.classes] > 0).T)
+        classes = block.x[:, : self.classes] > 0
+        classes &= np.cumsum(classes, axis=1) == 1  # the proofs count a row in one class
+        return block.x[:, self.classes :], tuple(classes.T)
 
     def _slab(
         self,

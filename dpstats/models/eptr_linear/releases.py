@@ -203,13 +203,9 @@ class LeastSquaresSession(Session[LinearRows]):
         scale = float(self._rows.grid.steps) ** 2
         gram, cross = (np.array(v / scale, dtype=np.float64) for v in self._totals())
         limits = self._limits
-        smallest = float(linalg.eigvalsh(gram)[0]) * limits.radius**2
-        try:
-            coef = linalg.cho_solve(linalg.cho_factor(gram), cross)
-        except linalg.LinAlgError:  # singular: any point of the ball will do
-            coef = np.zeros(len(cross))
+        coef, smallest = _solution(gram, cross)
         coef = coef * (limits.response / limits.radius)
-        return _projected(coef, limits.coef), smallest
+        return _projected(coef, limits.coef), smallest * limits.radius**2
 
     def smallest_eigenvalue(self, share: float) -> Release:
         """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
@@ -350,15 +346,12 @@ class StepSession(ScoreSession):
             totals = self._rows.sums(anchor, RoundCuts(cuts.score, cuts.radius))
             assert totals.information is not None
             assert totals.score is not None
-            grid, d = self._rows.grid, len(anchor)
+            grid = self._rows.grid
             gram = np.array(totals.information / float(grid.steps) ** 2, dtype=np.float64)
             score = np.array(totals.score / float(grid.fine), dtype=np.float64)
-            smallest = float(linalg.eigvalsh(gram)[0]) * cuts.radius**2
-            try:
-                step = linalg.cho_solve(linalg.cho_factor(gram), score)
-            except linalg.LinAlgError:  # singular: any point of the ball will do
-                step = np.zeros(d)
-            return _projected(step * (cuts.score / cuts.radius**2), cuts.length), smallest
+            step, smallest = _solution(gram, score)
+            step = step * (cuts.score / cuts.radius**2)
+            return _projected(step, cuts.length), smallest * cuts.radius**2
 
         return self._once(("step", anchor.tobytes(), cuts), read)
 
@@ -394,6 +387,18 @@ class StepSession(ScoreSession):
         return self._record(
             release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
         )
+
+
+def _solution(gram: Floats, right: Floats) -> tuple[Floats, float]:
+    """The solution of private equations and their smallest eigenvalue; no totals raise an error."""
+    try:
+        smallest = float(linalg.eigvalsh(gram)[0])
+    except linalg.LinAlgError:  # not safe: the bound that is released from it is 0
+        smallest = 0.0
+    try:
+        return linalg.cho_solve(linalg.cho_factor(gram), right), smallest
+    except linalg.LinAlgError:  # singular: any point of the ball will do
+        return np.zeros(len(right)), smallest
 
 
 def _projected(coef: Floats, length: float) -> Floats:

@@ -279,14 +279,14 @@ class KernelSession(Session[KernelRows]):
         L_q = released degree - z sd, z the 1 - slack/m quantile: off an event of probability at most
         slack no L_q exceeds its degree (under either neighbour: the event is a set of released
         degrees), and the change of (f_q L_q)_q over the nodes kept is at most `weighted_move` at ratio
-        1. Nodes with L_q < ``least`` are dropped: a choice made from released degrees.
+        1. Nodes with L_q < ``least``, or none above 0, are dropped: a choice made from released degrees.
         """
         cost = self._spend(share)
         self._use_slack()
         m = degrees.value.size
         z = -float(special.ndtri(self.total.slack / m)) * (1 + 1e-6)
         lower = degrees.value - z * degrees.noise_sd - degrees.step
-        kept = np.flatnonzero(lower >= least)
+        kept = np.flatnonzero((lower >= least) & (lower > 0))
         value, sd = np.full(m, np.nan), np.full(m, np.nan)
         if kept.size:
             bound = lower[kept]

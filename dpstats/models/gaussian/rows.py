@@ -94,6 +94,12 @@ class CellCoordinates:
     root: Floats | None = None
     coarse: bool = False
 
+    def same_as(self, other: CellCoordinates) -> bool:
+        """Whether rows are the same numbers in both: made of the same arrays."""
+        return (
+            self.centre is other.centre and self.back is other.back and self.coarse == other.coarse
+        )
+
 
 @dataclass(frozen=True)
 class Zones:
@@ -305,10 +311,11 @@ class CellRows(PrivateRows[CellSlab]):
             total = np.zeros(shape, dtype=np.int64)
             cut = 0.0
             for j, frame in enumerate(frames):
-                before, found = slab.seen.pop(j, (None, None))
-                if before is not frame or found is None:
-                    found = coordinates(_chosen(slab.x, code == j), frame, maps[j])
-                z, exponent, norm = found
+                before = slab.seen.pop(j, None)
+                if before is not None and before[0].same_as(frame):
+                    z, exponent, norm = before[1]
+                else:
+                    z, exponent, norm = coordinates(_chosen(slab.x, code == j), frame, maps[j])
                 finite = np.isfinite(norm)
                 shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
                 rows = np.vstack([np.where(finite, float(lift), 0.0), z])

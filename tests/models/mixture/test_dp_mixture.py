@@ -860,7 +860,7 @@ def test_a_wrong_split_is_said_and_never_blown_up() -> None:
 
 def test_a_dot_does_not_take_in_text() -> None:
     public = PUBLIC.assign(city=["a", "b"] * (len(PUBLIC) // 2))
-    with pytest.raises(ArgumentError, match=r"takes in 'city'.*Write '~ \. - city'"):
+    with pytest.raises(ArgumentError, match=r"includes 'city'.*Write '~ \. - city'"):
         dp_mixture("~ .", public, public, 2, mu=1)
 
 
