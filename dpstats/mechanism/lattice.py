@@ -116,9 +116,9 @@ class ExactMatrix:
 
     def lost(self) -> Floats:
         """A bound (k,) on what rounding the entries of a row takes off its products, if coarse."""
-        half_step = 2.0 ** (7 - self.bits)
-        loss: Floats = half_step * (np.abs(self.high) * self.unit[:, None]).sum(axis=0)
-        return loss
+        return np.asarray(
+            2.0 ** (7 - self.bits) * np.abs(self.high * self.unit[:, None]).sum(axis=0)
+        )
 
 
 class _Workspace(threading.local):
@@ -235,6 +235,8 @@ class ExactSum:
         self._count = 0
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
+        if not np.isfinite(values).all():  # no map gives such: a NaN would count as -2^63
+            raise ArithmeticError("only whole numbers are summed")
         self._small += values.astype(np.int64, copy=False)
         self._count += 1
         if self._count == self._flush:  # 2^4 terms below 2^59 stay below 2^63

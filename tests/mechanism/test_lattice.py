@@ -1,5 +1,6 @@
 """Whitening and sums do not depend on order, blocks or threads, to the last bit."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_exact_sums_of_integers_do_not_overflow() -> None:
     for _ in range(100):
         total.add(np.array([2**59 - 1]))
     assert total.value().tolist() == [100 * (2**59 - 1)]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_not_summed(value: float) -> None:
+    total = ExactSum((2,))
+    with pytest.raises(ArithmeticError, match="whole numbers"):
+        total.add(np.array([1.0, value]))
+    assert total.value().tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("d", [1, 3, 13, 60])

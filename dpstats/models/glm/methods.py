@@ -113,6 +113,7 @@ class GlmTaskForN:
         task, zero = self.task, np.zeros(rows.d)
         family, ridge, steps = task.family, task.ridge, task.iterations
         design, errors = task.design, task.errors
+        assert after is None or task.alone, "other fits do not go on from a session"
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
             with ScoreSession(rows, family, scale, zero, total, noise) as session:

@@ -112,6 +112,7 @@ def fit_rows(
     """Spend a total on a fit of these rows; the session tells what was released for it."""
     if task.alone:
         return alone(task, rows, total, noise, after)
+    assert after is None, "only a fit without public rows goes on from another session"
     if task.moments is None:
         assert task.extent is not None
         width = task.extent
