@@ -26,41 +26,79 @@ def thinned(*axes: Collection[Any], of: int) -> list[Any]:
 
 SELDOM: dict[str, dict[str, int]] = {
     "tests/accounting/test_composition.py": {
+        "test_delta_is_never_below_the_best_bound": 3,
         "test_gaussian_costs_add_up_without_loss": 2,
-    },
-    "tests/models/eptr_bayes/test_eptr_bayes.py": {
-        "test_any_number_of_classes": 2,
-        "test_the_statement_is_the_one_that_was_asked_for": 2,
-    },
-    "tests/models/eptr_linear/test_eptr_lm.py": {
-        "test_hostile_private_data_never_raise_or_warn": 3,
-        "test_the_statement_is_the_one_that_was_asked_for": 3,
-    },
-    "tests/audit/test_audit.py": {
-        "test_right_claims_stand_and_wrong_ones_fall": 3,
-        "test_what_real_numbers_do_not_show_is_detected": 3,
     },
     "tests/accounting/test_privacy.py": {
         "test_epsilon_is_that_of_an_independent_accountant": 3,
     },
+    "tests/against_r/test_fits.py": {
+        "test_coefficients_and_their_errors": 3,
+        "test_fit_and_predictions": 3,
+    },
+    "tests/audit/test_audit.py": {
+        "test_a_special_inner_value_is_detected": 3,
+        "test_naive_noise_of_floats_is_refuted_by_its_spacing": 2,
+        "test_plots": 4,
+        "test_right_claims_stand_and_wrong_ones_fall": 3,
+        "test_what_real_numbers_do_not_show_is_detected": 3,
+    },
     "tests/benchmarks/test_competitors.py": {
-        "test_simulated_glm_responses_follow_their_family": 3,
         "test_glm_fit_gives_the_covariance_of_statsmodels": 3,
         "test_public_fit_is_near_maximum_likelihood_and_solves_its_equation": 3,
+        "test_simulated_glm_responses_follow_their_family": 3,
+    },
+    "tests/benchmarks/test_replication.py": {
+        "test_a_table_has_every_panel_and_no_series_without_answers": 5,
     },
     "tests/budget/test_charges.py": {
         "test_an_error_after_the_last_release_leaves_the_charge": 4,
         "test_any_error_after_the_first_release_leaves_the_charge": 4,
+        "test_persons_are_charged_the_total_and_rows_are_noised_for_it": 3,
         "test_the_noise_of_persons_is_three_times_that_of_rows": 2,
     },
     "tests/contracts/test_contracts.py": {
         "test_a_result_holds_no_rows_and_travels": 2,
         "test_a_result_is_frozen": 3,
+        "test_a_result_is_silent_of_its_rows": 2,
+        "test_a_seed_repeats_and_says_so_and_no_seed_does_neither": 2,
         "test_any_unit_of_the_budget_is_the_total": 2,
         "test_what_is_asked_of_a_result_costs_nothing": 3,
     },
+    "tests/frame/test_rows.py": {
+        "test_blocks_of_any_size_give_the_same_bits": 3,
+    },
     "tests/frame/test_table.py": {
         "test_dtypes_of_one_kind_behave_alike": 2,
+    },
+    "tests/frame/test_text_files.py": {
+        "test_a_cell_changes_its_own_row_alone": 3,
+        "test_a_text_file_holds_the_rows_of_the_table": 2,
+    },
+    "tests/margins/test_averages.py": {
+        "test_no_pair_refutes_the_claim_but_with_less_noise_it_does": 2,
+        "test_no_total_moves_farther_than_is_claimed": 3,
+        "test_without_noise_they_are_the_averages_of_rows_that_may_be_shown": 3,
+    },
+    "tests/margins/test_simulate.py": {
+        "test_a_fit_of_simulated_rows_finds_the_coefficients_again": 3,
+    },
+    "tests/mechanism/test_ball.py": {
+        "test_a_budget_too_large_for_the_lattice_is_not_used_up": 3,
+        "test_length_is_gamma_and_direction_uniform": 4,
+        "test_lengths_and_every_coordinate_have_their_scale_and_no_other": 2,
+        "test_levels_are_sums_of_geometric_variables": 3,
+        "test_masses_on_a_coarse_lattice": 3,
+        "test_the_largest_noise_that_is_accepted_has_its_law": 2,
+    },
+    "tests/mechanism/test_conditional.py": {
+        "test_a_coin_has_its_probability_and_no_other": 3,
+        "test_rare_sides_of_a_coin_are_rare": 3,
+    },
+    "tests/mechanism/test_integers.py": {
+        "test_coin_of_an_exponential": 2,
+        "test_masses_are_those_of_the_definition": 3,
+        "test_one_by_one_masses_are_the_same": 3,
     },
     "tests/mechanism/test_noise.py": {
         "test_draws_are_independent_within_a_call_and_from_call_to_call": 2,
@@ -69,93 +107,177 @@ SELDOM: dict[str, dict[str, int]] = {
     "tests/mechanism/test_passes.py": {
         "test_totals_of_parts_are_those_of_the_whole": 2,
     },
+    "tests/mechanism/test_release.py": {
+        "test_entries_of_symmetric_noise_are_independent_across_places_and_matrices": 2,
+        "test_pure_vectors_have_gamma_lengths_and_the_sd_that_is_stated": 2,
+        "test_symmetric_noise_has_sd_on_the_diagonal_and_what_is_said_off_it": 3,
+    },
+    "tests/mechanism/test_session.py": {
+        "test_released_values_have_the_sd_that_their_release_states": 3,
+    },
+    "tests/models/eptr_bayes/test_eptr_bayes.py": {
+        "test_any_number_of_classes": 2,
+        "test_classes_of_any_kind": 3,
+        "test_hostile_private_data_never_raise_or_warn": 3,
+        "test_order_index_and_kind_of_the_table_change_no_bit": 3,
+        "test_the_statement_is_the_one_that_was_asked_for": 2,
+    },
+    "tests/models/eptr_bayes/test_releases.py": {
+        "test_results_are_the_same_bits_for_any_order_and_block": 3,
+        "test_tested_means_move_by_what_was_planned_for_a_radius_of_any_size": 2,
+    },
+    "tests/models/eptr_linear/test_eptr_lm.py": {
+        "test_at_a_usual_budget_it_is_near": 3,
+        "test_hostile_private_data_never_raise_or_warn": 3,
+        "test_order_and_index_of_the_rows_change_no_bit": 2,
+        "test_the_statement_is_the_one_that_was_asked_for": 3,
+    },
+    "tests/models/eptr_linear/test_releases.py": {
+        "test_a_tested_solution_moves_by_what_was_planned_for_limits_of_any_size": 2,
+        "test_the_diameter_is_the_supremum_of_a_search": 3,
+    },
     "tests/models/eptr_nw/test_eptr_nw.py": {
+        "test_any_number_of_rows_is_predicted": 3,
         "test_at_a_usual_budget_it_is_near_the_truth": 2,
         "test_formulas": 2,
+        "test_hostile_private_data_never_raise_or_warn": 3,
+        "test_limits_that_are_far_too_wide_cost_little": 3,
+        "test_points_of_two_covariates": 3,
         "test_the_statement_is_the_one_that_was_asked_for": 3,
+        "test_three_covariates": 3,
+    },
+    "tests/models/eptr_nw/test_releases.py": {
+        "test_directed_pairs_move_nothing_by_more_than_is_claimed": 3,
+        "test_no_search_moves_weighted_values_further": 3,
+        "test_results_are_the_same_bits_for_any_order_and_block": 3,
+    },
+    "tests/models/eptr_own/test_eptr.py": {
+        "test_a_safe_estimate_comes_back_with_noise_of_the_size_that_is_said": 3,
+        "test_functions_that_fail_on_private_data_say_no_reply_and_nothing_else": 3,
+    },
+    "tests/models/gaussian/test_bounds.py": {
+        "test_released_errors_are_covered_and_not_far_off": 3,
     },
     "tests/models/gaussian/test_dp_mvnorm.py": {
         "test_a_missing_row_counts_nowhere_whatever_else_is_in_it": 3,
         "test_any_number_of_columns_and_of_public_rows": 2,
         "test_columns_are_formulas": 3,
+        "test_error_falls_with_the_budget": 2,
         "test_hostile_private_data_never_raise_or_warn": 3,
         "test_moments_of_columns_of_any_kind": 2,
+        "test_more_public_rows_than_columns_leave_no_trace_of_the_coordinates": 3,
         "test_neighbours_differ_in_released_numbers_only": 3,
         "test_order_index_kind_and_type_of_the_table_change_no_bit": 3,
+        "test_plans_that_promise_little_warn_before_private_data_are_read": 3,
         "test_units_go_through": 3,
     },
     "tests/models/gaussian/test_planning.py": {
         "test_plans_at_the_extremes": 2,
+        "test_the_trace_estimate_is_unbiased": 2,
     },
     "tests/models/gaussian/test_releases.py": {
+        "test_lifted_noise_has_the_sd_that_is_said_of_every_part": 2,
         "test_no_private_table_raises_or_warns_or_is_changed": 4,
+        "test_noise_of_counts_has_the_sd_that_is_said": 3,
         "test_shares_of_a_covariance_add_up_to_one_on_every_path": 2,
         "test_shares_of_a_mixture_add_up_to_one_at_most": 3,
     },
     "tests/models/gaussian/test_rows.py": {
         "test_cells_and_zones_of_the_largest_rows_are_their_own": 2,
+        "test_directed_pairs_move_no_total_by_more_than_is_claimed": 3,
+        "test_totals_are_the_same_bits_for_any_order_block_slab_cache_and_threads": 3,
+        "test_totals_are_the_sums_of_what_rows_alone_give": 3,
+        "test_what_a_row_gives_is_its_own_in_coordinates_of_any_condition": 3,
+    },
+    "tests/models/gaussian/test_tail_cuts.py": {
+        "test_means_of_skewed_and_rare_columns_are_held_by_their_intervals": 2,
     },
     "tests/models/glm/test_bounds.py": {
         "test_the_bound_of_the_last_step_covers": 3,
     },
     "tests/models/glm/test_dp_glm.py": {
+        "test_hard_data_give_finite_answers_and_no_warnings": 2,
         "test_without_noise_it_is_statsmodels_glm": 3,
     },
     "tests/models/linear/test_dp_lm.py": {
         "test_hostile_private_data_never_raise_or_warn": 3,
+        "test_the_range_of_sigma_holds_least_squares_where_errors_are_skewed": 2,
+    },
+    "tests/models/linear/test_rows.py": {
+        "test_sums_are_the_same_bits_for_any_order_block_and_cache": 3,
     },
     "tests/models/mixture/test_clustering.py": {
+        "test_all_components_are_found": 2,
         "test_degenerate_points_give_cells": 4,
     },
     "tests/models/mixture/test_dp_mixture.py": {
+        "test_a_missing_row_counts_nowhere_whatever_else_is_in_it": 3,
         "test_any_tables_and_arguments_are_a_result_or_refused": 4,
+        "test_both_regimes_find_the_components": 2,
         "test_columns_are_formulas": 3,
+        "test_components_of_eight_columns_are_found_with_few_and_many_public_rows": 2,
         "test_hostile_private_data_never_raise_or_warn": 3,
         "test_one_column": 3,
+        "test_order_index_kind_and_type_of_the_table_change_no_bit": 3,
+        "test_plans_that_promise_little_warn_before_private_data_are_read": 3,
+        "test_repeated_public_rows_are_a_result_or_refused": 3,
+        "test_the_data_decide_where_no_number_is_given": 3,
         "test_tiny_and_huge_budgets": 3,
+        "test_two_public_rows_per_component_are_the_fewest": 3,
+    },
+    "tests/models/mixture/test_overlap.py": {
+        "test_components_come_back_from_their_cells": 3,
+    },
+    "tests/models/mixture/test_releases.py": {
+        "test_blocks_of_any_size_give_the_same_bits": 3,
+    },
+    "tests/models/test_alone.py": {
+        "test_a_call_ends_with_a_result_whatever_the_noise": 2,
+        "test_a_call_ends_with_a_result_whatever_the_rows": 2,
+        "test_without_noise_it_is_the_fit_of_statsmodels": 3,
+    },
+    "tests/plans/test_panel.py": {
+        "test_a_plan_predicts_what_fits_print": 2,
+    },
+    "tests/plans/test_plan.py": {
+        "test_few_public_rows_do_not_make_errors_small": 2,
+        "test_one_curve_of_rehearsals_answers_every_budget": 2,
+        "test_what_is_predicted_is_delivered": 3,
     },
     "tests/propose_test/test_plan.py": {
         "test_curves_of_random_profiles_keep_delta_and_do_not_fall": 3,
         "test_divergence_is_the_integral_of_the_positive_part": 4,
+        "test_merging_the_bottom_levels_is_private_and_costs_almost_no_noise": 2,
         "test_no_probability_of_a_gdp_curve_can_be_raised_by_one_percent": 3,
+        "test_the_planned_noise_is_enough_and_less_is_not": 2,
         "test_very_small_shifts_neither_break_nor_lower_the_curve": 3,
     },
     "tests/report/test_plot.py": {
         "test_a_path_is_drawn": 3,
         "test_a_total_in_its_other_units": 2,
+        "test_all_plots_fit_half_a_page": 2,
         "test_every_result_shows_its_privacy": 3,
+        "test_odd_axes_are_refused": 2,
+    },
+    "tests/score_rounds/test_meat.py": {
+        "test_a_direction_with_a_variance_of_its_own_keeps_it": 2,
+    },
+    "tests/score_rounds/test_rows.py": {
+        "test_sums_are_the_same_bits_for_any_order_block_and_cache": 3,
     },
     "tests/test_forgetting.py": {
         "test_an_error_between_releases_holds_no_rows": 2,
+        "test_rows_are_forgotten_when_a_call_has_succeeded": 3,
     },
     "tests/test_fuzz.py": {
+        "test_so_does_one_without_public_rows": 2,
         "test_the_plain_call_has_a_result": 3,
     },
     "tests/test_lattice.py": {
-        "test_a_result_is_a_function_of_its_releases_and_of_public_things": 3,
-        "test_data_with_the_same_totals_leave_no_trace_in_the_last_bits": 2,
-        "test_every_released_value_is_an_integer_of_steps": 2,
-        "test_the_order_of_rows_leaves_no_trace": 3,
-    },
-    "tests/mechanism/test_ball.py": {
-        "test_a_budget_too_large_for_the_lattice_is_not_used_up": 3,
-        "test_length_is_gamma_and_direction_uniform": 4,
-        "test_lengths_and_every_coordinate_have_their_scale_and_no_other": 2,
-        "test_the_largest_noise_that_is_accepted_has_its_law": 2,
-    },
-    "tests/mechanism/test_release.py": {
-        "test_entries_of_symmetric_noise_are_independent_across_places_and_matrices": 2,
-        "test_symmetric_noise_has_sd_on_the_diagonal_and_what_is_said_off_it": 3,
-        "test_pure_vectors_have_gamma_lengths_and_the_sd_that_is_stated": 2,
-    },
-    "tests/models/eptr_nw/test_releases.py": {
-        "test_directed_pairs_move_nothing_by_more_than_is_claimed": 3,
-    },
-    "tests/models/mixture/test_overlap.py": {
-        "test_components_come_back_from_their_cells": 3,
-    },
-    "tests/plans/test_plan.py": {
-        "test_few_public_rows_do_not_make_errors_small": 2,
+        "test_a_result_is_a_function_of_its_releases_and_of_public_things": 6,
+        "test_data_with_the_same_totals_leave_no_trace_in_the_last_bits": 4,
+        "test_every_released_value_is_an_integer_of_steps": 4,
+        "test_the_order_of_rows_leaves_no_trace": 4,
     },
 }
 """Tests of many cases that ask nearly the same: by default one of so many, the others are slow."""

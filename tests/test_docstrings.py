@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import dpstats
-from dpstats.call import documented
+from dpstats.report.shared_entries import documented
 
 _FITS = [name for name in dpstats.__all__ if name.startswith(("dp_", "eptr"))]
 

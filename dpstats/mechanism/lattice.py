@@ -116,9 +116,8 @@ class ExactMatrix:
 
     def lost(self) -> Floats:
         """A bound (k,) on what rounding the entries of a row takes off its products, if coarse."""
-        return np.asarray(
-            2.0 ** (7 - self.bits) * np.abs(self.high * self.unit[:, None]).sum(axis=0)
-        )
+        sizes = np.abs(self.high * self.unit[:, None])
+        return np.asarray(2.0 ** (7 - self.bits) * sizes.sum(axis=0))
 
 
 class _Workspace(threading.local):
@@ -244,8 +243,7 @@ class ExactSum:
 
     def _spill(self) -> None:
         self._total = self._total + self._small.astype(object)
-        self._small[...] = 0
-        self._count = 0
+        self._small[...] = self._count = 0
 
     def value(self) -> NDArray[np.object_]:
         """The sum as an object array of Python integers."""

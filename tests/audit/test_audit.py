@@ -111,6 +111,7 @@ def test_laplace_noise_gives_away_its_epsilon() -> None:
     assert audit(_laplace(0.7), (0.0, 1.0), epsilon=1, trials=40_000, confidence=_SURE).refuted
 
 
+@pytest.mark.slow
 def test_one_direction_among_many_is_detected() -> None:
     shift = np.full(20, 1 / math.sqrt(20))
     release = _plus(lambda state, n: state.normal(size=(n, 20)))
@@ -143,6 +144,7 @@ def test_a_change_of_spread_is_detected() -> None:
     assert found.refuted
 
 
+@pytest.mark.slow
 def test_no_reply_is_an_outcome() -> None:
     uniform = _plus(lambda state, n: state.uniform(size=n).tolist())
 
@@ -446,6 +448,7 @@ def test_results_are_audited_against_their_own_claim() -> None:
     assert again.mu > 0.3
 
 
+@pytest.mark.slow
 def test_linear_models_are_audited() -> None:
     found = audit(
         _calls(dp_lm, "y ~ x", mu=1), (_DATA, _OTHER), trials=60, statistic=lambda fit: fit.coef()
@@ -981,6 +984,7 @@ def test_missing_rows_are_tried() -> None:
     assert np.isnan(other).sum() == 4
 
 
+@pytest.mark.slow
 def test_two_columns_break_together() -> None:
     noise = _gaussian()
     data = np.random.Generator(np.random.PCG64(1)).normal(size=(30, 2))

@@ -513,6 +513,7 @@ def test_shell_draws_are_uniform_between_the_boxes() -> None:
         assert np.mean(share) == pytest.approx(area / 7, abs=0.015)
 
 
+@pytest.mark.slow
 def test_depths_are_drawn_with_the_exponential_weights() -> None:
     # Forty evenly spaced points: all shells have the same length, so depth h has weight exp(c h).
     points = np.arange(40.0)[:, None]
@@ -539,6 +540,7 @@ def test_depths_are_drawn_with_the_exponential_weights() -> None:
         np.testing.assert_allclose(observed, expected, atol=0.04)
 
 
+@pytest.mark.slow
 def test_tukey_is_near_least_squares_on_a_large_sample() -> None:
     ratios = []
     for seed in range(5):

@@ -241,6 +241,7 @@ def test_coinpress_mean_finds_a_far_mean() -> None:
     assert gc.mean_error(rough, s.mean, s.cov) > 1e4
 
 
+@pytest.mark.slow
 def test_coinpress_noise_scales_with_range_budget_and_rows() -> None:
     n, d, rho = 50, 3, 0.5
     rng = np.random.default_rng(11)

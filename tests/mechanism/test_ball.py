@@ -187,6 +187,7 @@ def test_lengths_and_every_coordinate_have_their_scale_and_no_other(
                 normal_scale(same, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "draws"),
     [pytest.param(_NOISES[0], 2010, marks=pytest.mark.slow), (_NOISES[1], 6000)],

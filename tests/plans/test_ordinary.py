@@ -82,6 +82,7 @@ def test_public_rows_buy_something_and_the_page_says_what_was_assumed() -> None:
         assert said in page
 
 
+@pytest.mark.slow
 def test_sigma_scales_and_d_counts_columns() -> None:
     one = plan_lm("y ~ .", n=3000, mu=1, d=4)
     assert len(one.terms) == 4

@@ -76,6 +76,7 @@ def test_what_is_predicted_is_delivered(setting: str) -> None:
         assert ratio.max() < 1.25, (mu, ratio)
 
 
+@pytest.mark.slow
 def test_moments_predict_as_rows_do() -> None:
     public = simulated(1, 300)
     rows = plan_lm("y ~ a + b + c + d", public, 8000, MUS)
@@ -109,6 +110,7 @@ def test_without_privacy_it_is_least_squares() -> None:
     assert np.allclose(ours, theirs, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_large_tables_are_scaled_down_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     public = simulated(1, 300)
     monkeypatch.setattr(dpstats.plans.rehearsal, "_LARGEST", 300_000)
@@ -311,6 +313,7 @@ def test_few_public_rows_do_not_make_errors_small(method: str, mu: float, least:
     assert least < np.median(ratios) < 1.3
 
 
+@pytest.mark.slow
 def test_budgets_in_every_unit_and_persons() -> None:
     public = fair()[0]
     by_rho = plan_lm(LINEAR, public, 6048, rho=[0.125, 0.5])

@@ -364,6 +364,7 @@ def _inside(figure: Any) -> None:
     assert box.y1 < 2.62
 
 
+@pytest.mark.slow
 def test_other_plots_fit_half_a_page() -> None:
     noise = np.random.default_rng(1)
     found = audit(lambda d: d + noise.normal(), (0.0, 1.0), mu=1, trials=400)

@@ -17,7 +17,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, documented
+from dpstats.call import Call, check_limits
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
@@ -41,6 +41,7 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
+from dpstats.report.shared_entries import documented
 
 _COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}

@@ -14,7 +14,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers, check_size, mapping
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, documented
+from dpstats.call import Call, check_limits
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written
 from dpstats.mechanism.session import Session
@@ -38,6 +38,7 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
 

@@ -15,7 +15,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, documented
+from dpstats.call import Call, check_limits
 from dpstats.errors import ArgumentError
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
@@ -28,6 +28,7 @@ from dpstats.propose_test.call import (
     require_bounds,
     resolve_spend,
 )
+from dpstats.report.shared_entries import documented
 
 _KINDS: dict[str, Kind] = {
     "gp": "gaussian",

@@ -16,7 +16,7 @@ import pandas as pd
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, documented
+from dpstats.call import Call
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
@@ -29,6 +29,7 @@ from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan
 from dpstats.report.answers import Answers
 from dpstats.report.released import Diagnostic
+from dpstats.report.shared_entries import documented
 
 _MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}

@@ -10,7 +10,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_size, check_vcov, naming, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits, documented
+from dpstats.call import Call, check_limits
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     PanelColumns,
@@ -25,6 +25,7 @@ from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
 from dpstats.models.linear.dp_lm import check_response
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import least_squares_of, model_items

@@ -16,7 +16,7 @@ from typing import Any
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_numbers, check_switch, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, Charged, documented
+from dpstats.call import Call, Charged
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.session import Session
@@ -50,6 +50,7 @@ from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.result import GaussianModel
 from dpstats.propose_test.call import choose, positive
 from dpstats.report.diagnostics import with_person_note
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 
 

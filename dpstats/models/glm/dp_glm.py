@@ -22,7 +22,6 @@ from dpstats.call import (
     check_limits,
     choose_method,
     declared,
-    documented,
     public_rows,
     resolve_public,
     sums_persons,
@@ -37,6 +36,7 @@ from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items

@@ -23,7 +23,6 @@ from dpstats.call import (
     check_limits,
     choose_method,
     declared,
-    documented,
     resolve_public,
     sums_persons,
     with_levels,
@@ -37,6 +36,7 @@ from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.result import least_squares_of, model_items
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpstats.arguments import as_int, check_numbers, check_switch, listed, number, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, documented
+from dpstats.call import Call
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
@@ -31,6 +31,7 @@ from dpstats.models.mixture.result import MixtureModel
 from dpstats.models.mixture.soft import COVARIANCES, Covariance
 from dpstats.numerics.k_means import column_units
 from dpstats.report.diagnostics import with_person_note
+from dpstats.report.shared_entries import documented
 
 _MOST = 10
 """Components at most where the partition decides."""

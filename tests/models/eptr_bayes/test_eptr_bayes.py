@@ -86,6 +86,7 @@ def test_behind_a_test_too(method: str) -> None:
     assert found.means.to_numpy() == pytest.approx(MEANS.to_numpy(), abs=near)
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_it_classifies_as_well() -> None:
     assert fit().balanced_error(TEST) < own_error() + 0.03
     assert fit(method="ptr").balanced_error(TEST) < own_error() + 0.06

@@ -63,6 +63,7 @@ def test_a_safe_estimate_comes_back_with_noise_of_the_size_that_is_said(calibrat
     assert low < np.sum(np.square(errors)) / sd**2 < high
 
 
+@pytest.mark.slow
 def test_the_optimal_tests_need_less_noise_than_the_papers() -> None:
     sds = {c: answer(calibration=c, target=900).noise_sd for c in ("gdp", "dp")}
     sds["paper"] = answer(calibration="paper").noise_sd
@@ -95,6 +96,7 @@ def test_a_vector_says_how_long_it_is_or_shows_it_on_public_data() -> None:
     assert not silent.released
 
 
+@pytest.mark.slow
 def test_safer_data_may_be_promised_to_move_less() -> None:
     # k members to spare: at least ENOUGH + k - 1 of them, and each moves the mean by 1 / that
     flat = answer(target=400)
@@ -124,6 +126,7 @@ def test_unsafe_data_get_the_public_answer() -> None:
     assert several.value.tolist() == [3.0, 4.0]
 
 
+@pytest.mark.slow
 def test_the_law_of_replies_is_the_curve() -> None:
     # released with the probability of the plan; 300 coins, false alarm below 1e-6
     plan = dict(answer(calibration="paper").answers.rows)
@@ -481,6 +484,7 @@ def test_a_wrong_promise_is_found(name: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_table_is_walked_row_by_row() -> None:
     odd = pd.DataFrame({"member": [True, False], "y": [np.nan, 1e9]})
     public, arguments = make(800, 4), {"rows": odd, "trials": 300}

@@ -217,6 +217,7 @@ def test_public_rows_of_another_population_only_give_coordinates() -> None:
     assert off(mean(public=far, covariance=SD.to_numpy(), gamma=0.999))[0] > 0
 
 
+@pytest.mark.slow
 def test_pooling_helps_where_the_budget_is_small() -> None:
     # medians of 25 seeds, whose errors differ by a factor of more than two
     public = make(300, 8)

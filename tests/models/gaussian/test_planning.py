@@ -402,6 +402,7 @@ def test_long_tails_widen_the_cut_as_far_as_noise_allows() -> None:
     assert wide[-1] == 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "m"),
     [

@@ -251,6 +251,7 @@ def test_lifted_noise_is_what_the_sensitivity_asks_for() -> None:
     assert found.counts_sd == pytest.approx(np.full(_CELLS, sd / 0.25))
 
 
+@pytest.mark.slow
 def test_lifted_noise_of_all_parts_and_cells_is_independent() -> None:
     silent, noisy = _draws(Privacy(2.0), _lifted)
     above = np.triu_indices(_D, 1)

@@ -223,6 +223,7 @@ def test_the_releases_cost_what_was_asked_for(
         assert found.iterations == iterations
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_budget() -> None:
     errors = []
     for mu in (0.1, 1.6, 25.6):

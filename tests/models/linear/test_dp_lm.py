@@ -189,6 +189,7 @@ def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_o
     assert View.of(moments, open_rows(moments.design, data)).prepared is None
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_budget() -> None:
     errors = []
     for mu in (0.1, 1.6, 25.6):

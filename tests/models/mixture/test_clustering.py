@@ -159,6 +159,7 @@ def test_an_outlier_does_not_join_superclusters() -> None:
     assert mixture.fewest > 10
 
 
+@pytest.mark.slow
 def test_many_points_are_sampled_for_superclusters() -> None:
     points = _blobs([[0, 0], [200, 0]], 2500)
     found = superclusters(points, 2, 0.25)
@@ -348,6 +349,7 @@ def test_all_components_are_found(d: int, k: int) -> None:
             assert _misplaced(assign(found.partition, rows), component, k) < 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "separation", "worst"),
     [(10, 5.0, 0.03), pytest.param(50, 4.0, 0.04, marks=pytest.mark.slow)],

@@ -277,6 +277,7 @@ def test_tiny_and_huge_budgets(regime: str, rho: float) -> None:
     assert_sound(quietly(fit, rho=rho, regime=regime))
 
 
+@pytest.mark.slow
 def test_pooling_brings_the_means_nearer_where_the_budget_is_small() -> None:
     # medians of 9 seeds, whose errors differ by a factor of more than two
     errors = {}
@@ -542,6 +543,7 @@ def test_the_call_shows_what_was_asked_for() -> None:
         assert part in text
 
 
+@pytest.mark.slow
 def test_overlapping_components_are_said_to_be() -> None:
     near = 0.15 * (DATA[["x1", "x2"]] - SHIFT) / SCALE
     noisy = near + np.random.default_rng(1).normal(size=near.shape)
