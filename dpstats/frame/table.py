@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -194,6 +195,8 @@ class PandasTable:
 
     def _type_of(self, name: str) -> ColumnType:
         dtype = self._column(name).dtype
+        if isinstance(dtype, np.dtype):
+            return _numpy_type(dtype)
         values: Kind | None = None
         if isinstance(dtype, pd.CategoricalDtype):
             values = _pandas_kind(dtype.categories.dtype) if len(dtype.categories) else "missing"
@@ -301,6 +304,12 @@ def _plain(cells: Iterable[Any]) -> npt.NDArray[Any]:
     plain = np.empty(len(known), dtype=object)
     plain[:] = known
     return plain
+
+
+@lru_cache(maxsize=64)
+def _numpy_type(dtype: np.dtype[Any]) -> ColumnType:
+    """One of a few, which most columns of most tables have."""
+    return ColumnType(_pandas_kind(dtype), str(dtype), None, False)
 
 
 def _pandas_kind(dtype: Any) -> Kind:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram, merged, merged_edges
@@ -131,10 +132,9 @@ def _excess_at(length: float, n: int) -> tuple[Floats, Floats]:
     """Mean excess of squares beyond a length, by law of the body and by that of outliers."""
     grid = np.geomspace(length, _FARTHEST, 200)
     body, outliers = _laws(n, 2).longer(grid)
-    parts = [
-        _excess(grid, longer / n, 2)[:, 0] for longer in (np.where(body >= 1, body, 0), outliers)
-    ]
-    return parts[0], parts[1]
+    half = np.diff(grid) / 2
+    times = 2 * grid * (np.append(half, 0.0) + np.append(0.0, half)) / n  # the trapezoid rule
+    return np.where(body >= 1, body, 0.0) @ times, outliers @ times
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
@@ -328,13 +328,32 @@ def _posterior(laws: _Laws, beyond: _Beyond, quantile90: float) -> tuple[Floats,
         return weight / weight.sum(), counts
     edges = beyond.edges[: len(counts) + 1] / quantile90
     body, outliers = (np.maximum(-np.diff(rows, axis=1), 0.0) for rows in laws.longer(edges))
-    expected = body[:, None] + outliers
-    spread = expected + ((_MISFIT * body) ** 2)[:, None] + outliers**2
-    variance = noise_sd**2 + spread + 1e-12
+    known = noise_sd**2 + 1e-12
+    some = _possible(log_weight, body, counts, known, int(np.sum(edges[1:] <= _APART)))
+    expected = body[some, None] + outliers
+    variance = expected + (known + (_MISFIT * body[some]) ** 2)[:, None] + outliers**2
     away = counts - expected
-    log_weight = log_weight - (away**2 / variance + np.log(variance)).sum(axis=-1) / 2
-    weight = np.exp(log_weight - log_weight.max())
+    parts = away / variance
+    likely = log_weight[some] - (away * parts + np.log(variance)).sum(axis=-1) / 2
+    weight = np.zeros_like(log_weight)
+    weight[some] = np.exp(likely - likely.max())
     weight /= weight.sum()
-    actual = np.einsum("bo,bok->k", weight, expected + spread / variance * away)
-    actual = np.maximum(actual, 0.0)
+    # the counts, less the share of their distance that is noise
+    actual = np.maximum(counts - known * np.einsum("bo,bok->k", weight[some], parts), 0.0)
     return weight, np.where(noise_sd < _WHOLE, np.rint(actual), actual)
+
+
+def _possible(
+    log_weight: Floats, body: Floats, counts: Floats, known: Floats, near: int
+) -> NDArray[np.bool_]:
+    """Laws of the body that the counts leave possible, with some outliers or without.
+
+    Outliers are not among the first ``near`` bins. Farther out they add to the variance, and may make
+    the law agree with the counts: what is even then 1e-16 times as probable as the best law without
+    outliers is left out.
+    """
+    variance = known + body + (_MISFIT * body) ** 2
+    logs, away = np.log(variance) / 2, (counts - body) ** 2 / variance / 2
+    best = (log_weight[:, 0] - (logs + away).sum(axis=1)).max()
+    most = log_weight.max(axis=1) - logs.sum(axis=1) - away[:, :near].sum(axis=1)
+    return np.asarray(most > best + math.log(1e-16))

@@ -5,6 +5,7 @@ import pytest
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram, merged
+from dpstats.score_rounds import tails
 from dpstats.score_rounds.cuts import cut_for_intervals
 from dpstats.score_rounds.notes import allowance_line, tail_note
 from dpstats.score_rounds.tails import Tail, median_excess, most_excess, tail_of
@@ -144,3 +145,21 @@ def test_rows_beyond_the_quantile_may_lie_in_its_own_bin() -> None:
     cut = cut_for_intervals(tail, quantile, _N, 5, 1e6, 0.4)
     assert cut.length >= 2.4
     assert cut.excess == 0
+
+
+@pytest.mark.parametrize("noise_sd", [0.05, 2.0, 10.0])
+@pytest.mark.parametrize("far", [0, 30])
+def test_laws_that_are_left_out_would_change_nothing(
+    noise_sd: float, far: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(far)
+    lengths = np.abs(rng.normal(size=20_000))
+    lengths[:far] *= 40
+    empty = LogHistogram(np.zeros(80), noise_sd, -10, 20)
+    counts = np.histogram(lengths, empty.edges())[0] + rng.normal(0, noise_sd, 80)
+    found = tail_of(LogHistogram(counts, noise_sd, -10, 20), 1.645, 20_000, 2)
+    assert np.mean(found.weight > 0) < 0.5
+    monkeypatch.setattr(tails, "_possible", lambda weight, *_: np.ones(len(weight), dtype=bool))
+    every = tail_of(LogHistogram(counts, noise_sd, -10, 20), 1.645, 20_000, 2)
+    assert found.weight == pytest.approx(every.weight, rel=1e-9, abs=1e-13)
+    assert found.share == pytest.approx(every.share, rel=1e-9, abs=1e-15)
