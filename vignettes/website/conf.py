@@ -7,6 +7,7 @@ from typing import Any
 
 import latex2mathml.converter
 from docutils import nodes
+from numpydoc.xref import DEFAULT_LINKS
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reference
@@ -27,6 +28,15 @@ autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+DEFAULT_LINKS.clear()  # they point to the documentation of Python, which is not read here
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # but the classes of the reference
+numpydoc_xref_aliases = {
+    reference.short(name): name
+    for group in reference.GROUPS
+    for name in group.names
+    if reference.is_class(name)
+}
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # vignettes/build.py has run them

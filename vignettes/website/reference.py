@@ -156,6 +156,13 @@ def is_class(name: str) -> bool:
     return isinstance(resolve(name), type)
 
 
+def made_by_hand(name: str) -> bool:
+    """Whether users call a class: results, which functions make, show no arguments."""
+    return "Parameters\n---" in (inspect.getdoc(resolve(name)) or "") or issubclass(
+        resolve(name), Exception
+    )
+
+
 _INSIDE = ("cautions", "qualified", "table_facts")
 """Attributes of results that other rooms of the package read, and nobody else."""
 
@@ -229,7 +236,7 @@ def _entry(name: str) -> str:
         lines += [f".. autodata:: {name}", "   :no-value:", ""]
     elif is_class(name):
         listed = ", ".join(members(name))
-        lines += [f".. autoclass:: {name}"]
+        lines += [f".. autoclass:: {name}{'' if made_by_hand(name) else '()'}"]
         if listed:
             lines += [f"   :members: {listed}", "   :inherited-members:"]
             lines += [f"   :exclude-members: {', '.join(_INSIDE)}"]
