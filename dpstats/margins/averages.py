@@ -33,6 +33,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
@@ -143,7 +144,7 @@ class PrivateMargins(Released):
 
     def glance(self) -> pd.DataFrame:
         """One row: n and privacy in its units."""
-        return pd.DataFrame(self._glance_items())
+        return WholeFrame(self._glance_items())
 
 
 def private_averages(

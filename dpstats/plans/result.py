@@ -26,6 +26,7 @@ from dpstats.report.table import (
     Part,
     Printed,
     Table,
+    returning_text,
 )
 
 _FEW_EVENTS = 10
@@ -212,18 +213,22 @@ class Plan(Printed):
     def _printed(self) -> Page:
         return _page(self)
 
+    @returning_text
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return self._printed().to_markdown()
 
+    @returning_text
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""The page as LaTeX; with a caption or a label for ``\\ref`` it is a table of its own."""
-        return self._printed().to_latex(caption, label)
+        return self._printed().to_latex(caption=caption, label=label)
 
+    @returning_text
     def to_html(self) -> str:
         """The page as HTML."""
         return self._printed().to_html()
 
+    @returning_text
     def to_csv(self) -> str:
         """The table of standard errors as CSV."""
         return _errors(self, slice(0, len(self.labels))).to_csv()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import computable, mapping, shown
@@ -268,13 +269,15 @@ def rows_without_privacy(nonprivate: Floats, n: int, aim: Target) -> int | None:
 def falling(errors: Sequence[Floats], totals: Sequence[Privacy]) -> tuple[Floats, ...]:
     """Standard errors by budget, so that none is smaller than that of a larger budget.
 
-    A few rehearsals, of which some may give no errors, are the less certain the smaller a budget is.
+    Neighbours that contradict each other, as few rehearsals may, have their geometric mean.
     """
-    order = np.argsort([-total.mu for total in totals], kind="stable")
-    given = np.array(errors)
-    out = given.copy()
-    out[order] = np.fmax.accumulate(given[order])
-    return tuple(np.where(np.isnan(given), np.nan, out))
+    order = np.argsort([total.mu for total in totals], kind="stable")
+    out = np.array(errors)
+    for j in range(out.shape[1]):
+        known = order[np.isfinite(out[order, j]) & (out[order, j] > 0)]
+        logs = scipy.optimize.isotonic_regression(np.log(out[known, j]), increasing=False)
+        out[known, j] = np.exp(logs.x)
+    return tuple(out)
 
 
 def rows_by_budget(

@@ -11,9 +11,10 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
@@ -83,6 +84,28 @@ class OnPage(Printed):
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return str(self.page.to_markdown())
+
+
+_Self = TypeVar("_Self")
+_Named = ParamSpec("_Named")
+
+
+def returning_text(
+    method: Callable[Concatenate[_Self, _Named], str],
+) -> Callable[Concatenate[_Self, _Named], str]:
+    """A method whose arguments have names: the one that users expect by position is a file."""
+
+    @wraps(method)
+    def named(self: _Self, /, *given: _Named.args, **arguments: _Named.kwargs) -> str:
+        if given:
+            name = method.__name__
+            raise ArgumentError(
+                f"{name}() returns a text and writes no file: "
+                f"pathlib.Path(...).write_text(table.{name}()). It takes its arguments by name."
+            )
+        return method(self, *given, **arguments)
+
+    return named
 
 
 @dataclass(frozen=True)
@@ -410,6 +433,7 @@ class Table(Printed):
         """The rows that are printed."""
         return self.rows if self.kept is None else tuple(self.rows[k] for k in self.kept)
 
+    @returning_text
     def to_markdown(self) -> str:
         """Write the table as a Markdown pipe table."""
         grid = tabulate(
@@ -424,6 +448,7 @@ class Table(Printed):
         title = [] if self.title is None else [Heading(self.title).to_markdown()]
         return "\n\n".join([*title, grid, *(Paragraph(n).to_markdown() for n in self.notes)])
 
+    @returning_text
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Write the table as a LaTeX tabular no wider than a page; the document loads booktabs.
 
@@ -438,6 +463,7 @@ class Table(Printed):
         whole = "\n".join([*title, rf"\noindent {body}\par", *below])
         return latex.floating(whole, caption, label)
 
+    @returning_text
     def to_html(self) -> str:
         """Write the table as HTML with a small style of its own."""
         return _STYLE + self.html_body()
@@ -484,6 +510,7 @@ class Table(Printed):
             parts.append(f'<{tag}{extra} class="{align}" style="{look}">{text}</{tag}>')
         return f"<tr>{''.join(parts)}</tr>\n"
 
+    @returning_text
     def to_csv(self) -> str:
         """Write the raw values in full precision, one header line first."""
         kept = [i for i, name in enumerate(self.csv_header) if name is not None]
@@ -565,10 +592,12 @@ class Page(Printed):
             pieces += [part.to_text(), "\n" if isinstance(part, Heading) else "\n\n"]
         return "".join(pieces[:-1])
 
+    @returning_text
     def to_markdown(self) -> str:
         """Write the page as Markdown."""
         return "\n\n".join(part.to_markdown() for part in self.parts) + "\n"
 
+    @returning_text
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Write the page as LaTeX, no wider than a page of a document that loads booktabs.
 
@@ -581,11 +610,13 @@ class Page(Printed):
         body = "\n\n".join(part.to_latex() for part in self.parts) + "\n"
         return latex.floating(body, caption, label)
 
+    @returning_text
     def to_html(self) -> str:
         """Write the page as a fragment of HTML with a small style of its own."""
         body = "".join(part.html_body() for part in self.parts)
         return f'<div class="dpstats">\n{_STYLE}{body}</div>\n'
 
+    @returning_text
     def to_csv(self) -> str:
         """Write the page's main table, or its first if none is marked so, as CSV.
 

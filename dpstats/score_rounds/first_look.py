@@ -72,6 +72,16 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
+def few_rows_note(n: int, d: int, mu: float, counted: str) -> tuple[str, ...]:
+    """Said of a fit with public rows that would be refused without them; from public numbers."""
+    if n * mu >= least_budget(d):
+        return ()
+    return (
+        f"{n} private {counted} at mu = {mu:.3g} are few for {d} columns (without public rows the call "
+        "would be refused): intervals may miss. More rows, a larger budget, or fewer columns help.",
+    )
+
+
 def check_budget(
     n: int,
     d: int,

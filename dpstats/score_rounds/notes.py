@@ -18,6 +18,8 @@ _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
+_OTHERWISE = 30.0
+"""Condition number of whitened moments from which public rows are poor coordinates."""
 CUT_ALLOWANCE = "cut allowance"
 MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
@@ -40,6 +42,17 @@ def average_condition(matrix: Floats) -> float | None:
     """(1/d) sum lambda_i / lambda_min, None unless positive definite."""
     values = np.linalg.eigvalsh(matrix)
     return float(values.mean() / values[0]) if values[0] > 0 else None
+
+
+def coordinates_note(after: float | None) -> tuple[str, ...]:
+    """Said when private columns vary far otherwise than public ones, by the whitened moments."""
+    if after is None or after < _OTHERWISE:
+        return ()
+    return (
+        f"Private columns vary far more, or far less, than public ones (condition after {after:.2g}): "
+        "privacy noise is larger than it needs to be. Check that both have the same units; else use a "
+        "public sample that is more like the private rows, or none.",
+    )
 
 
 def matrix_notes(matrix: str, verb: str, positive: bool, resolved: bool) -> tuple[str, ...]:
@@ -210,13 +223,17 @@ def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str
 
 
 def unused_note(
-    rest: RowSummary, formula: str, persons: str | None = None, alone: bool = False
+    rest: RowSummary,
+    formula: str,
+    persons: str | None = None,
+    alone: bool = False,
+    least: float = 0.1,
 ) -> tuple[str, ...]:
-    """Said when a tenth of the rows, or ``persons``, or more surely does not count.
+    """Said when a ``least`` share of the rows, or ``persons``, or more surely does not count.
 
     What a row may lack is read off the formula, which is public. ``alone``: without public rows.
     """
-    if rest.empty_share - 3 * rest.share_sd < 0.1:
+    if rest.empty_share - 3 * rest.share_sd < least:
         return ()
     share = 100 * min(rest.empty_share, 0.99)
     causes = ", ".join(row_causes(formula, alone))

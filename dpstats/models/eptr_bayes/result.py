@@ -16,6 +16,7 @@ from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
+from dpstats.report.frames import WholeFrame
 from dpstats.report.groups import Groups
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
@@ -159,7 +160,7 @@ class BayesModel(TestedResult):
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the fit as a whole."""
-        return pd.DataFrame(
+        return WholeFrame(
             {
                 "classes": [len(self.levels)],
                 "features": [len(self.terms)],

@@ -37,6 +37,7 @@ from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -329,8 +330,9 @@ class KernelModel(TestedResult):
         Parameters
         ----------
         newdata : table or dict
-            Rows with the covariates. Beyond the public range the curve is taken at its edge; a row that
-            cannot be encoded, or where neither private nor public rows are seen, gets NaN.
+            Rows with the covariates. Up to a bandwidth beyond the public range the curve is taken at its
+            edge; farther out, where neither private nor public rows are seen, and for a row that cannot
+            be encoded, it is NaN.
         interval : {None, "confidence"}
             None gives a Series; otherwise a frame with R's columns fit, lwr, upr. By default intervals
             cover privacy noise, sampling error, and what smoothing would do to a function as curved
@@ -348,7 +350,8 @@ class KernelModel(TestedResult):
             x, _ = design_matrix(self.design, newdata)
         index = newdata.index if isinstance(newdata, pd.DataFrame) else None
         z = x[:, 1:] / self.setting.smoothing.bandwidth
-        alive = np.isfinite(z).all(axis=1)
+        near = (z >= self.setting.low - 1) & (z <= self.setting.high + 1)  # as of private rows
+        alive = np.isfinite(z).all(axis=1) & near.all(axis=1)
         fit, half = np.full(len(z), np.nan), np.full(len(z), np.nan)
         plain = interval in (None, "none")
         if alive.any():
@@ -368,7 +371,7 @@ class KernelModel(TestedResult):
         """One row that describes the fit as a whole."""
         sizes = {f"bandwidth_{name}": [h] for name, h in self.bandwidth.items()}
         own = {"nodes": [len(self.setting.nodes)], "released": [self.released]}
-        return pd.DataFrame(sizes | own | self._glance_items())
+        return WholeFrame(sizes | own | self._glance_items())
 
     def _curve_table(self, main: bool = False) -> Table:
         low, high = limit_names(0.95)

@@ -14,6 +14,7 @@ from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_numbers, format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -80,7 +81,7 @@ class EptrResult(TestedResult):
 
     def glance(self) -> pd.DataFrame:
         """One row that describes the answer."""
-        return pd.DataFrame(
+        return WholeFrame(
             {"released": [self.released], "numbers": [self.size], **self._glance_items()}
         )
 

@@ -19,6 +19,7 @@ from dpstats.models.feols.page import PanelPage, StatisticLine, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
 from dpstats.report.format import format_c, format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.estimate import r_squared
@@ -197,7 +198,7 @@ class PanelModel(MarginalModel):
         within = self._within()
         first = {"within_r_squared": [math.nan if within is None else within]}
         items = self._glance_items() | {"df_residual": [round(self.nobs - self.parameters)]}
-        return pd.DataFrame(first | {"sigma": [self.sigma]} | items)
+        return WholeFrame(first | {"sigma": [self.sigma]} | items)
 
     @spelled
     def predict(self, newdata: Any = None) -> pd.Series:

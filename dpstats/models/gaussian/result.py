@@ -25,6 +25,7 @@ from dpstats.models.gaussian.page import (
 )
 from dpstats.models.gaussian.synthetic import check_size, draw_normal
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.model import printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -177,7 +178,7 @@ class GaussianModel(Result):
             "condition": [self.condition],
             "relative_error": [self.relative_error],
         }
-        return pd.DataFrame(first | self._glance_items())
+        return WholeFrame(first | self._glance_items())
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
         """Synthetic rows of the released Gaussian; free of privacy cost.

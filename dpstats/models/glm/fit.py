@@ -57,6 +57,7 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
+from dpstats.score_rounds.first_look import few_rows_note
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -94,6 +95,8 @@ _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
+_IMPOSSIBLE = 0.03
+"""Share of rows that are not used from which it is said: responses may be of another family."""
 _EXPLAINED = 0.6
 """Share of the entropy of the responses beyond which rows are taken to be separated."""
 
@@ -461,6 +464,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *allowance_line(terms, where_given(solved.moved, estimate), widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
+    alone = start.leverage is not None
+    counted = "rows" if rounds.session.persons is None else "persons"
     tail: tuple[str, ...] = ()
     if curvature.resolved and not family.binary and hidden is not None:
         tail = unseen_note(rounds.unseen, n)
@@ -473,7 +478,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         len(steps),
         diagnostics,
         (() if start.enough else TOO_LITTLE)
-        + unused_note(summary, design.formula, rounds.session.persons, start.leverage is not None)
+        + (() if alone else few_rows_note(n, len(terms), rounds.session.total.mu, counted))
+        + unused_note(summary, design.formula, rounds.session.persons, alone, _IMPOSSIBLE)
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, unsettled, ridge)
         + (_SEPARATED if separated else ())

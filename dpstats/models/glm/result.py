@@ -19,6 +19,7 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
 from dpstats.report.bound import Bound
+from dpstats.report.frames import WholeFrame
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
@@ -147,7 +148,7 @@ class GlmModel(MarginalModel):
             "pearson": [math.nan if self.pearson is None else self.pearson],
             "iterations": [self.iterations],
         }
-        return pd.DataFrame(first | self._glance_items())
+        return WholeFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     @spelled

@@ -40,10 +40,11 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
-from dpstats.score_rounds.first_look import first_look
+from dpstats.score_rounds.first_look import few_rows_note, first_look
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
+    coordinates_note,
     hidden_note,
     leverage_note,
     outside_note,
@@ -247,7 +248,11 @@ def reported(
         *allowance_line(*moved, WIDENING),
     )
     if ready.arrived:
-        notes = matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
+        session = rounds.session
+        counted = "rows" if session.persons is None else "persons"
+        notes = few_rows_note(session.n, len(ready.design.terms), session.total.mu, counted)
+        notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
+        notes += coordinates_note(ready.lines[1].value if curvature.resolved else None)
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)

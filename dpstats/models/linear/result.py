@@ -16,6 +16,7 @@ from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_c
+from dpstats.report.frames import WholeFrame
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import (
@@ -139,7 +140,7 @@ class LinearModel(MarginalModel):
         low, high = (math.nan, math.nan) if (found := self._ranges()) is None else found[0]
         first = {"r_squared": [plain], "adj_r_squared": [adjusted], "sigma": [self.sigma]}
         first |= {"sigma_low": [low], "sigma_high": [high]}
-        return pd.DataFrame(first | self._glance_items())
+        return WholeFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     @spelled

@@ -17,6 +17,7 @@ from dpstats.models.gaussian.estimate import log_densities
 from dpstats.models.gaussian.page import matrix_parts, rows_fact, summary_page
 from dpstats.models.gaussian.synthetic import check_size, draw_mixture
 from dpstats.report.format import format_scalar
+from dpstats.report.frames import WholeFrame
 from dpstats.report.groups import Groups
 from dpstats.report.model import or_na, printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
@@ -215,7 +216,7 @@ class MixtureModel(Released):
             "complete": [self.complete],
             "regime": [self.regime],
         }
-        return pd.DataFrame(first | self._glance_items())
+        return WholeFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:

@@ -177,7 +177,7 @@ def test_formulas(formula: str, name: str) -> None:
     found = fit(formula=formula, bandwidth=None)
     assert found.covariates == (name,)
     assert name in found.curve.columns
-    assert np.isfinite(found.predict(TEST)).all()
+    assert np.isfinite(found.predict(TEST)).mean() > 0.9  # the others are far from public rows
 
 
 # -- predictions ------------------------------------------------------------------------------------
@@ -186,14 +186,18 @@ def test_formulas(formula: str, name: str) -> None:
 @pytest.mark.parametrize("method", CURVES)
 def test_any_number_of_rows_is_predicted(method: str) -> None:
     found = fit(method=method)
-    many = pd.DataFrame({"x1": np.linspace(-1, 2, 20_001)})
+    h = float(found.bandwidth["x1"])
+    low, high = PUBLIC.x1.min(), PUBLIC.x1.max()
+    beyond = pd.DataFrame({"x1": [low - 1.1 * h, high + 1.1 * h, 1e6]})
+    assert found.predict(beyond, interval="confidence").isna().all(axis=None)
+    many = pd.DataFrame({"x1": np.linspace(low - 0.9 * h, high + 0.9 * h, 20_001)})
     predicted = found.predict(many, interval="confidence")
     assert list(predicted.columns) == ["fit", "lwr", "upr"]
     assert (predicted.lwr < predicted.fit).all()
     assert (predicted.fit < predicted.upr).all()
     assert found.predict(many).to_numpy() == pytest.approx(predicted.fit.to_numpy())
-    inside = many.x1.between(PUBLIC.x1.min(), PUBLIC.x1.max())
-    for side in (many.x1 < PUBLIC.x1.min(), many.x1 > PUBLIC.x1.max()):
+    inside = many.x1.between(low, high)
+    for side in (many.x1 < low, many.x1 > high):
         assert predicted.fit[side & ~inside].nunique() == 1  # the curve's edge
     wide = found.predict(many.head(3), interval="confidence", level=0.999)
     assert (wide.upr > predicted.upr.head(3)).all()

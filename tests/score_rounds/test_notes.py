@@ -1,0 +1,46 @@
+"""Notes of score rounds: said where intervals may miss or noise is larger than it need be."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpstats
+from dpstats.score_rounds.first_look import few_rows_note, least_budget
+from dpstats.score_rounds.notes import coordinates_note
+
+
+def _rows(n: int, seed: int, unit: float = 1.0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(2, n))
+    return pd.DataFrame({"x": unit * x, "z": z, "y": x + z + rng.normal(size=n), "b": x > 0})
+
+
+def test_few_rows_are_said_to_be_few_exactly_where_the_call_is_refused_without_public_rows() -> (
+    None
+):
+    enough = int(np.ceil(least_budget(3)))
+    assert few_rows_note(enough, 3, 1.0, "rows") == ()
+    assert "are few for 3 columns" in few_rows_note(enough - 5, 3, 1.0, "rows")[0]
+    with pytest.raises(dpstats.errors.DPStatsError, match="too few"):
+        dpstats.dp_lm("y ~ x + z", _rows(enough - 5, 0), mu=1)
+
+
+@pytest.mark.parametrize("function", [dpstats.dp_lm, dpstats.dp_glm])
+def test_a_fit_of_few_rows_says_so(function: object) -> None:
+    assert callable(function)
+    formula = "y ~ x + z" if function is dpstats.dp_lm else "b ~ z"
+    for n, said in ((80, True), (4_000, False)):
+        fit = function(formula, _rows(n, 1), public=_rows(100, 2), mu=1, seed=1)
+        assert any("are few for" in note for note in fit.notes) == said
+
+
+def test_private_columns_in_another_unit_are_noticed() -> None:
+    def fit(unit: float) -> Any:
+        rows = _rows(20_000, 3, unit)
+        return dpstats.dp_lm("y ~ x + z", rows, public=_rows(100, 4), mu=1, seed=1)
+
+    assert not [note for note in fit(1.0).notes if note.startswith("Private columns vary")]
+    assert [note for note in fit(12.0).notes if note.startswith("Private columns vary")]
+    assert coordinates_note(None) == coordinates_note(5.0) == ()
