@@ -58,6 +58,8 @@ _FAR = 3.0
 """Errors of a mean from which on what may be hidden is spoken of."""
 _SEEN = 0.7
 """The same, of what was lost to cuts at rows that were seen: no more is then said of hidden ones."""
+_LONGEST = 0.6
+"""Share of a variance that allows for cuts, from which on cuts may have moved a mean by more."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
@@ -359,11 +361,18 @@ def mean_notes(
     lost: float,
     radius: float,
 ) -> tuple[str, ...]:
-    """What is said of rows that may lie far out without being seen.
+    """What is said of rows that lie far out, or may do so without being seen.
 
-    Where far rows were seen, intervals allow for what cuts took off (`mean_allowance`).
+    Where far rows were seen, intervals allow for what cuts took off (`mean_allowance`), for which they
+    mostly do where tails are longest; there it may be more.
     """
-    if lost > _SEEN * math.sqrt(1 / n + released.sd**2 / seen.variance):
+    others = 1 / n + released.sd**2 / seen.variance
+    if lost**2 > _LONGEST * (lost**2 + others):
+        return (
+            "Rows lie so far from the others that most of an interval allows for what cutting them took "
+            "off a mean; it may be more. A logarithm, or a larger budget, helps.",
+        )
+    if lost > _SEEN * math.sqrt(others):
         return ()
     hidden = _NEAR * lengths.noise_sd / n
     if hidden * radius / math.sqrt(seen.variance) / 2 < _FAR / math.sqrt(n):
