@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -275,6 +275,18 @@ def resolved(released: ReleasedMoments) -> Premise:
         "no direction hidden by noise (smallest eigenvalue above 1.2 noise norms)",
         bool(min(released.values) >= _HIDDEN * norm),
     )
+
+
+def judged(bounds: tuple[Bound, ...], long_tailed: bool) -> tuple[Bound, ...]:
+    """Bounds as they stand where released lengths show tails that no Gaussian has: infinite."""
+    if not long_tailed:
+        return bounds
+    broken, out = replace(ROWS_GAUSSIAN, met=False), []
+    for bound in bounds:
+        premises = tuple(broken if p is ROWS_GAUSSIAN else p for p in bound.premises)
+        fails = bound.kind == "bound" and broken in premises
+        out.append(replace(bound, premises=premises, value=math.inf if fails else bound.value))
+    return tuple(out)
 
 
 # ---- one Gaussian -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
-from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds
+from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.moments import Moments, cell_at, mean_allowance, symmetric
 from dpstats.models.gaussian.planning import (
@@ -368,7 +368,9 @@ def _fit(
         source="released",
         noise=noise,
         relative_error=moments.relative_error,
-        bounds=gaussian_bounds(replace(call.facts, released=moments.for_bounds)),
+        bounds=judged(
+            gaussian_bounds(replace(call.facts, released=moments.for_bounds)), moments.long_tailed
+        ),
         diagnostics=diagnostics,
         notes=notes,
     )
