@@ -234,8 +234,8 @@ class ExactSum:
         self._count = 0
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
-        if not np.isfinite(values).all():  # no map gives such: a NaN would count as -2^63
-            raise ArithmeticError("only whole numbers are summed")
+        if values.shape != self._small.shape or not (np.abs(values) < 2**59).all():  # or NaN
+            raise ArithmeticError("only whole numbers below 2^59 are summed, of one shape")
         self._small += values.astype(np.int64, copy=False)
         self._count += 1
         if self._count == self._flush:  # 2^4 terms below 2^59 stay below 2^63

@@ -74,8 +74,7 @@ def _to_float(total: NDArray[np.object_], unit: float) -> Floats:
     """
     if not all(type(k) is int for k in total.ravel()):
         raise TypeError("noise is added to Python's integers, and is made of them")
-    flat = [float(k) * unit for k in total.ravel()]
-    return np.array(flat, dtype=np.float64).reshape(total.shape)
+    return np.array([float(k) * unit for k in total.ravel()], dtype=float).reshape(total.shape)
 
 
 def release_vector(
@@ -192,4 +191,6 @@ def release_symmetric(
     drawn = drawn + drawn.transpose(0, 2, 1)
     drawn[:, diagonal, diagonal] = on.reshape(k, d)
     value = _to_float(total + drawn.reshape(total.shape), unit)
+    if (total != np.swapaxes(total, -1, -2)).any():
+        raise ValueError("what a total lacks of symmetry would have no noise")
     return Release(what, value, sensitivity * unit, sd * unit, cost, unit)

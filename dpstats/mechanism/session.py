@@ -102,6 +102,7 @@ class Session(Generic[_Rows]):
                 raise ValueError("a later session goes on with the total of the first")
             self.total = total.share(after.left_of_granted)
             self.releases += after.releases
+            after.left, after._slack_used = 0.0, True  # what it left is taken once
         self._rows = rows
         self._noise = noise
         self._exact: dict[Hashable, Any] = {}
@@ -171,7 +172,7 @@ class Session(Generic[_Rows]):
 
     def _spend_all(self, plan: PlannedRelease) -> Total:
         """The whole total, for the one release of a session, by a plan made for that total."""
-        if self.left < 1:
+        if self.left < 1 or isinstance(self.total, PurePrivacy):
             raise ValueError("the shares of a call's releases exceed its total")
         if not isinstance(self.total, ApproximatePrivacy):
             fits = (plan.mu, plan.slack) == (self.total.mu, self.total.slack)
@@ -211,6 +212,11 @@ class Session(Generic[_Rows]):
             raise ValueError("the slack of a total covers one release")
         self._slack_used = True
 
+    def _require_own(self, release: Release) -> None:
+        """Of a release that another's noise is made for: it must be of these rows."""
+        if all(release is not made for made in self.releases):
+            raise ValueError("the release was not made by this session")
+
     def _record(self, release: Release) -> Release:
         self.releases.append(release)
         return release
@@ -228,8 +234,7 @@ class Session(Generic[_Rows]):
                 release_counts(what, counts, 2.0 * memberships, 1 / per, cost, self._noise)
             )
         fine = 2**26
-        unit = 1 / fine / per
-        sensitivity = math.sqrt(2 * memberships) * fine
+        unit, sensitivity = 1 / fine / per, math.sqrt(2 * memberships) * fine
         return self._record(
             release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )
@@ -262,13 +267,7 @@ class Session(Generic[_Rows]):
         return RowSummary(mean_square, mean_square_sd, *shares, counts.noise_sd)
 
     def _moments(
-        self,
-        what: str,
-        total: Integers,
-        radius: float,
-        cost: Cost,
-        *,
-        papers: bool = False,
+        self, what: str, total: Integers, radius: float, cost: Cost, *, papers: bool = False
     ) -> Release:
         """Mean of q q' over rows with |q| <= radius, from its total in squared grid steps.
 

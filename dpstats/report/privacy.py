@@ -191,6 +191,9 @@ class PrivacyStatement:
             )
             for r in releases
         )
+        # never, but for a fault of the package
+        if math.fsum(line.share for line in spent) > 1 + 1e-6:
+            raise RuntimeError("the releases of a call cost more than its total")
         pure = isinstance(total, PurePrivacy)
         shown = 0.0 if pure else cls.shown_delta if delta is None else float(delta)
         return cls(unit.whole(total), spent, seeded, shown, unit)

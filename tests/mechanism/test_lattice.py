@@ -91,10 +91,11 @@ def test_exact_sums_of_integers_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_not_summed(value: float) -> None:
+def test_what_is_no_number_or_has_another_shape_is_not_summed(value: float) -> None:
     total = ExactSum((2,))
-    with pytest.raises(ArithmeticError, match="whole numbers"):
-        total.add(np.array([1.0, value]))
+    for bad in (np.array([1.0, value]), np.array([1.0]), np.array([2**60, 1])):
+        with pytest.raises(ArithmeticError, match="whole numbers"):
+            total.add(bad)
     assert total.value().tolist() == [0, 0]
 
 

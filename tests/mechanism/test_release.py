@@ -295,3 +295,10 @@ def test_released_values_are_rounded_once_from_an_integer_of_steps(
         drawn = np.array([round(v / unit) for v in bare.ravel()], dtype=object)
         expected = [float(int(k)) * unit for k in total.ravel() + drawn]
         assert out.ravel().tolist() == expected
+
+
+def test_a_total_that_is_not_symmetric_is_not_released() -> None:
+    total = np.array([[1, 5], [0, 1]], dtype=object)
+    for cost in (Privacy(1.0), PurePrivacy(1.0)):
+        with pytest.raises(ValueError, match="symmetry"):
+            release_symmetric("m", total, 1.0, 1.0, cost, SeededNoise(1))

@@ -295,12 +295,16 @@ def _degree_levels() -> SafetyLevels | None:
 
 def _bounded_solution(session: Any) -> None:
     eigenvalue = Release("smallest eigenvalue", np.array([30.0]), 4.0, 1.0, Privacy(0.5), 0.0)
+    session.releases.append(eigenvalue)  # as if it had been made here
     session.bounded_solution(1.0, eigenvalue)
+    del session.releases[0]
 
 
 def _bounded_values(session: Any) -> None:
     degrees = Release("degrees", np.array([9.0, 8.0, 7.0]), 1.5, 0.5, Privacy(0.5), 0.0)
+    session.releases.append(degrees)
     session.bounded_values(1.0, degrees, 1.0)
+    del session.releases[0]
 
 
 def _count_levels() -> SafetyLevels:

@@ -451,8 +451,8 @@ _CLAIMS = (
     _claim(
         "a replaced row moves one count",
         "dpstats/mechanism/session.py",
-        "sensitivity = math.sqrt(2 * memberships) * fine",
-        "sensitivity = math.sqrt(memberships) * fine",
+        "1 / fine / per, math.sqrt(2 * memberships) * fine",
+        "1 / fine / per, math.sqrt(memberships) * fine",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
@@ -783,6 +783,34 @@ _ACCOUNTING = (
         *_replayed("dp_lm, anchored"),
     ),
     _accounting(
+        "what a session left is taken once",
+        "dpstats/mechanism/session.py",
+        "after.left, after._slack_used = 0.0, True",
+        "after.left, after._slack_used = after.left, True",
+        "tests/models/eptr_linear/test_releases.py",
+    ),
+    _accounting(
+        "a bound is of the rows that it is used for",
+        "dpstats/mechanism/session.py",
+        "if all(release is not made for made in self.releases):",
+        "if False:",
+        "tests/models/eptr_linear/test_releases.py",
+    ),
+    _accounting(
+        "no total lacks symmetry where its noise has it",
+        "dpstats/mechanism/release.py",
+        "if (total != np.swapaxes(total, -1, -2)).any():",
+        "if False:",
+        "tests/mechanism/test_release.py",
+    ),
+    _accounting(
+        "a result does not state less than its releases cost",
+        "dpstats/report/privacy.py",
+        "if math.fsum(line.share for line in spent) > 1 + 1e-6:",
+        "if False:",
+        "tests/report/test_privacy.py",
+    ),
+    _accounting(
         "shares may exceed the total",
         "dpstats/mechanism/session.py",
         "if not 0 < share <= self.left * (1 + 1e-12):",
@@ -792,8 +820,8 @@ _ACCOUNTING = (
     _accounting(
         "a total that was begun pays for a test",
         "dpstats/mechanism/session.py",
-        "        if self.left < 1:\n",
-        "        if self.left < 0:\n",
+        "        if self.left < 1 or",
+        "        if self.left < 0 or",
         "tests/models/eptr_bayes/test_releases.py::test_tested_means_refuse_other_totals_and_anything_beside_them",
     ),
     _accounting(

@@ -221,6 +221,7 @@ class LeastSquaresSession(Session[LinearRows]):
         most the total's slack under either: off it the solution moves by at most min(D / L, 2 C),
         to which the noise belongs. The pair of releases is mu-GDP up to slack.
         """
+        self._require_own(eigenvalue)
         cost = self._spend(share)
         value = float(eigenvalue.value[0])
         self._use_slack()
@@ -338,6 +339,8 @@ class StepSession(ScoreSession):
     b to floats, n C d 2^-53 at most, in the factor 1 + 4 E of 2 C.
     """
 
+    _eigenvalue_of: tuple[bytes, StepCuts] | None = None
+
     def _step(self, anchor: Floats, cuts: StepCuts) -> tuple[Floats, float]:
         """The projected step and lambda_min(A); private."""
 
@@ -359,6 +362,7 @@ class StepSession(ScoreSession):
         """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
         cost = self._spend(share)
         smallest, radius = self._step(anchor, cuts)[1], cuts.radius
+        self._eigenvalue_of = anchor.tobytes(), cuts
         total, sensitivity, unit = eigenvalue_total(smallest, radius, self.n, self._rows.d)
         return self._record(release_vector(_SMALLEST, total, sensitivity, unit, cost, self._noise))
 
@@ -374,6 +378,9 @@ class StepSession(ScoreSession):
 
         As `LeastSquaresSession.bounded_solution`, with D = 2 C + R^2 c.
         """
+        self._require_own(eigenvalue)
+        if self._eigenvalue_of != (anchor.tobytes(), cuts):
+            raise ValueError("the eigenvalue is that of another step")
         cost = self._spend(share)
         self._use_slack()
         d = len(anchor)

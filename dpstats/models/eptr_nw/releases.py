@@ -281,6 +281,7 @@ class KernelSession(Session[KernelRows]):
         degrees), and the change of (f_q L_q)_q over the nodes kept is at most `weighted_move` at ratio
         1. Nodes with L_q < ``least``, or none above 0, are dropped: a choice made from released degrees.
         """
+        self._require_own(degrees)
         cost = self._spend(share)
         self._use_slack()
         m = degrees.value.size

@@ -780,3 +780,12 @@ def test_a_step_rests_on_a_bound_and_uses_the_slack_of_its_call_once() -> None:
         eigenvalue = session.smallest_eigenvalue(0.5, anchor, cuts)
         bound = session.lower_bound(eigenvalue, cuts)
     assert bound == pytest.approx(smallest - z * eigenvalue.noise_sd - cuts.radius**2, rel=1e-4)
+    # what the first session left is taken once, and bounds are those of this session and this step
+    with StepSession(*how, after=first) as again, pytest.raises(ValueError, match="mu is one > 0"):
+        again.smallest_eigenvalue(0.5, anchor, cuts)
+    with _stepping(x, y, later) as other, pytest.raises(ValueError, match="not made by this"):
+        other.bounded_step(0.5, anchor, cuts, eigenvalue)
+    with _stepping(x, y, later) as other:
+        elsewhere = other.smallest_eigenvalue(0.5, anchor + 1, cuts)
+        with pytest.raises(ValueError, match="another step"):
+            other.bounded_step(0.5, anchor, cuts, elsewhere)
