@@ -61,13 +61,13 @@ def test_so_does_one_without_public_rows(function: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_hostile_calls(function: str) -> None:
-    _check(function, 12 * _FEW.get(function, _USUAL))
+    _check(function, 6 * _FEW.get(function, _USUAL))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ["dp_lm", "dp_glm"])
 def test_many_hostile_calls_without_public_rows(function: str) -> None:
-    _check(function, 12 * _USUAL, *ALONE)
+    _check(function, 6 * _USUAL, *ALONE)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
