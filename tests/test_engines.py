@@ -243,7 +243,7 @@ def expected(name: str) -> Any:
     return content(FITS[name](DATA))
 
 
-@pytest.mark.parametrize(("place", "name"), thinned(PLACES, FITS, of=6))
+@pytest.mark.parametrize(("place", "name"), thinned(PLACES, FITS, of=9))
 def test_the_same_seed_gives_the_same_bits_everywhere(
     place: str, name: str, request: pytest.FixtureRequest
 ) -> None:

@@ -22,7 +22,7 @@ from .fuzz_cases import ALONE, FUNCTIONS, Case, Change, Outcome, cases, run, sma
 
 _FEW = {"eptr_bayes": 4, "eptr_nw": 4, "dp_mixture": 4, "plot": 2, "plan_glm": 4}
 """Fewer cases of those whose plans take long."""
-_USUAL = 6
+_USUAL = 4
 _SETTINGS = settings(
     derandomize=True,
     deadline=None,
@@ -61,13 +61,13 @@ def test_so_does_one_without_public_rows(function: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_many_hostile_calls(function: str) -> None:
-    _check(function, 6 * _FEW.get(function, _USUAL))
+    _check(function, 9 * _FEW.get(function, _USUAL))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ["dp_lm", "dp_glm"])
 def test_many_hostile_calls_without_public_rows(function: str) -> None:
-    _check(function, 6 * _USUAL, *ALONE)
+    _check(function, 9 * _USUAL, *ALONE)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
