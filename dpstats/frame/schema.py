@@ -77,7 +77,9 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
             if type_.kind == "number":
-                advice = f"give the public column as numbers, or this one as text, {name}.astype(str)"
+                advice = (
+                    f"give the public column as numbers, or this one as text, {name}.astype(str)"
+                )
                 if needed == "bool":
                     advice = f"turn it into booleans first, e.g. {name} == 1"
             raise SchemaError(

@@ -651,6 +651,7 @@ def _notes(
     return found
 
 
+@pytest.mark.slow
 def test_without_a_leak_there_is_no_note_on_digits() -> None:
     # a note needs a limit at 99.8 % that is above a rate: 28 audits, false notes far below 1e-6 each
     releases: list[Callable[[np.random.Generator], Callable[[Any], Any]]] = [
@@ -1036,6 +1037,7 @@ def mixed() -> pd.DataFrame:
     return frame.assign(text=frame["word"].astype("string"))
 
 
+@pytest.mark.slow
 def test_tables_with_text_keep_their_kinds(mixed: pd.DataFrame) -> None:
     noise = _gaussian(0.01)
     seen: list[pd.DataFrame] = []

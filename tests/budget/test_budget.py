@@ -847,6 +847,7 @@ def test_a_truncated_file_is_an_error(path: Path) -> None:
         assert path.read_bytes() == whole[:size]
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_noticed_or_does_not_matter(path: Path) -> None:
     whole = _small(path)
     right = _opened(path)

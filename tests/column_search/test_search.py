@@ -166,6 +166,7 @@ _odd = st.one_of(
 _tiny = float_at(1)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
     st.lists(_odd, min_size=1, max_size=90),

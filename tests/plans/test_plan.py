@@ -327,6 +327,7 @@ def test_budgets_in_every_unit_and_persons() -> None:
     assert np.allclose(three.std_errors[0], plan_lm(LINEAR, public, 6048, 1).std_errors[0])
 
 
+@pytest.mark.slow
 def test_every_budget_is_on_the_page_with_its_bounds() -> None:
     budgets = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 4, 8]
     plan = plan_lm(LINEAR, fair()[0], 6048, budgets)

@@ -262,6 +262,7 @@ def test_leaves_are_split_level_by_level() -> None:
     assert _misplaced(tree.labels, np.repeat(np.arange(5), 60), 5) < 0.01
 
 
+@pytest.mark.slow
 def test_results_do_not_change_from_call_to_call_nor_with_units() -> None:
     points, _ = _draw(np.random.default_rng(7), _mixture(np.random.default_rng(7), 5, 3, 4.0), 120)
     first, second = public_mixture(points, 3), public_mixture(points, 3)
