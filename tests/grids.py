@@ -52,9 +52,8 @@ SELDOM: dict[str, dict[str, int]] = {
         "test_a_table_has_every_panel_and_no_series_without_answers": 6,
     },
     "tests/budget/test_charges.py": {
-        "test_an_error_after_the_last_release_leaves_the_charge": 6,
-        "test_any_error_after_the_first_release_leaves_the_charge": 6,
-        "test_persons_are_charged_the_total_and_rows_are_noised_for_it": 5,
+        "test_an_error_after_the_last_release_leaves_the_charge": 4,
+        "test_any_error_after_the_first_release_leaves_the_charge": 4,
         "test_the_noise_of_persons_is_three_times_that_of_rows": 3,
     },
     "tests/contracts/test_contracts.py": {
@@ -286,14 +285,15 @@ SELDOM: dict[str, dict[str, int]] = {
 def mark_seldom(items: Iterable[pytest.Item]) -> None:
     """Mark cases of those tests that are not run by default, and what needs a cluster of Dask.
 
-    Which cases these are differs by test.
+    Which cases these are differs by test; there is one of each at least.
     """
-    met: Counter[str] = Counter()
+    items, met = list(items), Counter[str]()
+    cases = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
         test = item.nodeid.partition("[")[0]
         file, _, name = test.partition("::")
         if seldom := SELDOM.get(file, {}).get(name):
-            if (met[test] + len(test)) % seldom:
+            if (met[test] + len(test)) % min(seldom, cases[test]):
                 item.add_marker(pytest.mark.slow)
             met[test] += 1
         if "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name:
