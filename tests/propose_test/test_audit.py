@@ -693,6 +693,7 @@ class _BoundedValues:
             # bounds far from zero, so that every value shows
             sure = replace(degree, value=np.full(len(points), 1e4))
             with KernelSession(source, plan, total, NonPrivateSilence()) as session:
+                session.releases.append(sure)  # as if it had been made here
                 values.append(session.bounded_values(1 - share, sure, least).value)
                 value_sd = session.releases[-1].noise_sd
             degrees.append(degree.value)
