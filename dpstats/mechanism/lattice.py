@@ -234,7 +234,7 @@ class ExactSum:
         self._count = 0
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
-        if values.shape != self._small.shape or not (np.abs(values) < 2**59).all():  # or NaN
+        if values.shape != self._small.shape or not ((values > -(2**59)) & (values < 2**59)).all():
             raise ArithmeticError("only whole numbers below 2^59 are summed, of one shape")
         self._small += values.astype(np.int64, copy=False)
         self._count += 1

@@ -14,6 +14,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
+from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.model import bounded, gaps, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
@@ -26,7 +27,6 @@ from dpstats.report.table import (
     Part,
     Printed,
     Table,
-    returning_text,
 )
 
 _FEW_EVENTS = 10

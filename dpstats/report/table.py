@@ -11,16 +11,16 @@ import csv
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
 from dpstats.report import latex
 from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
+from dpstats.report.exports import returning_text
 from dpstats.report.folding import Align, aligned, laid_out, width_of, wrapped
 from dpstats.report.format import format_full, format_scalar
 
@@ -84,28 +84,6 @@ class OnPage(Printed):
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return str(self.page.to_markdown())
-
-
-_Self = TypeVar("_Self")
-_Named = ParamSpec("_Named")
-
-
-def returning_text(
-    method: Callable[Concatenate[_Self, _Named], str],
-) -> Callable[Concatenate[_Self, _Named], str]:
-    """A method whose arguments have names: the one that users expect by position is a file."""
-
-    @wraps(method)
-    def named(self: _Self, /, *given: _Named.args, **arguments: _Named.kwargs) -> str:
-        if given:
-            name = method.__name__
-            raise ArgumentError(
-                f"{name}() returns a text and writes no file: "
-                f"pathlib.Path(...).write_text(table.{name}()). It takes its arguments by name."
-            )
-        return method(self, *given, **arguments)
-
-    return named
 
 
 @dataclass(frozen=True)

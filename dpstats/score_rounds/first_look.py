@@ -72,10 +72,11 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
-def few_rows_note(n: int, d: int, mu: float, counted: str) -> tuple[str, ...]:
+def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:
     """Said of a fit with public rows that would be refused without them; from public numbers."""
     if n * mu >= least_budget(d):
         return ()
+    counted = "rows" if persons is None else "persons"
     return (
         f"{n} private {counted} at mu = {mu:.3g} are few for {d} columns (without public rows the call "
         "would be refused): intervals may miss. More rows, a larger budget, or fewer columns help.",

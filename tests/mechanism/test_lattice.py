@@ -93,7 +93,12 @@ def test_exact_sums_of_integers_do_not_overflow() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_or_has_another_shape_is_not_summed(value: float) -> None:
     total = ExactSum((2,))
-    for bad in (np.array([1.0, value]), np.array([1.0]), np.array([2**60, 1])):
+    for bad in (
+        np.array([1.0, value]),
+        np.array([1.0]),
+        np.array([2**60, 1]),
+        np.array([-(2**63), 0]),
+    ):
         with pytest.raises(ArithmeticError, match="whole numbers"):
             total.add(bad)
     assert total.value().tolist() == [0, 0]

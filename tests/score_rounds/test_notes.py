@@ -21,8 +21,8 @@ def test_few_rows_are_said_to_be_few_exactly_where_the_call_is_refused_without_p
     None
 ):
     enough = int(np.ceil(least_budget(3)))
-    assert few_rows_note(enough, 3, 1.0, "rows") == ()
-    assert "are few for 3 columns" in few_rows_note(enough - 5, 3, 1.0, "rows")[0]
+    assert few_rows_note(enough, 3, 1.0, None) == ()
+    assert "are few for 3 columns" in few_rows_note(enough - 5, 3, 1.0, None)[0]
     with pytest.raises(dpstats.errors.DPStatsError, match="too few"):
         dpstats.dp_lm("y ~ x + z", _rows(enough - 5, 0), mu=1)
 

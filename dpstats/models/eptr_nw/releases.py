@@ -279,7 +279,7 @@ class KernelSession(Session[KernelRows]):
         L_q = released degree - z sd, z the 1 - slack/m quantile: off an event of probability at most
         slack no L_q exceeds its degree (under either neighbour: the event is a set of released
         degrees), and the change of (f_q L_q)_q over the nodes kept is at most `weighted_move` at ratio
-        1. Nodes with L_q < ``least``, or none above 0, are dropped: a choice made from released degrees.
+        1. Nodes with L_q < ``least`` or L_q <= 0 are dropped: a choice made from released degrees.
         """
         self._require_own(degrees)
         cost = self._spend(share)

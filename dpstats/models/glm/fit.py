@@ -464,8 +464,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *allowance_line(terms, where_given(solved.moved, estimate), widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
-    alone = start.leverage is not None
-    counted = "rows" if rounds.session.persons is None else "persons"
+    alone, persons = start.leverage is not None, rounds.session.persons
     tail: tuple[str, ...] = ()
     if curvature.resolved and not family.binary and hidden is not None:
         tail = unseen_note(rounds.unseen, n)
@@ -478,8 +477,8 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         len(steps),
         diagnostics,
         (() if start.enough else TOO_LITTLE)
-        + (() if alone else few_rows_note(n, len(terms), rounds.session.total.mu, counted))
-        + unused_note(summary, design.formula, rounds.session.persons, alone, _IMPOSSIBLE)
+        + (() if alone else few_rows_note(n, len(terms), rounds.session.total.mu, persons))
+        + unused_note(summary, design.formula, persons, alone, _IMPOSSIBLE)
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, unsettled, ridge)
         + (_SEPARATED if separated else ())

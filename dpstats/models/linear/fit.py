@@ -249,8 +249,8 @@ def reported(
     )
     if ready.arrived:
         session = rounds.session
-        counted = "rows" if session.persons is None else "persons"
-        notes = few_rows_note(session.n, len(ready.design.terms), session.total.mu, counted)
+        columns = len(ready.design.terms)
+        notes = few_rows_note(session.n, columns, session.total.mu, session.persons)
         notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
         notes += coordinates_note(ready.lines[1].value if curvature.resolved else None)
     else:
