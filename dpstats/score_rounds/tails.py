@@ -69,7 +69,7 @@ class Tail:
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
-        every: Floats = _excess(self.lengths, self.share[None], power)[0]
+        every: Floats = mean_excess(self.lengths, self.share[None], power)[0]
         return every
 
     def share_beyond(self, length: float) -> float:
@@ -187,7 +187,7 @@ def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
 
     def excess(power: int) -> Floats:
         """By law, body and outliers together."""
-        parts = [_excess(grid, longer / laws.n, power) for longer in (body, outliers)]
+        parts = [mean_excess(grid, longer / laws.n, power) for longer in (body, outliers)]
         at = np.nonzero(kept)
         both: Floats = (parts[0][at[0]] + parts[1][at[1]]) * quantile90**power
         return both
@@ -196,7 +196,7 @@ def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
     return Losses(grid * quantile90, likely, excess(1), excess(2))
 
 
-def _excess(lengths: Floats, share: Floats, power: int) -> Floats:
+def mean_excess(lengths: Floats, share: Floats, power: int) -> Floats:
     """Means (L, k) of length^power - t^power, where positive, from shares (L, k) of longer rows."""
     density = power * lengths ** (power - 1) * share
     parts = (density[:, 1:] + density[:, :-1]) / 2 * np.diff(lengths)

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.score_rounds.tails import Losses, losses
+from dpstats.score_rounds.tails import Losses, losses, mean_excess
 
 _LEVELS = (0.05, 0.02, 0.01, 0.004, 0.001)
 """Shares of a Gaussian's rows beyond the lengths at which tails are looked for."""
 _OCTAVES = 2
 _SEEN = 3.0
 """Standard deviations of noise by which rows beyond such a length are more than a Gaussian's."""
+_SURE = 5.5
+"""The same of any octave that is farther out; noise alone makes one of 10^5 histograms do that."""
 _CARE = 0.7
 """Share of what is lost in length that falls on one direction."""
 
@@ -88,6 +90,28 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     last = np.minimum(first + bins, lengths.counts.size)
     normal = n * scipy.stats.chi2.sf(edges[first] ** 2 / variance, d)
     noise = math.sqrt(bins) * lengths.noise_sd
-    if not (total[last] - total[first] - normal > _SEEN * (noise + np.sqrt(normal))).any():
+    seen = total[last] - total[first] - normal > _SEEN * (noise + np.sqrt(normal))
+    if not seen.any() and not _stands_far_out(lengths, total, int(first[-1]), float(normal[-1])):
         return None
-    return SeenTail(losses(lengths, long, max(round(n), 2)), variance)
+    rows = max(round(n), 2)
+    return SeenTail(_with_lumps(losses(lengths, long, rows), lengths, rows), variance)
+
+
+def _stands_far_out(lengths: LogHistogram, total: Floats, first: int, normal: float) -> bool:
+    """Whether an octave beyond bin ``first`` holds more rows than noise and a Gaussian explain."""
+    start = np.arange(first, lengths.counts.size)
+    held = total[np.minimum(start + 4, lengths.counts.size)] - total[start]
+    return bool((held > normal + _SURE * (2 * lengths.noise_sd + math.sqrt(normal))).any())
+
+
+def _with_lumps(laws: Losses, lengths: LogHistogram, n: int) -> Losses:
+    """Losses no smaller than those of the counts that stand out, where these do not fall as a law does.
+
+    Rows of a rare mark are as long as one another: many far out, and none between them and the others.
+    """
+    share = lengths.seen_above(laws.lengths)[None] / n
+    return replace(
+        laws,
+        first=np.maximum(laws.first, mean_excess(laws.lengths, share, 1)),
+        second=np.maximum(laws.second, mean_excess(laws.lengths, share, 2)),
+    )

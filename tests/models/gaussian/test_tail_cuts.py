@@ -70,6 +70,18 @@ def test_the_cut_is_farther_out_where_noise_is_smaller() -> None:
     assert cuts[0] < cuts[1] < cuts[2]
 
 
+def test_rows_of_a_rare_mark_are_seen_beyond_a_gap() -> None:
+    """3 % of the rows at a length of 100, none from 6 to there: what a cut at 50 takes off."""
+    for seed in range(10):
+        rows = np.random.default_rng(seed).normal(size=(_N, 3))
+        rows[: 3 * _N // 100, 0] += 100
+        tail = seen_tail(_counted(rows, 8.0, seed), 3, _N)
+        assert tail is not None
+        share, spread = 0.03 * 50, 1 + 0.03 * (100**2 - 50**2)
+        lost = np.interp(50.0, tail.losses.lengths, tail.mean_loss())
+        assert 0.7 < lost / (share / np.sqrt(spread)) < 1.5
+
+
 def _skewed(seed: int) -> tuple[Any, Any, Any]:
     """Amounts, ages and a rare mark, and their means."""
     rng = np.random.default_rng(seed)
