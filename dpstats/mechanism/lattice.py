@@ -215,11 +215,13 @@ def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArr
     ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
     than 2^59, as 64-bit integers.
     """
-    pair, parts = (rows, rows if other is None else other), rows.shape[1] // at_once
+    pair = (rows, rows if other is None else other)
+    parts = max(rows.shape[1] - 1, 0) // at_once
     whole = parts * at_once
     left, right = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in pair)
     products = np.matmul(left, right.transpose(0, 2, 1)).astype(np.int64)
-    rest = np.matmul(pair[0][:, whole:], pair[1][:, whole:].T).astype(np.int64)
+    # np.dot lets other threads work, which matmul does not where the product is small
+    rest = np.dot(pair[0][:, whole:], pair[1][:, whole:].T).astype(np.int64)
     return np.asarray(products.sum(axis=0) + rest)
 
 

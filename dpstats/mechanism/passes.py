@@ -49,9 +49,8 @@ _Q = ParamSpec("_Q")
 _PIECE_ROWS = 65536
 _PIECE_NUMBERS = 2**21
 _SLAB_ROWS = 2**10, 2**14
-_SLAB_NUMBERS = 2**17
+_SLAB_NUMBERS = 2**19
 _CACHE_BYTES = 256 * 2**20
-CHUNK_ROWS = 4096
 _LONG_ROW = 2.0**6
 _LONG_ENTRY = 2.0**8
 
@@ -210,7 +209,7 @@ class PrivateRows(Generic[_S]):
                 self._cached = cached
 
     def _slab_rows(self) -> int:
-        """A power of two: rows that go through all steps of a pass in the processor's cache."""
+        """A power of two: so many rows that threads rarely wait for one another between steps."""
         fitting = _SLAB_NUMBERS // (self.d + 1)
         return int(np.clip(1 << fitting.bit_length() >> 1, *_SLAB_ROWS))
 
@@ -390,11 +389,8 @@ def whitened(
     2^6 in any rounding, and is computed again by itself. ``any_size``: entries are looked at as well,
     for a W that is too ill-conditioned for that argument in floats.
     """
-    norm = np.empty(len(x))
-    for a in range(0, len(x), CHUNK_ROWS):  # temporaries stay in the processor's cache
-        part = slice(a, a + CHUNK_ROWS)
-        exact_product(x[part], matrix, product[:, part])
-        np.sqrt(squared_lengths(product[:d, part]), out=norm[part])
+    exact_product(x, matrix, product)
+    norm = np.sqrt(squared_lengths(product[:d]))
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
     if any_size and not (np.abs(x).max(axis=0, initial=0.0) <= _LONG_ENTRY * matrix.unit).all():
@@ -448,9 +444,11 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
 
 def squared_lengths(z: Floats) -> Floats:
     """Squared length of every column, added coordinate by coordinate in one fixed order."""
-    total = np.zeros(z.shape[1])
-    square = np.empty_like(total)
-    for coordinate in z:
-        np.multiply(coordinate, coordinate, out=square)
-        total += square
-    return total
+    return added_up(np.multiply(z, z, order="C"))
+
+
+def added_up(terms: Floats) -> Floats:
+    """Sum (b,) of the rows of a C-contiguous matrix (d, b), one row after the other whatever b is."""
+    if terms.shape[1] == 1:  # numpy would add the numbers of a single column in pairs
+        return np.asarray(np.cumsum(terms, axis=0)[-1])
+    return np.asarray(np.add.reduce(terms, axis=0))

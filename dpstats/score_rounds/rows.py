@@ -40,12 +40,12 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix, exact_gram
 from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
     Block,
     Integers,
     RowSource,
     WhitenedRows,
     Whole,
+    added_up,
     one_pass,
 )
 
@@ -228,11 +228,12 @@ class ScoreRows(WhitenedRows[Slab]):
 
     def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """The same, anew; eta is added up in one fixed order."""
-        eta = slab.eta.copy()
+        eta = slab.eta
         if anchor.any():
-            part = np.empty_like(eta)
-            for coordinate, t in zip(slab.z, anchor, strict=True):
-                eta += np.multiply(coordinate, t, out=part)
+            terms = np.empty((len(anchor) + 1, len(eta)))
+            terms[0] = eta
+            np.multiply(slab.z, anchor[:, None], out=terms[1:])
+            eta = added_up(terms)
         found = self._family.working(eta, slab.y)
         r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
         h = np.maximum(h, 0.0)
@@ -377,9 +378,5 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
     scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
     scale = np.where(norm > 0, scale, 0.0)
-    whole = np.empty_like(z)
-    for a in range(0, len(scale), CHUNK_ROWS):  # temporaries stay in the processor's cache
-        part = slice(a, a + CHUNK_ROWS)
-        np.multiply(z[:, part], scale[part], out=whole[:, part])
-        np.rint(whole[:, part], out=whole[:, part])
-    return whole, over
+    whole = z * scale
+    return np.rint(whole, out=whole), over

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstats.errors import PassError
-from dpstats.mechanism.passes import PrivateRows, RowSource
+from dpstats.mechanism.passes import PrivateRows, RowSource, added_up, squared_lengths
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
@@ -341,3 +341,19 @@ def test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why() -> None:
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     rows.close()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 8, 9, 1000])
+@pytest.mark.parametrize("d", [1, 2, 8, 9, 33, 129])
+def test_lengths_are_added_up_in_one_order_whatever_lies_beside(d: int, columns: int) -> None:
+    rng = np.random.default_rng(d)
+    wide = rng.normal(size=(d, 1003)) * 10.0 ** rng.integers(-5, 5, (d, 1))
+    expected = np.zeros(1003)
+    for coordinate in wide:
+        expected += coordinate**2
+    part = wide[:, :columns]
+    for z in (part, np.ascontiguousarray(part), np.asfortranarray(part)):
+        assert (squared_lengths(z) == expected[:columns]).all()
+    every = range(0, 1003, columns)
+    beside = np.concatenate([added_up((wide[:, a : a + columns] ** 2).copy()) for a in every])
+    assert (beside == expected).all()

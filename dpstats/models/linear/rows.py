@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import exact_gram
 from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
     Block,
     RowSource,
     WhitenedRows,
@@ -149,10 +148,8 @@ class LinearRows(WhitenedRows[_Slab]):
         filled = slab.norm > 0
         longest = np.divide(inner, slab.norm, out=np.full_like(slab.norm, np.inf), where=filled)
         scale = np.where(filled, np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)
-        for a in range(0, len(scale), CHUNK_ROWS):
-            part = slab.z[:, a : a + CHUNK_ROWS]
-            part *= scale[a : a + CHUNK_ROWS] / step
-            np.rint(part, out=part)
+        slab.z *= scale / step
+        np.rint(slab.z, out=slab.z)
         slab.factor = np.ldexp(scale, -slab.exponent)
         slab.y = slab.y * slab.factor
         # an upper bound of the rounded length: rounding moves a row by at most half a diagonal

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix, exact_gram
 from dpstats.mechanism.passes import (
-    CHUNK_ROWS,
     Integers,
     Whole,
     cut_to_grid,
@@ -41,6 +40,8 @@ from dpstats.models.gaussian.rows import (
     cell_maps,
     coordinates,
 )
+
+_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class MixtureRows(CellRows):
 def _chunks(slab: CellSlab) -> list[Floats]:
     """Rows that count, some thousands at a time: a stack of all components would fill memory."""
     x = slab.x[slab.alive]
-    return [x[a : a + CHUNK_ROWS] for a in range(0, len(x), CHUNK_ROWS)]
+    return [x[a : a + _AT_ONCE] for a in range(0, len(x), _AT_ONCE)]
 
 
 def _belonging(x: Floats, cells: SoftCells, maps: list[ExactMatrix]) -> _Belonging:
