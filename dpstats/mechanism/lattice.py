@@ -115,9 +115,9 @@ class ExactMatrix:
         return cls(high / unit[:, None], None, bits, unit)
 
     def lost(self) -> Floats:
-        """A bound (k,) on what rounding the entries of a row takes off its products, if coarse."""
-        sizes = np.abs(self.high * self.unit[:, None])
-        return np.asarray(2.0 ** (7 - self.bits) * sizes.sum(axis=0))
+        """1.7 sd (k,) of what rounding the entries of a row takes off its products, if coarse."""
+        sizes = self.high * self.unit[:, None]
+        return np.asarray(2.0 ** (7 - self.bits) * np.linalg.norm(sizes, axis=0))
 
 
 class _Workspace(threading.local):

@@ -16,7 +16,7 @@ def coarse_map(
 ) -> ExactMatrix | None:
     """A whitening and a shift for a table of many numbers: rounded, where nobody would notice.
 
-    That is where the entries of a row are rounded to less than 2^-16 of a whitened unit and 2^-10 of
+    That is where the entries of a row are moved by less than 2^-16 of a whitened unit and 2^-10 of
     ``scale``, the public size of residuals, or of linear predictors that make a difference. None for
     other tables and matrices. What is released is exactly as private: a coarse matrix is a public
     matrix as well, and a row that is rounded by itself is one row.

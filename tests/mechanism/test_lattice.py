@@ -128,6 +128,6 @@ def test_a_coarse_matrix_is_near_and_says_what_it_loses() -> None:
     matrix = ExactMatrix.coarse(wanted, np.ones(9))
     assert (np.abs(matrix.high - wanted) <= 2.0**-16 * np.abs(wanted).max(axis=0)).all()
     rows = rng.uniform(-4, 4, (10_000, 9))
-    loss = np.abs(exact_product(rows, matrix) - (rows @ matrix.high).T).max(axis=1)
-    assert (loss <= matrix.lost()).all()
+    loss = (exact_product(rows, matrix) - (rows @ matrix.high).T).std(axis=1)
+    assert np.abs(loss * np.sqrt(3) / matrix.lost() - 1).max() < 0.1
     assert (matrix.lost() < 1e-5).all()
