@@ -36,12 +36,18 @@ SELDOM: dict[str, dict[str, int]] = {
         "test_coefficients_and_their_errors": 5,
         "test_fit_and_predictions": 5,
     },
-    "tests/audit/test_audit.py": {
-        "test_a_special_inner_value_is_detected": 5,
-        "test_naive_noise_of_floats_is_refuted_by_its_spacing": 3,
-        "test_plots": 6,
+    "tests/audit/test_known_laws.py": {
         "test_right_claims_stand_and_wrong_ones_fall": 5,
+    },
+    "tests/audit/test_leaks.py": {
+        "test_naive_noise_of_floats_is_refuted_by_its_spacing": 3,
         "test_what_real_numbers_do_not_show_is_detected": 5,
+    },
+    "tests/audit/test_pages.py": {
+        "test_plots": 6,
+    },
+    "tests/audit/test_worst_pairs.py": {
+        "test_a_special_inner_value_is_detected": 5,
     },
     "tests/benchmarks/test_competitors.py": {
         "test_glm_fit_gives_the_covariance_of_statsmodels": 5,

@@ -25,7 +25,8 @@ from dpstats.accounting.privacy import Privacy, PurePrivacy
 from dpstats.audit.registry import CLAIMS, claims_text
 from dpstats.propose_test.pair import divergence
 from tests.audits import adversaries
-from tests.audits.adversaries import cases
+from tests.audits.adversaries import cases, eptr, moments, regressions
+from tests.audits.adversaries.neighbours import beam, declared
 from tests.audits.changes import BEHIND_A_TEST, Change, changes
 from tests.audits.watched import Watched
 
@@ -38,18 +39,18 @@ def _one_column() -> Watched:
     options = {"epsilon": 2.0, "delta": 0.01, "method": "adaptive", "limits": limits}
     rest = pd.DataFrame({"x": np.ones(60), "y": np.ones(60)})
     pair = {"x": 1.0, "y": -2.0}, {"x": math.nan, "y": 0.0}
-    return adversaries._declared("eptr_lm", "y ~ 0 + x", options, rest, pair)
+    return declared("eptr_lm", "y ~ 0 + x", options, rest, pair)
 
 
-_alone, _within = adversaries.sharp_alone, partial(adversaries.sharp_family, public=False)
-_ACROSS = adversaries.beam(0, 1e3, 1e9), adversaries.beam(90, 1e5, 1e9)
-_APART = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1e12)
-_OPPOSITE = adversaries.beam(0, 1e3, 1e3), adversaries.beam(180, 1e5, 1e9)
-_TURNED = adversaries.beam(0, 1e3, 1.0), adversaries.beam(90, 1e5, 1.0)
-_OTHERWISE = adversaries.beam(0, 1e6, 0.0), adversaries.beam(0, 3e7, 1.0)
-_FITTED = adversaries.beam(0, 0.1, 1.0), adversaries.beam(0, 0.1, 1e9)
-_ABSENT = adversaries.corner(math.nan, 0, 1), adversaries.beam(0, 1e5, 1.0)
-_corner, _wide = adversaries.corner, adversaries.WIDE
+_alone, _within = regressions.sharp_alone, partial(regressions.sharp_family, public=False)
+_ACROSS = beam(0, 1e3, 1e9), beam(90, 1e5, 1e9)
+_APART = beam(0, 1e6, 0.0), beam(0, 3e7, 1e12)
+_OPPOSITE = beam(0, 1e3, 1e3), beam(180, 1e5, 1e9)
+_TURNED = beam(0, 1e3, 1.0), beam(90, 1e5, 1.0)
+_OTHERWISE = beam(0, 1e6, 0.0), beam(0, 3e7, 1.0)
+_FITTED = beam(0, 0.1, 1.0), beam(0, 0.1, 1e9)
+_ABSENT = regressions.corner(math.nan, 0, 1), beam(0, 1e5, 1.0)
+_corner, _wide = regressions.corner, regressions.WIDE
 _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
     ("dp_lm", "anchored, alone"): {"across": partial(_alone, "dp_lm", _ACROSS)},
     ("dp_lm", "anchored, alone in a box"): {
@@ -57,7 +58,7 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         "fitted": partial(_alone, "dp_lm", (_corner(0, 0.1, 0), _corner(0, 0.1, 1e9)), **_wide),
     },
     ("dp_mixture", "likelihood"): {
-        "inside": partial(adversaries.sharp_groups, "likelihood", adversaries.INSIDE)
+        "inside": partial(moments.sharp_groups, "likelihood", moments.INSIDE)
     },
     ("dp_glm", "ssp, binomial"): {
         "apart": partial(_within, "binomial", (_corner(2, 2, 0), _corner(2, 2, 1)), 1.0),
@@ -68,41 +69,41 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         "fitted": partial(_within, "poisson", (_corner(2, 2, 1), _corner(2, 2, 1e3)), 2.0),
     },
     ("dp_glm", "anchored, alone, binomial"): {
-        "across": partial(_alone, "dp_glm", _TURNED, **adversaries.YES),
-        "apart": partial(_alone, "dp_glm", _OTHERWISE, **adversaries.YES),
-        "absent": partial(_alone, "dp_glm", _ABSENT, **adversaries.YES),
+        "across": partial(_alone, "dp_glm", _TURNED, **regressions.YES),
+        "apart": partial(_alone, "dp_glm", _OTHERWISE, **regressions.YES),
+        "absent": partial(_alone, "dp_glm", _ABSENT, **regressions.YES),
     },
     ("dp_glm", "anchored, alone, poisson"): {
-        "across": partial(_alone, "dp_glm", _ACROSS, **adversaries.COUNTS),
-        "apart": partial(_alone, "dp_glm", _APART, **adversaries.COUNTS),
+        "across": partial(_alone, "dp_glm", _ACROSS, **regressions.COUNTS),
+        "apart": partial(_alone, "dp_glm", _APART, **regressions.COUNTS),
     },
     ("dp_glm", "anchored, alone in a box"): {
-        "across": partial(_alone, "dp_glm", _ACROSS, **adversaries.COUNTS, **_wide),
-        "apart": partial(_alone, "dp_glm", _APART, **adversaries.COUNTS, **_wide),
-        "fitted": partial(_alone, "dp_glm", _FITTED, **adversaries.COUNTS, **_wide),
+        "across": partial(_alone, "dp_glm", _ACROSS, **regressions.COUNTS, **_wide),
+        "apart": partial(_alone, "dp_glm", _APART, **regressions.COUNTS, **_wide),
+        "fitted": partial(_alone, "dp_glm", _FITTED, **regressions.COUNTS, **_wide),
     },
     ("eptr_lm", "rounds"): {
-        "across": partial(adversaries.sharp_step, _ACROSS),
-        "apart": partial(adversaries.sharp_step, _OPPOSITE),
-        "one column": adversaries.sharp_eigenvalue,
+        "across": partial(eptr.sharp_step, _ACROSS),
+        "apart": partial(eptr.sharp_step, _OPPOSITE),
+        "one column": eptr.sharp_eigenvalue,
     },
     ("eptr_lm", "rounds, alone"): {
-        "across": partial(adversaries.sharp_step, _ACROSS, 0),
-        "apart": partial(adversaries.sharp_step, _OPPOSITE, 0),
-        "one column": partial(adversaries.sharp_eigenvalue, 0),
+        "across": partial(eptr.sharp_step, _ACROSS, 0),
+        "apart": partial(eptr.sharp_step, _OPPOSITE, 0),
+        "one column": partial(eptr.sharp_eigenvalue, 0),
     },
     ("eptr_lm", "adaptive"): {"one column": _one_column},
     ("eptr_lm", "paper"): {
-        "near": partial(adversaries._sharp_squares, "paper", 62.1, "mirror"),
-        "below": partial(adversaries._sharp_squares, "paper", 32.0, "mirror"),
+        "near": partial(eptr.sharp_squares, "paper", 62.1, "mirror"),
+        "below": partial(eptr.sharp_squares, "paper", 32.0, "mirror"),
     },
     ("eptr_bayes", "paper"): {
-        "near": partial(adversaries._sharp_classes, "paper", 62),
-        "below": partial(adversaries._sharp_classes, "paper", 32),
+        "near": partial(eptr.sharp_classes, "paper", 62),
+        "below": partial(eptr.sharp_classes, "paper", 32),
     },
     ("eptr_nw", "paper"): {
-        "near": partial(adversaries._sharp_curve, "paper", 62, "leaves"),
-        "below": partial(adversaries._sharp_curve, "paper", 22, "leaves"),
+        "near": partial(eptr.sharp_curve, "paper", 62, "leaves"),
+        "below": partial(eptr.sharp_curve, "paper", 22, "leaves"),
     },
 }
 """Pairs at which a proof is sharper than at those from which most is learnt.

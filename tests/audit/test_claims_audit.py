@@ -30,6 +30,7 @@ from dpstats import dp_mean
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from tests.audits import adversaries
 from tests.audits.adversaries import Name, cases
+from tests.audits.adversaries.neighbours import Row
 from tests.audits.releases import Leak
 from tests.audits.tampered import without_cut
 from tests.audits.verdict import Verdict, judge
@@ -186,7 +187,7 @@ Where products are summed only so far that they still fit 64-bit integers: beyon
 """
 
 
-def _with_huge_row(function: str, method: str, huge: adversaries.Row) -> Watched:
+def _with_huge_row(function: str, method: str, huge: Row) -> Watched:
     setup = next(s for s in adversaries.setups() if (s.function, s.method) == (function, method))
     row = setup.pairs["huge"][0]
     return replace(setup, pairs={"huge": (row, {**row, **huge})}).case("huge")

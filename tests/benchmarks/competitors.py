@@ -6,142 +6,64 @@ them are calibrated with values that only the private rows know; their names end
 
 Shapes: ``x`` is (n, d), ``y`` is (n,), estimates are (d,). ``n`` is public. Neighbouring data sets
 differ by the replacement of one row, unless a docstring says otherwise.
+
+Written here are public-moment-guided truncation and its papers' comparators without public data. What
+is written elsewhere has its name here too: AdaSSP (`tests.benchmarks.adassp`), TukeyEM
+(`tests.benchmarks.tukey_em`), fits without privacy (`tests.benchmarks.plain_fits`), and units and noise
+(`tests.benchmarks.noise_scales`).
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import statsmodels.api as sm
-from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit
 
-Array = NDArray[np.float64]
+from .adassp import adassp_oracle_bounds
+from .noise_scales import gdp_delta, gdp_mu, per_mechanism_mu, symmetric_noise
+from .plain_fits import (
+    Array,
+    GlmFit,
+    family_of,
+    glm_fit,
+    ols,
+    public_glm,
+    public_ols,
+    ridge_fit,
+    solve,
+)
+from .tukey_em import deep_point, distance_to_unsafety, tukey_em, uniform_in_shell
 
-
-# Privacy units ----------------------------------------------------------------------------------
-
-
-def gdp_delta(mu: float, epsilon: float) -> float:
-    """The delta at which ``mu``-GDP implies (epsilon, delta); Dong, Roth and Su (2022), Cor. 1."""
-    upper = ndtr(-epsilon / mu + mu / 2)
-    lower = math.exp(epsilon + float(log_ndtr(-epsilon / mu - mu / 2)))
-    return float(upper) - lower
-
-
-def gdp_mu(epsilon: float, delta: float) -> float:
-    """Largest ``mu`` for which ``mu``-GDP implies (epsilon, delta), solved numerically.
-
-    A Gaussian mechanism is (epsilon, delta) exactly when its sensitivity / noise sd is at most
-    this number, so ``sensitivity / gdp_mu(epsilon, delta)`` is the analytic Gaussian calibration
-    of Balle and Wang (2018).
-    """
-    if not (epsilon >= 0 and 0 < delta < 1):
-        raise ValueError("epsilon must be at least 0 and delta inside (0, 1)")
-    high = 1.0
-    while gdp_delta(high, epsilon) < delta:
-        high *= 2
-    low = high
-    while gdp_delta(low, epsilon) > delta:
-        low /= 2
-    if low == high:
-        return low
-    return float(brentq(lambda mu: gdp_delta(mu, epsilon) - delta, low, high, xtol=1e-14))
-
-
-# Fits without privacy ---------------------------------------------------------------------------
-
-
-def solve(matrix: Array, vector: Array) -> Array:
-    """Solution of ``matrix z = vector``."""
-    return np.asarray(np.linalg.solve(matrix, vector), dtype=np.float64)
-
-
-def ols(x: Array, y: Array) -> Array:
-    """Least squares without privacy: the reference of all error ratios."""
-    return np.asarray(np.linalg.lstsq(x, y)[0], dtype=np.float64)
-
-
-def ridge_fit(x: Array, y: Array, ridge: float) -> Array:
-    """Ridge regression without privacy, ``(x'x/n + ridge I)^-1 x'y/n``."""
-    n, d = x.shape
-    return solve(x.T @ x / n + ridge * np.eye(d), x.T @ y / n)
-
-
-def public_ols(public_x: Array, public_y: Array) -> Array:
-    """Least squares on the public rows alone: no private row is read, nothing is spent."""
-    return ols(public_x, public_y)
-
-
-class GlmFit(NamedTuple):
-    """A generalised linear model without privacy.
-
-    Attributes
-    ----------
-    coef : array, shape (d,)
-        Maximum likelihood estimate.
-    information : array, shape (d, d)
-        ``x' diag(h) x`` at the estimate with the expected weights ``h``, at dispersion 1: the
-        covariance of the estimate is ``dispersion * inv(information)``.
-    dispersion : float
-        Pearson's statistic over ``n - d``, whatever the family.
-    """
-
-    coef: Array
-    information: Array
-    dispersion: float
-
-
-def family_of(name: str) -> Any:
-    """Statsmodels family: "binomial" (logit), "poisson" (log) or "gamma" (log, not canonical)."""
-    if name == "gamma":
-        return sm.families.Gamma(sm.families.links.Log())
-    return {"binomial": sm.families.Binomial, "poisson": sm.families.Poisson}[name]()
-
-
-def glm_fit(x: Array, y: Array, family: str) -> GlmFit:
-    """Maximum likelihood without privacy, by statsmodels; see `family_of` for the families."""
-    model = sm.GLM(y, x, family=family_of(family))
-    # The default stops on the deviance, which is too early for comparisons of coefficients.
-    fit = model.fit(maxiter=200, tol=1e-10, tol_criterion="params")
-    weights = model.hessian_factor(fit.params, scale=1.0, observed=False)
-    information = (x.T * weights) @ x
-    return GlmFit(np.asarray(fit.params), information, float(fit.pearson_chi2 / fit.df_resid))
-
-
-def public_glm(public_x: Array, public_y: Array, family: str) -> Array:
-    """Fit of the public rows alone: no private row is read, nothing is spent.
-
-    Minimises ``deviance / 2 + b'Sb / 2`` with ``S`` the second moment of ``public_x``: a normal
-    prior of variance 1 on each whitened coefficient ``S^(1/2) b``, which weighs as much as one
-    row of weight 1. It keeps the fit finite when the few public rows can be separated. Fisher
-    scoring, the steps halved until the objective falls.
-    """
-    kind = family_of(family)
-    prior = public_x.T @ public_x / len(public_y)
-
-    def objective(b: Array) -> float:
-        mean = kind.link.inverse(public_x @ b)
-        return float(kind.deviance(public_y, mean) + b @ prior @ b) / 2
-
-    beta = np.zeros(public_x.shape[1])
-    for _ in range(200):
-        linear = public_x @ beta
-        mean = kind.link.inverse(linear)
-        slope = kind.link.inverse_deriv(linear)
-        per_slope = slope / kind.variance(mean)
-        score = public_x.T @ (per_slope * (public_y - mean)) - prior @ beta
-        step = solve((public_x.T * (per_slope * slope)) @ public_x + prior, score)
-        if np.linalg.norm(step) <= 1e-10 * (1 + np.linalg.norm(beta)):
-            break
-        before = objective(beta)
-        # Written so that an objective that is not a number counts as no progress.
-        while not objective(beta + step) <= before and np.linalg.norm(step) > 1e-12:
-            step = step / 2
-        beta = beta + step
-    return beta
+__all__ = [
+    "Array",
+    "GlmFit",
+    "adassp_oracle_bounds",
+    "deep_point",
+    "distance_to_unsafety",
+    "dp_lr_nonprivate_oracle",
+    "dp_olse_nonprivate_oracle",
+    "dp_rr_nonprivate_oracle",
+    "family_of",
+    "gdp_delta",
+    "gdp_mu",
+    "glm_fit",
+    "inverse_root",
+    "logistic_weight",
+    "ols",
+    "per_mechanism_mu",
+    "pmt",
+    "pmt_glm",
+    "pmt_glm_scales",
+    "pmt_moments",
+    "public_glm",
+    "public_ols",
+    "ridge_fit",
+    "solve",
+    "symmetric_noise",
+    "truncate",
+    "tukey_em",
+    "uniform_in_shell",
+]
 
 
 # Public-moment-guided truncation ----------------------------------------------------------------
@@ -160,12 +82,6 @@ def inverse_root(second_moment: Array) -> Array:
         raise ValueError("the public second moment must be positive definite")
     root: Array = (vectors / np.sqrt(values)) @ vectors.T
     return root
-
-
-def symmetric_noise(d: int, sd: float, rng: np.random.Generator) -> Array:
-    """Symmetric (d, d) matrix, upper triangle and diagonal iid N(0, sd^2)."""
-    upper = np.triu(rng.normal(0.0, sd, (d, d)))
-    return upper + np.triu(upper, 1).T
 
 
 def pmt_moments(x: Array, y: Array, S: Array, s2: float, eta: float) -> tuple[Array, Array]:
@@ -222,15 +138,6 @@ def pmt(
     noisy_gram = gram + ridge * np.linalg.inv(S) + symmetric_noise(d, sd_gram, rng)
     noisy_cross = cross + rng.normal(0.0, sd_cross, d)
     return math.sqrt(s2) * inverse_root(S) @ solve(noisy_gram, noisy_cross)
-
-
-def per_mechanism_mu(mu_each: float | None, rho_each: float | None) -> float:
-    """``mu`` of one Gaussian mechanism; under zCDP it is ``sqrt(2 rho)``."""
-    if mu_each is not None and rho_each is None:
-        return mu_each
-    if rho_each is not None and mu_each is None:
-        return math.sqrt(2 * rho_each)
-    raise ValueError("give exactly one of mu_each and rho_each")
 
 
 def logistic_weight(linear: Array) -> Array:
@@ -411,207 +318,3 @@ def dp_lr_nonprivate_oracle(
         rng=rng,
         iterates=iterates,
     )
-
-
-# AdaSSP -----------------------------------------------------------------------------------------
-
-
-def adassp_oracle_bounds(
-    x: Array,
-    y: Array,
-    epsilon: float,
-    delta: float,
-    rng: np.random.Generator,
-    *,
-    accounting: Literal["published", "gdp"] = "gdp",
-    failure: float = 0.05,
-) -> Array:
-    """AdaSSP with bounds read off the private rows. NOT PRIVATE because of these bounds.
-
-    Source: Wang (2018), "Revisiting differentially private linear regression", Algorithm 2. Three
-    Gaussian mechanisms release the smallest eigenvalue of ``x'x``, then ``x'x`` and ``x'y``; the
-    eigenvalue, lowered by ``sqrt(log(6/delta))`` noise deviations, sets the ridge penalty.
-
-    Two departures, both documented because they matter: the norm bounds ``B``, ``C`` that a user
-    would have to state are the largest private row norm and absolute response (an ORACLE in favour
-    of the algorithm, and not private), and the noise has the exact analytic scale instead of
-    ``sqrt(log(6/delta)) 3/epsilon``. Given the bounds, the guarantee is for replacing one row; the
-    sensitivities are ``B^2`` (smallest eigenvalue, by Weyl's inequality), ``sqrt(2) B^2`` (``x'x``)
-    and ``2 B C`` (``x'y``).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Total budget.
-    accounting : {"published", "gdp"}
-        "published" gives each mechanism (epsilon/3, delta/3), calibrated exactly; "gdp" gives each
-        ``mu/sqrt(3)`` of the exact total ``mu``, which is better. Take the better result.
-    failure : float
-        Wang's rho, 0.05 in the paper.
-    """
-    d = x.shape[1]
-    if accounting == "published":
-        mu = gdp_mu(epsilon / 3, delta / 3)
-    else:
-        mu = gdp_mu(epsilon, delta) / math.sqrt(3)
-    bound = float(np.max(np.linalg.norm(x, axis=1)))
-    response_bound = float(np.max(np.abs(y)))
-    sd_value = bound**2 / mu
-    sd_gram = math.sqrt(2) * bound**2 / mu
-    sd_cross = 2 * bound * response_bound / mu
-
-    gram = x.T @ x
-    smallest = float(np.linalg.eigvalsh(gram)[0]) + sd_value * rng.standard_normal()
-    smallest = max(0.0, smallest - math.sqrt(math.log(6 / delta)) * sd_value)
-    penalty = max(0.0, math.sqrt(d * math.log(2 * d**2 / failure)) * sd_gram - smallest)
-    noisy_gram = gram + symmetric_noise(d, sd_gram, rng) + penalty * np.eye(d)
-    noisy_cross = x.T @ y + rng.normal(0.0, sd_cross, d)
-    return solve(noisy_gram, noisy_cross)
-
-
-# TukeyEM ----------------------------------------------------------------------------------------
-
-
-def tukey_em(
-    x: Array,
-    y: Array,
-    epsilon: float,
-    delta: float,
-    models: int,
-    rng: np.random.Generator,
-    *,
-    weight: Literal["reference", "replace-one"] = "reference",
-) -> Array | None:
-    """TukeyEM: a private point of high depth among many least-squares fits.
-
-    Source: Amin, Joseph, Ribero and Vassilvitskii, "Easy Differentially Private Linear Regression"
-    (2022; ICLR 2023). The rows are split at random into ``models`` groups and each is fitted by
-    least squares. The depth of a point is the smallest over the coordinates of its
-    one-dimensional Tukey depth, so points of depth at least ``h`` form a box. Half of
-    ``epsilon`` goes to the test that the exponential mechanism restricted to depth at least
-    ``models/4`` is stable (`distance_to_unsafety` plus Laplace noise of scale ``2/epsilon``,
-    against ``log(1/(2 delta)) 2/epsilon``), half to that mechanism, which draws a point with
-    density ``exp(c depth)``.
-
-    One row touches one fit, so every depth moves by at most 1. ``c = epsilon/2`` in the authors'
-    published program ("reference"); with replacement of one row as the unit, depths and the
-    normaliser can move in opposite directions and ``c = epsilon/4`` is what the argument of Brown
-    et al. (2021) covers ("replace-one"): "reference" then spends up to 1.5 epsilon, to the
-    competitor's advantage. The probability of a release on an unstable data set is at most
-    ``delta``, and on a stable one the mechanism's own delta is at most ``delta/2``.
-
-    Parameters
-    ----------
-    models : int
-        Number of groups; each has ``n // models`` rows, of which it needs at least ``d``. Rows
-        that are left over after the random split are not used.
-
-    Returns
-    -------
-    array or None
-        None: the stability test failed and nothing is released.
-    """
-    n, d = x.shape
-    size = n // models
-    if size < d:
-        raise ValueError(f"{models} groups of {size} rows: each needs at least {d}")
-    if models < 8:
-        raise ValueError("at least 8 groups are needed")
-    order = rng.permutation(n)[: size * models]
-    groups_x = x[order].reshape(models, size, d)
-    groups_y = y[order].reshape(models, size, 1)
-    fits = (np.linalg.pinv(groups_x) @ groups_y)[:, :, 0]
-    return deep_point(fits, epsilon, delta, rng, weight=weight)
-
-
-def deep_point(
-    points: Array,
-    epsilon: float,
-    delta: float,
-    rng: np.random.Generator,
-    *,
-    weight: Literal["reference", "replace-one"] = "reference",
-) -> Array | None:
-    """The private part of `tukey_em` on points of shape (models, d)."""
-    models = len(points)
-    ordered = np.sort(points, axis=0)
-    deepest = models // 2
-    restriction = deepest // 2
-    half = epsilon / 2
-    lower, upper = ordered[:deepest], ordered[::-1][:deepest]
-    with np.errstate(divide="ignore"):
-        log_volume = np.sum(np.log(upper - lower), axis=1)
-    if not np.all(np.isfinite(log_volume)):
-        return None
-
-    distance = distance_to_unsafety(log_volume, half, delta, restriction)
-    if distance + rng.laplace(0.0, 1 / half) <= math.log(1 / (2 * delta)) / half:
-        return None
-
-    depths = np.arange(restriction, deepest + 1)
-    volumes = np.append(log_volume[restriction - 1 :], -np.inf)
-    with np.errstate(divide="ignore"):
-        log_shell = volumes[:-1] + np.log(-np.expm1(volumes[1:] - volumes[:-1]))
-    c = half if weight == "reference" else half / 2
-    # The largest of independent Gumbel-shifted log weights is a draw from the weights.
-    drawn = int(np.argmax(log_shell + c * depths + rng.gumbel(size=len(depths))))
-    outer = depths[drawn] - 1
-    if outer + 1 == deepest:
-        point: Array = rng.uniform(lower[outer], upper[outer])
-        return point
-    return uniform_in_shell(lower[outer], upper[outer], lower[outer + 1], upper[outer + 1], rng)
-
-
-def distance_to_unsafety(log_volume: Array, epsilon: float, delta: float, restriction: int) -> int:
-    """Lower bound on the number of points to replace before the mechanism becomes unstable.
-
-    With ``V_h`` the volume of depth at least ``h`` (``log_volume[h - 1]``) and ``t`` the
-    restriction: the largest ``k`` for which some ``g > 0`` has
-    ``V_{t-k-1} / V_{t+k+g+1} exp(-epsilon g / 2) <= delta / (8 exp(epsilon))``, and -1 if there is
-    none. Replacing one point moves the boxes by one depth, so the number changes by at most 1; and
-    within that distance the restricted mechanism is (epsilon, delta/2)-stable (Brown, Gaboardi,
-    Smith, Ullman and Zakynthinou 2021, "Covariance-Aware Private Mean Estimation Without Private
-    Covariance Estimation", as used by Amin et al.).
-    """
-    deepest = len(log_volume)
-    threshold = math.log(delta / 8) - epsilon
-    distance = -1
-    for k in range(restriction - 1):
-        inner = log_volume[restriction + k + 1 :]  # V_{t+k+g+1} for g = 1, 2, ...
-        if restriction + k + 2 > deepest:
-            break
-        gaps = np.arange(1, len(inner) + 1)
-        ratios = log_volume[restriction - k - 2] - inner - epsilon * gaps / 2
-        if float(np.min(ratios)) > threshold:
-            break
-        distance = k
-    return distance
-
-
-def uniform_in_shell(
-    outer_low: Array,
-    outer_high: Array,
-    inner_low: Array,
-    inner_high: Array,
-    rng: np.random.Generator,
-) -> Array:
-    """Uniform draw from a box without a smaller box inside it; all arrays have shape (d,).
-
-    The shell is cut by the first coordinate that leaves the inner box: the coordinates before it
-    are inside, it is in one of the two margins, those after it are anywhere in the outer box.
-    """
-    d = len(outer_low)
-    inner, outer = inner_high - inner_low, outer_high - outer_low
-    left, right = inner_low - outer_low, outer_high - inner_high
-    share = inner / outer
-    # Volumes of the pieces over the outer volume.
-    pieces = np.append(1.0, np.cumprod(share)[:-1]) * (left + right) / outer
-    first = int(rng.choice(d, p=pieces / np.sum(pieces)))
-    point = rng.uniform(outer_low, outer_high)
-    point[:first] = rng.uniform(inner_low[:first], inner_high[:first])
-    offset = rng.uniform(0.0, left[first] + right[first])
-    if offset < left[first]:
-        point[first] = outer_low[first] + offset
-    else:
-        point[first] = inner_high[first] + offset - left[first]
-    return point

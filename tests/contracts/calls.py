@@ -20,7 +20,8 @@ import pytest
 import dpstats
 from dpstats import Budget
 from dpstats.errors import PlanWarning
-from tests.audits.adversaries import PRIVATE_SEED, PUBLIC_SEED, Setup, setups
+from tests.audits.adversaries import setups
+from tests.audits.adversaries.neighbours import PRIVATE_SEED, PUBLIC_SEED, Setup
 
 BUDGETS = ("mu", "rho", "epsilon", "delta")
 
