@@ -52,7 +52,6 @@ SELDOM: dict[str, dict[str, int]] = {
     "tests/benchmarks/test_competitors.py": {
         "test_glm_fit_gives_the_covariance_of_statsmodels": 5,
         "test_public_fit_is_near_maximum_likelihood_and_solves_its_equation": 5,
-        "test_simulated_glm_responses_follow_their_family": 5,
     },
     "tests/benchmarks/test_replication.py": {
         "test_a_table_has_every_panel_and_no_series_without_answers": 6,
@@ -164,7 +163,6 @@ SELDOM: dict[str, dict[str, int]] = {
         "test_a_missing_row_counts_nowhere_whatever_else_is_in_it": 5,
         "test_any_number_of_columns_and_of_public_rows": 3,
         "test_columns_are_formulas": 5,
-        "test_error_falls_with_the_budget": 3,
         "test_hostile_private_data_never_raise_or_warn": 5,
         "test_moments_of_columns_of_any_kind": 3,
         "test_more_public_rows_than_columns_leave_no_trace_of_the_coordinates": 5,
@@ -285,7 +283,8 @@ SELDOM: dict[str, dict[str, int]] = {
 
 
 def mark_seldom(items: Iterable[pytest.Item]) -> None:
-    """Mark cases of those tests that are not run by default, and what needs a cluster of Dask.
+    """Mark cases of those tests that are not run by default, and what needs a cluster of Dask or
+    processes.
 
     Which cases these are differs by test; there is one of each at least.
     """
@@ -298,5 +297,6 @@ def mark_seldom(items: Iterable[pytest.Item]) -> None:
             if (met[test] + len(test)) % min(seldom, cases[test]):
                 item.add_marker(pytest.mark.slow)
             met[test] += 1
-        if "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name:
+        others = any(name in item.name for name in ("[cluster", "[processes"))
+        if "cluster" in getattr(item, "fixturenames", ()) or others:
             item.add_marker(pytest.mark.slow)  # it takes longer to start than most tests

@@ -186,6 +186,7 @@ def test_no_total_moves_farther_than_is_claimed(of: Method) -> None:
     assert not too_little, "no pair here would show that this claim is too small"
 
 
+@pytest.mark.slow
 def test_the_registry_claims_nothing_that_is_not_released_or_proved() -> None:
     """That every release is in it, the test above sees."""
     claimed, said, defined = set(), set(), set()

@@ -79,6 +79,7 @@ def test_the_glm_population_is_as_ill_conditioned_as_stated() -> None:
     np.testing.assert_allclose(x.T @ x / len(x), moment, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_simulated_glm_responses_follow_their_family(family: str) -> None:
     setting = settings.simulated_glm(2, 100_000, 10, family)

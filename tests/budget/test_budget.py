@@ -266,6 +266,7 @@ dp_lm("rate_marriage ~ age", blocks, public, mu=0.5, budget=Budget(mu=2, path=sy
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_while_it_reads_stays_charged(path: Path) -> None:
     died = subprocess.run([sys.executable, "-c", _DYING, str(path)], timeout=120, check=False)
     assert died.returncode == 7
@@ -1146,6 +1147,7 @@ def child() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_a_process_that_is_started_inside_is_charged(tmp_path: Path) -> None:
     with Budget(mu=1, path=tmp_path / "study.budget") as budget:
         assert child() == ""

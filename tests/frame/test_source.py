@@ -184,10 +184,10 @@ def test_a_part_has_some_thousands_of_numbers_however_many_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reading, "_PART_NUMBERS", 3)
-    opened = open_source(FRAME)
-    assert [part.read_all().n for part in opened.parts(("id",))] == [3] * 333 + [1]
-    assert [part.read_all().n for part in opened.parts(NAMES)] == [1] * N
-    assert sum(part.read_all().n for part in opened.parts(())) == N
+    opened = open_source(FRAME[:100])
+    assert [part.read_all().n for part in opened.parts(("id",))] == [3] * 33 + [1]
+    assert [part.read_all().n for part in opened.parts(NAMES)] == [1] * 100
+    assert sum(part.read_all().n for part in opened.parts(())) == 100
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "Dask"])

@@ -463,6 +463,7 @@ def test_epsilon_and_delta_are_the_rho_of_the_same_mu(fit: Any) -> None:
     assert numbers(fit(rho=found.privacy.rho)) == pytest.approx(numbers(found), rel=1e-6)
 
 
+@pytest.mark.slow
 @both
 def test_error_falls_with_the_budget(fit: Any) -> None:
     # medians of 7 seeds at budgets a factor of 60 apart
