@@ -156,7 +156,7 @@ def _calls(function: Callable[..., Any], *args: Any, **options: Any) -> Callable
 
 def test_results_are_audited_against_their_own_claim() -> None:
     release = _calls(dp_mean, ["x"], mu=3, covariance=1.0)
-    found = audit(release, (_DATA, _OTHER), trials=100, confidence=_SURE)
+    found = audit(release, (_DATA, _OTHER), trials=40, confidence=_SURE)
     assert isinstance(found.claim, PrivacyStatement)
     assert found.claim.mu == 3
     assert not found.refuted
