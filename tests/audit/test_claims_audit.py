@@ -170,7 +170,7 @@ def test_noise_that_is_too_small_is_detected(method: tuple[str, str]) -> None:
     assert found.refuted, found
 
 
-_LONG, _SEPARATE = 1e3, 500
+_LONG, _SEPARATE = 1e3, 250
 _FAR = 100.0
 _UNCUT = {
     "linear": ("dp_lm", "pmt", {"x": _FAR}),
