@@ -232,6 +232,8 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         require_known(function.__name__, named, known)
         if len(args) > len(places) and not takes_all:
             raise UnknownArgument(_too_many(function.__name__, places, known))
+        if isinstance(dict(zip(places, args, strict=False)).get("public"), int | float):
+            raise UnknownArgument(f"{function.__name__}() takes a table as public=; write mu=1.")
         return function(*args, **named)
 
     return checked
@@ -260,6 +262,8 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
     """What to type for an argument that a function does not have."""
     if name == "alpha" and "level" in known:
         return "level=0.95 stands for alpha=0.05"
+    if name == "type" and function == "predict":
+        return "predictions are on the scale of the response"
     if name == "family" and function == "dp_lm":
         return (
             "families are those of dp_glm: dp_glm(formula, data, public, family='binomial', mu=1)"

@@ -43,6 +43,11 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, 1),
         r"takes formula, data, public by position; write the others by name, such as mu=1",
     ),
+    "a total as public rows": (
+        lambda: dp_lm(FORMULA, PRIVATE, 1),
+        r"takes a table as public=; write mu=1",
+    ),
+    "type of lm": (lambda: FIT.predict(PUBLIC, type="response"), "on the scale of the response"),
     "a name by position": (lambda: FIT.coef("age"), r"coef\(\)\['x1'\] picks one"),
     "eps of slopes": (lambda: FIT.slopes(data=PRIVATE, eps=1), "here it is epsilon="),
 }

@@ -32,6 +32,7 @@ from dpstats.margins.rows import Cuts, ValueSource
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
+from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
@@ -134,6 +135,7 @@ class PrivateMargins(Released):
             )
         )
 
+    @returning_text
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return str(self._printed().to_markdown())

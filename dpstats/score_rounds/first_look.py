@@ -78,7 +78,7 @@ def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, 
         return ()
     counted = "rows" if persons is None else "persons"
     return (
-        f"{n} private {counted} at mu = {mu:.3g} are few for {d} columns (without public rows the call "
+        f"{n} private {counted} are few for {d} columns at this budget (without public rows the call "
         "would be refused): intervals may miss. More rows, a larger budget, or fewer columns help.",
     )
 

@@ -236,6 +236,7 @@ _REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "levels that nobody declared": ("y ~ g", {}, "levels must be declared"),
     "a column that is not there": ("y ~ zz", {}, "zz"),
     "limits of nothing": ("y ~ a", {"limits": {"b": (0, 1)}}, "no effect"),
+    "limits of a misspelled name": ("y ~ g", {"limits": {"gg": ["u"]}}, "did you mean 'g'"),
     "what is learnt from rows": ("y ~ scale(a)", {}, "scale"),
     "a method that needs public rows": ("y ~ a", {"method": "pmt"}, "public"),
     "a response of words": ("g ~ a", {"limits": _LEVELS}, "category"),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstats.arguments import computable, mapping
-from dpstats.errors import FormulaError, PublicDataError, SchemaError
+from dpstats.errors import ArgumentError, FormulaError, PublicDataError, SchemaError
 from dpstats.frame.design import BoundFactor, ColumnSpec, Design
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.bind import bind, response_of
@@ -138,6 +138,7 @@ def private_design(
     table = column_types(data)
     needed = used_columns(formula, table.names, weights, offset)
     written = categories_written(formula, table.names, weights, offset)
+    _require_names(limits, [name for name in needed if name not in limits], table)
     if not numbers and not table.lists_names:
         _require_declared(
             [n for n in needed if n not in limits and n not in written], table, formula
@@ -153,6 +154,16 @@ def private_design(
     ordered = frozenset(name for name in needed if table.type_of(name).ordered)
     design = declare_design(formula, schema, weights=weights, offset=offset, ordered=ordered)
     return boxed(design, schema)
+
+
+def _require_names(limits: Mapping[str, Any], others: Sequence[str], table: Table) -> None:
+    """Raise where limits misspell the name of a column that a formula uses."""
+    for name in limits:
+        meant = None if name in table.names else nearest(name, others)
+        if meant is not None:
+            raise ArgumentError(
+                f"limits[{name!r}] has no effect here: no column has this name; did you mean {meant!r}?"
+            )
 
 
 def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
