@@ -16,17 +16,8 @@ from dpstats.audit.attack import epsilon_given_away, lower_limit, mu_given_away,
 from dpstats.report.format import format_scalar
 from dpstats.report.plot import COLOURS, axes
 from dpstats.report.privacy import PrivacyStatement, total_line
-from dpstats.report.table import (
-    Column,
-    Heading,
-    KeyValues,
-    Notes,
-    Page,
-    Paragraph,
-    Part,
-    Printed,
-    Table,
-)
+from dpstats.report.table import Column, Page, Part, Printed, Table
+from dpstats.report.texts import Heading, KeyValues, Notes, Paragraph
 from dpstats.report.tradeoff import draw_ignorance, draw_limit, finish_errors, type_one_errors
 
 _SERVES = {"mu": "mu", "epsilon": "epsilon", "claim": "the claim", "size": "values alone"}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dpstats.accounting.composition import BudgetLimits, BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Total
 from dpstats.report.format import format_scalar
-from dpstats.report.table import Column, Heading, KeyValues, Page, Paragraph, Part, Table
+from dpstats.report.table import Column, Page, Part, Table
+from dpstats.report.texts import Heading, KeyValues, Paragraph
 
 _SHOWN_DELTA = 1e-5
 

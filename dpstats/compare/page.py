@@ -12,7 +12,8 @@ from dpstats.compare.terms import Terms
 from dpstats.report.format import format_coefficients, format_scalar
 from dpstats.report.options import STARS
 from dpstats.report.result import Coefficients, quantile
-from dpstats.report.table import Column, KeyValues, Page, Table
+from dpstats.report.table import Column, Page, Table
+from dpstats.report.texts import KeyValues
 
 _DIGITS = 3
 FACTS = (

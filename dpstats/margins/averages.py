@@ -39,7 +39,8 @@ from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
-from dpstats.report.table import Heading, Page, Paragraph, Preformatted
+from dpstats.report.table import Page
+from dpstats.report.texts import Heading, Paragraph, Preformatted
 from dpstats.score_rounds.tails import tail_of
 
 Mask = NDArray[np.bool_]

@@ -24,7 +24,8 @@ from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.rows import slope_of
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
-from dpstats.report.table import OnPage, Page, Paragraph
+from dpstats.report.table import OnPage, Page
+from dpstats.report.texts import Paragraph
 
 _ADJUSTED = ("tukey", "bonferroni", "holm", "none")
 

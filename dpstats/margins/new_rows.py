@@ -22,7 +22,8 @@ from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
 from dpstats.report.result import Coefficients, two_sided
-from dpstats.report.table import Column, OnPage, Page, Paragraph, Part, Table
+from dpstats.report.table import Column, OnPage, Page, Part, Table
+from dpstats.report.texts import Paragraph
 
 _MOST_LINES = 20
 """Of a table that is printed."""

@@ -27,7 +27,8 @@ from dpstats.mechanism.threads import InTurn
 from dpstats.models.feols.dp_feols import panel_model
 from dpstats.models.feols.fit import PanelTask, fit_rows
 from dpstats.models.linear.dp_lm import check_response
-from dpstats.plans.plan import check_rows, finished_plan, listed_budgets
+from dpstats.plans.asked import check_rows, listed_budgets
+from dpstats.plans.plan import finished_plan
 from dpstats.plans.population import DrawnPersons, anchor_error, undone
 from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
 from dpstats.plans.result import Plan

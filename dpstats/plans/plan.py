@@ -8,29 +8,23 @@ standard errors, corrected for the size of the public sample, are the prediction
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.privacy import Privacy, resolve_privacy
+from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import (
-    as_int,
     check_numbers,
     check_size,
     check_vcov,
-    items,
-    number,
-    one_of,
-    shown,
     spelled,
 )
 from dpstats.arrays import Floats
-from dpstats.call import choose_method
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import PublicDataError
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
@@ -38,6 +32,13 @@ from dpstats.models.glm.family import resolve_family
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
+from dpstats.plans.asked import (
+    check_alone,
+    check_arguments,
+    check_public_given,
+    check_rows,
+    listed_budgets,
+)
 from dpstats.plans.expected import (
     expected_coef,
     expected_rows,
@@ -61,7 +62,6 @@ from dpstats.plans.population import (
 from dpstats.plans.rehearsal import ExpectedRows, Predicted, Rehearsal
 from dpstats.plans.result import AlonePlan, Plan, TargetPlan
 from dpstats.plans.search import (
-    MOST_ROWS,
     Curve,
     Target,
     falling,
@@ -74,9 +74,6 @@ from dpstats.report.call_line import call_text
 from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.result import Model
 
-_USUAL = (0.25, 0.5, 1.0, 2.0)
-_MOST_BUDGETS = 20
-_METHODS = ("anchored", "pmt")
 _PUBLIC_ROWS = 30, 300
 _REPEATS_ALONE, _REPEATS_BOUGHT = 3, 3
 """Rehearsals of a fit without public rows, which takes twice as long; and of what these would buy."""
@@ -165,9 +162,9 @@ def plan_lm(
     totals, given = listed_budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
     check_vcov(vcov)
-    _check_arguments("plan_lm", method, formula, public)
+    check_arguments("plan_lm", method, formula, public)
     if public is None:
-        _check_alone(method, weights, offset)
+        check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, resolve_family("gaussian"), limits, d, sigma, None)
         options: dict[str, Any] = {
             "sigma": sigma,
@@ -198,7 +195,7 @@ def plan_lm(
         return _plan_alone(
             ordinary, linear, least, rows, totals, target_se, unit, text, ridge, delta
         )
-    _check_public_given(d, "d")
+    check_public_given(d, "d")
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
     aim = target_of(target_se, moments.terms)
@@ -304,9 +301,9 @@ def plan_glm(
     check_numbers(ridge, eta)
     check_iterations(iterations)
     check_vcov(vcov)
-    _check_arguments("plan_glm", method, formula, public)
+    check_arguments("plan_glm", method, formula, public)
     if public is None:
-        _check_alone(method, weights, offset)
+        check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, model, limits, d, None, mean)
         options: dict[str, Any] = {
             "family": family_shown(model),
@@ -354,8 +351,8 @@ def plan_glm(
         return _plan_alone(
             ordinary, general, least, rows, totals, target_se, unit, text, ridge, delta
         )
-    _check_public_given(d, "d")
-    _check_public_given(mean, "mean")
+    check_public_given(d, "d")
+    check_public_given(mean, "mean")
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = target_of(target_se, moments.terms)
     task = GlmTask(
@@ -455,25 +452,6 @@ def _with_public(
     return tuple(float(np.median(e / rehearsal.nonprivate(n))) for e in errors)
 
 
-def _check_alone(method: str, weights: Any, offset: Any) -> None:
-    if method != "anchored":
-        raise ArgumentError(
-            f"method={method!r} needs public data: give public=frame, or leave method out."
-        )
-    if weights is not None or offset is not None:
-        raise ArgumentError(
-            "a plan without public rows knows no weights and no offset: leave them out, or give "
-            "public=frame."
-        )
-
-
-def _check_public_given(value: Any, name: str) -> None:
-    if value is not None:
-        raise ArgumentError(
-            f"{name}= replaces what public rows say: leave out {name}=, or leave out public=."
-        )
-
-
 def finished_plan(
     method: str,
     call: str,
@@ -544,58 +522,3 @@ def _rehearsal(
     return Rehearsal(
         population, fitting, share, inverse * free, noise, inverse * robust * least, robust
     )
-
-
-def listed_budgets(
-    mu: Any, rho: Any, epsilon: Any, delta: float | None
-) -> tuple[list[tuple[str, Privacy]], dict[str, Any]]:
-    """Every budget with its label, and the argument that names them in the call."""
-    if mu is None and rho is None and epsilon is None:
-        mu = _USUAL
-    given = {k: v for k, v in {"mu": mu, "rho": rho, "epsilon": epsilon}.items() if v is not None}
-    if len(given) != 1:
-        raise ArgumentError(f"give budgets in one unit, not in {' and '.join(given)}.")
-    name, values = next(iter(given.items()))
-    listed = isinstance(values, Iterable) and not isinstance(values, str | bytes)
-    several = items(values, _MOST_BUDGETS) if listed else [values]
-    if not several:
-        raise ArgumentError(
-            f"{name} must be a number or a list of 1 to {_MOST_BUDGETS}, such as [0.25, 0.5, 1]."
-        )
-    totals = [
-        (f"{name} = {_short(v)}", resolve_privacy(**{name: v, "delta": delta})) for v in several
-    ]
-    if len({label for label, _ in totals}) < len(totals):
-        raise ArgumentError(f"{name} lists one budget twice: leave one out.")
-    shown_values = several[0] if len(several) == 1 else [float(v) for v in several]
-    return totals, {name: shown_values}
-
-
-def _short(value: Any) -> str:
-    size = number(value)
-    return shown(value) if size is None else f"{size:g}"
-
-
-def check_rows(n: Any) -> int:
-    size = number(n)
-    rows = as_int(int(size) if size is not None and size.is_integer() else n, 1)
-    if rows is None or rows > MOST_ROWS:
-        raise ArgumentError(
-            f"n must be the number of private rows, a whole number from 1 to {MOST_ROWS:.0e} such as "
-            f"n=5000, not {shown(n)}."
-        )
-    return rows
-
-
-def _check_arguments(function: str, method: Any, formula: Any, public: Any) -> None:
-    if not isinstance(formula, str):
-        raise ArgumentError(
-            f"{function}(formula, public, n) begins with a formula, a text, not {shown(formula)}."
-        )
-    if not one_of(method, _METHODS):
-        raise ArgumentError(
-            f"a plan is made for method {' or '.join(map(repr, _METHODS))}, not {shown(method)}; "
-            "without public data nothing is known of the errors."
-        )
-    if public is not None:
-        choose_method(_METHODS, method, public, None)

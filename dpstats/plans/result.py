@@ -19,15 +19,8 @@ from dpstats.report.format import format_scalar
 from dpstats.report.model import bounded, gaps, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.released import bounds_frame
-from dpstats.report.table import (
-    Column,
-    Heading,
-    KeyValues,
-    Page,
-    Part,
-    Printed,
-    Table,
-)
+from dpstats.report.table import Column, Page, Part, Printed, Table
+from dpstats.report.texts import Heading, KeyValues
 
 _FEW_EVENTS = 10
 _WARNED = 0.4

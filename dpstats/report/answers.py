@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpstats.report.format import format_scalar
-from dpstats.report.table import Column, Heading, Part, Table
+from dpstats.report.table import Column, Part, Table
+from dpstats.report.texts import Heading
 
 _SHOWN = (0.01, 0.05, 0.5, 0.95, 0.999)
 

@@ -26,18 +26,8 @@ from dpstats.report.options import options
 from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, law_letter
-from dpstats.report.table import (
-    Column,
-    Folded,
-    Heading,
-    KeyValues,
-    Notes,
-    Page,
-    Paragraph,
-    Part,
-    Preformatted,
-    Table,
-)
+from dpstats.report.table import Column, Folded, Page, Part, Table
+from dpstats.report.texts import Heading, KeyValues, Notes, Paragraph, Preformatted
 
 ERRORS = {
     "hetero": "sandwich (vcov = hetero), with the noise for privacy",

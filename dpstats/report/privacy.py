@@ -15,7 +15,8 @@ from dpstats.accounting.privacy import ApproximatePrivacy, PurePrivacy, Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
-from dpstats.report.table import KeyValues, Page
+from dpstats.report.table import Page
+from dpstats.report.texts import KeyValues
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
 SEEDED = "seeded: not for release"

@@ -18,18 +18,8 @@ from hypothesis import strategies as st
 from dpstats.errors import ArgumentError
 from dpstats.report.folding import folded_call
 from dpstats.report.format import LEGEND, format_coefficients, stars
-from dpstats.report.table import (
-    Column,
-    Heading,
-    KeyValues,
-    Page,
-    Paragraph,
-    Preformatted,
-    Table,
-    escape_html,
-    escape_latex,
-    escape_markdown,
-)
+from dpstats.report.table import Column, Page, Table, escape_html, escape_latex, escape_markdown
+from dpstats.report.texts import Heading, KeyValues, Paragraph, Preformatted
 
 ESTIMATES = [-17.5790948905109, 3.93240875912409]
 ERRORS = [6.75844016937922, 0.41551277665712]

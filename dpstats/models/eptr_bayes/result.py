@@ -21,7 +21,8 @@ from dpstats.report.groups import Groups
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.table import Heading, Page
+from dpstats.report.table import Page
+from dpstats.report.texts import Heading
 
 BAYES_METHODS = {
     "sums": "noisy sums, products and counts by class",

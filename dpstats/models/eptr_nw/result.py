@@ -42,7 +42,8 @@ from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import limit_names, quantile
-from dpstats.report.table import Heading, KeyValues, Page, Table
+from dpstats.report.table import Page, Table
+from dpstats.report.texts import Heading, KeyValues
 
 KERNEL_METHODS = {
     "gp": "kernel sums with noise for the whole curve at once",

@@ -18,7 +18,8 @@ from dpstats.report.frames import WholeFrame
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.table import Column, Heading, Page, Part, Preformatted, Table
+from dpstats.report.table import Column, Page, Part, Table
+from dpstats.report.texts import Heading, Preformatted
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_pval, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines
-from dpstats.report.table import Column, Lines, Page, Table
+from dpstats.report.table import Column, Page, Table
+from dpstats.report.texts import Lines
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,8 @@ from dpstats.report.format import format_scalar
 from dpstats.report.model import closing_blocks, gaps, head_parts, or_na
 from dpstats.report.released import Released
 from dpstats.report.result import Coefficients
-from dpstats.report.table import (
-    Column,
-    Heading,
-    Page,
-    Paragraph,
-    Part,
-    Table,
-)
+from dpstats.report.table import Column, Page, Part, Table
+from dpstats.report.texts import Heading, Paragraph
 
 MEAN_METHODS = {
     "refined": "clip and noise about the public mean, then about the released one",

@@ -30,7 +30,8 @@ from dpstats.report.model import printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Heading, Page, Part
+from dpstats.report.table import Page, Part
+from dpstats.report.texts import Heading
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from dpstats.report.format import format_numbers, format_pval, format_scalar
 from dpstats.report.model import ModelPage, gaps, model_summary, row_lines, wald_lines
-from dpstats.report.table import Column, Lines, Page, Paragraph, Table
+from dpstats.report.table import Column, Page, Table
+from dpstats.report.texts import Lines, Paragraph
 
 GLM_METHODS = {
     "anchored": "private Newton steps from a public anchor",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines, wald_lines
-from dpstats.report.table import Lines, Page
+from dpstats.report.table import Page
+from dpstats.report.texts import Lines
 
 METHODS = {
     "anchored": "anchored score rounds on public moments",

@@ -22,7 +22,8 @@ from dpstats.report.groups import Groups
 from dpstats.report.model import or_na, printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic, Released
-from dpstats.report.table import Column, Heading, Page, Part, Table
+from dpstats.report.table import Column, Page, Part, Table
+from dpstats.report.texts import Heading
 
 _REGIMES = {
     "likelihood": "private EM from public rows",
