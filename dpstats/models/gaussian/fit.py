@@ -43,6 +43,8 @@ _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
 _MEAN_APART = 0.25
 """Of the last release, for means of rows with long tails."""
+_HIDES = 0.12
+"""Noise of a covariance, relative, from which on tails would not be seen."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
     "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
@@ -343,6 +345,12 @@ def _fit(
     )
     if moments.long_tailed:
         notes += (LONG_TAILS,)
+    elif _HIDES < moments.relative_noise < 1:
+        notes += (
+            f"The noise is {100 * moments.relative_noise:.0f} % of the covariance: it would hide a long "
+            "tail, which makes a variance too small. A logarithm of such a column, more rows, or a "
+            "larger budget helps.",
+        )
     if moments.count < max(4 * moments.count_sd, len(units) + 1):
         notes += (
             f"Hardly any private row could be used: they have missing values, or {unknown}. What "

@@ -15,7 +15,7 @@ from dpstats.numerics.matrices import Whitening, floored, floored_root, positive
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 
-_LONG_TAIL = 0.3
+_LONG_TAIL, _LOST = 0.3, 0.06
 
 
 def mean_allowance(lost: float, others: float) -> Diagnostic:
@@ -139,7 +139,7 @@ class Moments:
     @property
     def long_tailed(self) -> bool:
         """Whether tails were seen that a Gaussian does not have."""
-        return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+        return self.tail > _LONG_TAIL or self.lost > _LOST
 
     @property
     def relative_error(self) -> float:
