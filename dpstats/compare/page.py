@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.compare.terms import Terms
-from dpstats.report.format import format_coefficients, format_scalar
+from dpstats.report.format import format_estimates, format_scalar
 from dpstats.report.options import STARS
 from dpstats.report.result import Coefficients, quantile
 from dpstats.report.table import Column, Page, Table
@@ -143,8 +143,7 @@ def _alike(values: Sequence[float], error: float, digits: int) -> list[str]:
         places = digits - 1 - math.floor(math.log10(error))
         if places <= 8:
             return [f"{value:.{max(places, 0)}f}" for value in values]
-    shown = format_coefficients(values, [error] * len(values), digits=digits).estimate
-    return [text.strip() for text in shown]
+    return [text.strip() for text in format_estimates([*values, error], digits)[:-1]]
 
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:

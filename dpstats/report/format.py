@@ -47,12 +47,12 @@ class _Style:
 
 
 class CoefficientColumns(NamedTuple):
-    """The printed columns of a table of coefficients; None for one that was left out."""
+    """The printed columns of a table of coefficients."""
 
     estimate: list[str]
     std_error: list[str]
-    statistic: list[str] | None
-    p_value: list[str] | None
+    statistic: list[str]
+    p_value: list[str]
 
 
 def _non_finite(x: float) -> str:
@@ -68,11 +68,6 @@ def _check_digits(digits: int) -> None:
 
 def _floats(values: Iterable[SupportsFloat | None]) -> list[float | None]:
     return [None if v is None else float(v) for v in values]
-
-
-def _pad(texts: Sequence[str], width: int = 0) -> list[str]:
-    width = max([width, *map(len, texts)])
-    return [text.rjust(width) for text in texts]
 
 
 def _round(x: float, places: int) -> float:
@@ -114,9 +109,7 @@ def _integer_digits(x: float, exponent: int, digits: int) -> int:
     return exponent + (0 if abs(x) + fuzz < 10.0**exponent else 1)
 
 
-def _common_style(
-    values: Iterable[float | None], digits: int, nsmall: int = 0, *, fixed: bool = False
-) -> _Style:
+def _common_style(values: Iterable[float | None], digits: int) -> _Style:
     """Choose the decimals and the notation for a vector (R's `formatReal`)."""
     finite = [x for x in values if x is not None and math.isfinite(x)]
     if not finite:
@@ -132,23 +125,18 @@ def _common_style(
     sci_width = (
         any(x < 0 for x in finite) + 1 + (sci_decimals > 0) + sci_decimals + 4 + long_exponent
     )
-    if fixed or fixed_width <= sci_width:
-        decimals = max(decimals, nsmall)
-        return _Style(decimals, scientific=False, width=integer + decimals + (decimals > 0))
+    if fixed_width <= sci_width:
+        return _Style(decimals, scientific=False, width=fixed_width)
     return _Style(sci_decimals, scientific=True, width=sci_width)
 
 
 def format_numbers(
-    values: Iterable[SupportsFloat | None],
-    digits: int = DIGITS,
-    nsmall: int = 0,
-    *,
-    pad: bool = True,
+    values: Iterable[SupportsFloat | None], digits: int = DIGITS, *, pad: bool = True
 ) -> list[str]:
     """A vector as R's `format` prints it, padded on the left to a common width where ``pad``.
 
-    ``digits`` are significant digits of the most demanding element, ``nsmall`` the fewest decimals in
-    fixed notation. Integers (of Python or NumPy alone) are printed with all digits, as in R.
+    ``digits`` are significant digits of the most demanding element. Integers (of Python or NumPy
+    alone) are printed with all digits, as in R.
 
     Examples
     --------
@@ -167,21 +155,22 @@ def format_numbers(
         texts = [NA if v is None else str(int(v)) for v in given]  # type: ignore[call-overload]
     else:
         floats = _floats(given)
-        style = _common_style(floats, digits, nsmall)
+        style = _common_style(floats, digits)
         texts = [NA if x is None else style.text(x) for x in floats]
         width = style.width  # R reserves a sign's place even where the widest number has none
-    return _pad(texts, width) if pad else texts
+    width = max([width, *map(len, texts)])
+    return [text.rjust(width) for text in texts] if pad else texts
 
 
-def format_scalar(x: SupportsFloat | None, digits: int = DIGITS, nsmall: int = 0) -> str:
+def format_scalar(x: SupportsFloat | None, digits: int = DIGITS) -> str:
     """One number as R's `format` prints it: so many significant digits, less trailing zeros.
 
     Examples
     --------
-    >>> format_scalar(15.379587, 4), format_scalar(1.4898e-12, 4), format_scalar(2.0, nsmall=1)
-    ('15.38', '1.49e-12', '2.0')
+    >>> format_scalar(15.379587, 4), format_scalar(1.4898e-12, 4), format_scalar(2.0)
+    ('15.38', '1.49e-12', '2')
     """
-    return format_numbers([x], digits, nsmall, pad=False)[0]
+    return format_numbers([x], digits, pad=False)[0]
 
 
 def format_c(x: SupportsFloat | None, digits: int = DIGITS) -> str:
@@ -225,16 +214,11 @@ def format_full(x: object) -> str:
     return str(x)
 
 
-def format_pval(
-    p: Iterable[SupportsFloat | None],
-    digits: int = DIGITS - 2,
-    eps: float = EPS_PVALUE,
-    na_form: str = NA,
-) -> list[str]:
-    """P-values as R's `format.pval` prints them; ``na_form`` stands for None and nan.
+def format_pval(p: Iterable[SupportsFloat | None], digits: int = DIGITS - 2) -> list[str]:
+    """P-values as R's `format.pval` prints them; ``NA`` stands for None and nan.
 
     Those of 0.0001 and more share one fixed format, the smaller ones another, each with so many
-    digits; of those below ``eps`` only that is printed.
+    digits; of those below `EPS_PVALUE` only that is printed.
 
     Examples
     --------
@@ -249,22 +233,22 @@ def format_pval(
     coarse = [e >= -3 or (e == -4 and digits > 1) for e in exponents]
     texts: dict[int, str] = {}
     for group in (True, False):
-        where = [i for i, x in enumerate(given) if x >= eps and coarse[i] is group]
+        where = [i for i, x in enumerate(given) if x >= EPS_PVALUE and coarse[i] is group]
         texts |= zip(where, format_numbers([given[i] for i in where], digits), strict=True)
-    below = _below_eps(eps, digits, list(texts.values()))
+    below = _below_eps(digits, list(texts.values()))
     return [
-        na_form if math.isnan(x) else below if x < eps else texts[i] for i, x in enumerate(given)
+        NA if math.isnan(x) else below if x < EPS_PVALUE else texts[i] for i, x in enumerate(given)
     ]
 
 
-def _below_eps(eps: float, digits: int, others: Sequence[str]) -> str:
-    """What is printed below eps: no wider than the p-values beside it, if that can be had."""
+def _below_eps(digits: int, others: Sequence[str]) -> str:
+    """What is printed below `EPS_PVALUE`: no wider than the p-values beside it, if that can be had."""
     digits = max(1, digits - 2)
     widest = max(map(len, others), default=0)
     if others and digits > 1 and digits + 6 > widest:
         digits = max(1, widest - 7)
     tight = digits == 1 and widest <= 6
-    return "<" + ("" if tight else " ") + format_scalar(eps, digits)
+    return "<" + ("" if tight else " ") + format_scalar(EPS_PVALUE, digits)
 
 
 def stars(p: Iterable[SupportsFloat | None]) -> list[str]:
@@ -283,16 +267,14 @@ def stars(p: Iterable[SupportsFloat | None]) -> list[str]:
 def format_coefficients(
     estimates: Iterable[SupportsFloat | None],
     std_errors: Iterable[SupportsFloat | None],
-    statistics: Iterable[SupportsFloat | None] | None = None,
-    p_values: Iterable[SupportsFloat | None] | None = None,
+    statistics: Iterable[SupportsFloat | None],
+    p_values: Iterable[SupportsFloat | None],
     digits: int = DIGITS - 3,
-    eps: float = EPS_PVALUE,
 ) -> CoefficientColumns:
     """The columns of a table of coefficients as R's `printCoefmat` prints and pads them.
 
     Estimates and standard errors share one format: the smallest of them gets `digits` significant
-    digits, as far as that does not cost more decimals than it needs. Test columns may be left out;
-    ``eps`` is the p-value below which only "less than" is printed.
+    digits, as far as that does not cost more decimals than it needs.
 
     Raises
     ------
@@ -310,23 +292,22 @@ def format_coefficients(
     (['-2.601', ' 9.464'], ['0.0123', '1.49e-12'])
     """
     _check_digits(digits)
-    estimate, error = _floats(estimates), _floats(std_errors)
-    tests = None if statistics is None else _floats(statistics)
-    p = None if p_values is None else _floats(p_values)
-    if {len(c) for c in (error, tests, p) if c is not None} != {len(estimate)}:
+    columns = (estimates, std_errors, statistics, p_values)
+    estimate, error, tests, p = (_floats(column) for column in columns)
+    if {len(column) for column in (error, tests, p)} != {len(estimate)}:
         raise ArgumentError("the columns of a table of coefficients differ in length")
     test_digits = max(1, min(5, digits - 1))
-    both = _estimate_texts(estimate + error, digits)
+    both = format_estimates(estimate + error, digits)
     return CoefficientColumns(
         both[: len(estimate)],
         both[len(estimate) :],
-        None if tests is None else _statistic_texts(tests, test_digits, digits),
-        None if p is None else _p_value_texts(p, test_digits, eps),
+        _statistic_texts(tests, test_digits, digits),
+        _p_value_texts(p, test_digits),
     )
 
 
-def _estimate_texts(values: list[float | None], digits: int) -> list[str]:
-    """Format estimates and standard errors together."""
+def format_estimates(values: list[float | None], digits: int) -> list[str]:
+    """Estimates and standard errors in one format, as R's `printCoefmat` prints and pads them."""
     sizes = [abs(x) for x in values if x is not None and math.isfinite(x) and x != 0]
     smallest = 1 + math.floor(math.log10(min(sizes))) if sizes else 1
     places = max(1, digits - smallest)
@@ -345,9 +326,9 @@ def _statistic_texts(values: list[float | None], places: int, digits: int) -> li
     return _unpad_missing(format_numbers(rounded, digits), values)
 
 
-def _p_value_texts(values: list[float | None], digits: int, eps: float) -> list[str]:
+def _p_value_texts(values: list[float | None], digits: int) -> list[str]:
     """P-values where nan, unlike in `format_pval`, is distinguished from a missing value."""
-    texts = format_pval(values, digits, eps)
+    texts = format_pval(values, digits)
     return [
         "NaN" if x is not None and math.isnan(x) else text
         for x, text in zip(values, texts, strict=True)

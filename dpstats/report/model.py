@@ -132,8 +132,6 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     digits = options.digits or DIGITS - 3
     numbers = [float(v) for v in c.coef], gaps(c.std_error), gaps(c.statistic)
     text = format_coefficients(*numbers, p, digits=digits)
-    assert text.statistic is not None
-    assert text.p_value is not None
     share = ["NA" if math.isnan(v) else f"{100 * v:.0f}%" for v in c.privacy_share]
     law = law_letter(c.freedom)
     columns = [
