@@ -52,7 +52,6 @@ class ReleasedSums:
     squares: Floats
     squares_sd: Floats
     gradients: Floats
-    gradients_sd: float
     used: float
     cut: float
     count_sd: float
@@ -173,7 +172,6 @@ class AverageSession(Session[AverageRows]):
             half**2 * squares.value,
             half**2 * squares.noise_sd,
             gradients.value.reshape(k, -1),
-            gradients.noise_sd,
             float(counts.value[0]),
             float(counts.value[1]),
             counts.noise_sd,

@@ -17,7 +17,6 @@ _GAP = {"": 12.0, "small": 8.0, "footnotesize": 6.0, "scriptsize": 4.0}
 """Points between two columns at each size."""
 _NARROWEST = 60.0
 """Points of a column of text that is folded."""
-_MONOSPACED = 5.25
 _TALLEST = 45
 """Lines of a page of article at 10 points. LaTeX breaks no float, so what has more must not be one."""
 _WIDE_LINE = 60

@@ -22,7 +22,7 @@ weights), as effects of persons would be. That is a function of the person's row
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import (
-    Block,
     Integers,
     RowSource,
     one_pass,
@@ -40,18 +39,6 @@ from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors
 
 MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""
-
-
-class PersonBlock(Block, Protocol):
-    """Encoded rows of whole persons, one person after another."""
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Where each person's rows begin."""
-
-    @property
-    def usable(self) -> NDArray[np.bool_]:
-        """Which rows could be encoded."""
 
 
 class PersonSlab(Slab):

@@ -72,10 +72,6 @@ class Tail:
         every: Floats = mean_excess(self.lengths, self.share[None], power)[0]
         return every
 
-    def share_beyond(self, length: float) -> float:
-        """Share of the rows that are longer than ``length``."""
-        return float(np.interp(length, self.lengths, self.share))
-
 
 def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) -> Tail:
     """The tail beyond a 90 % quantile, from noisy counts, for means of a power of the lengths.
@@ -87,7 +83,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
     >>> counts = np.histogram(lengths, edges)[0].astype(float)
     >>> tail = tail_of(LogHistogram(counts, 5.0, -10, 20), 1.645, 10_000)
-    >>> bool(0.8 < tail.share_beyond(2.0) / 0.0455 < 1.25)
+    >>> bool(0.8 < np.interp(2.0, tail.lengths, tail.share) / 0.0455 < 1.25)
     True
     """
     beyond = _beyond(histogram, quantile90)
