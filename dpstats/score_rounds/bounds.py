@@ -250,3 +250,12 @@ def estimated_distance(system: ReleasedSystem, noise: Bound) -> tuple[Bound, ...
             (Premise("the tail of the scores is as the histogram lets expect", None),),
         ),
     )
+
+
+def noise_bounds(
+    system: ReleasedSystem, eta: float, statement: str = NOISELESS_FIT
+) -> tuple[Bound, ...]:
+    """What noise did, by a bound and by simulation, and what cuts may have done as well."""
+    simulated = simulated_distance(system, eta, statement=statement)
+    exact = distance_to_noiseless_fit(system, eta, statement)
+    return exact, simulated, *estimated_distance(system, simulated)

@@ -22,11 +22,9 @@ from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,
     CallFacts,
     ReleasedSystem,
-    distance_to_noiseless_fit,
     enough_public,
-    estimated_distance,
     noise_below_half,
-    simulated_distance,
+    noise_bounds,
     spectral,
 )
 
@@ -117,8 +115,10 @@ def _logistic(facts: GlmFacts) -> Premise:
     return Premise("scores at most 1 and weights at most 1/4 (logistic)", facts.logistic)
 
 
-def _bounded(facts: GlmFacts) -> Premise:
-    return Premise("scores and weights bounded by c1 and c2", facts.bounded)
+def _rate(facts: GlmFacts, statement: str, value: float, source: str, *premises: Premise) -> Bound:
+    """A distance by a theorem on Newton's method, which asks for more than its own premises."""
+    usual = (_START, _enough_steps(facts), SUB_GAUSSIAN)
+    return Bound(statement, "l2", value, 1 - facts.eta, source, "rate", (*premises, *usual))
 
 
 def privacy(facts: GlmFacts) -> Bound:
@@ -221,21 +221,14 @@ def convergence(facts: GlmFacts) -> Bound:
     proportional to d L, and equation (3.2) of the same paper put it outside.
     """
     noise = facts.rate * facts.log_factor
-    return Bound(
+    return _rate(
+        facts,
         _FIT_WHITENED,
-        "l2",
         _error(noise, facts.gamma),
-        1 - facts.eta,
         "ridge paper, Theorem 11; preprint, Theorem 5.3",
-        "rate",
-        (
-            _logistic(facts),
-            enough_public(facts, math.log(1 / facts.eta)),
-            noise_below_half(noise, facts.gamma),
-            _START,
-            _enough_steps(facts),
-            SUB_GAUSSIAN,
-        ),
+        _logistic(facts),
+        enough_public(facts, math.log(1 / facts.eta)),
+        noise_below_half(noise, facts.gamma),
     )
 
 
@@ -248,20 +241,13 @@ def convergence_private_only(facts: GlmFacts) -> Bound:
     mean = float(np.trace(facts.public)) / facts.d
     noise = facts.rate * (mean + math.log(facts.n / facts.eta))
     gamma = facts.gamma_plain
-    return Bound(
+    return _rate(
+        facts,
         "the same from private data alone",
-        "l2",
         _error(noise, gamma),
-        1 - facts.eta,
         "preprint, Theorem 5.4",
-        "rate",
-        (
-            _logistic(facts),
-            noise_below_half(noise, gamma),
-            _START,
-            _enough_steps(facts),
-            SUB_GAUSSIAN,
-        ),
+        _logistic(facts),
+        noise_below_half(noise, gamma),
     )
 
 
@@ -281,21 +267,14 @@ def convergence_family(facts: GlmFacts) -> Bound:
         unit = facts.rate / facts.d
         information = unit * facts.c2 * size
         noise = information + unit * facts.c1 * math.sqrt(size)
-    return Bound(
+    return _rate(
+        facts,
         _FIT_WHITENED,
-        "l2",
         _error(noise, gamma, most=1.0),
-        1 - facts.eta,
         "preprint, Theorem 5.5",
-        "rate",
-        (
-            _bounded(facts),
-            enough_public(facts, math.log(1 / facts.eta)),
-            noise_below_half(information, gamma),
-            _START,
-            _enough_steps(facts),
-            SUB_GAUSSIAN,
-        ),
+        Premise("scores and weights bounded by c1 and c2", facts.bounded),
+        enough_public(facts, math.log(1 / facts.eta)),
+        noise_below_half(information, gamma),
     )
 
 
@@ -313,38 +292,26 @@ def recovered(bound: Bound, facts: GlmFacts) -> Bound:
     )
 
 
-def last_step_distance(system: ReleasedSystem, eta: float) -> Bound:
-    """Exact a-posteriori bound on the noise of the last Newton step, given everything before it.
+def last_step_bounds(system: ReleasedSystem, eta: float) -> tuple[Bound, ...]:
+    """What noise did in the last Newton step, given everything before it, and what cuts may have done.
 
-    Let b be the last anchor, s the mean truncated score there, A the truncated information. The step
-    released solves (U + P)(step) = s + g - P b, with U made from A + G; without noise it would solve
-    (A + P)(step) = s - P b. This is the system of `distance_to_noiseless_fit`, and its proof carries
-    over word for word: given the earlier releases, b, s and A are fixed and g and G have their nominal
-    laws, and on the event that neither is larger than its quantile the rest is algebra. As that event
-    needs no independence of G and b, an information matrix released at an earlier anchor may be used
-    again; A is then that anchor's, and the probability is over the noise since then.
+    The first bound is exact. Let b be the last anchor, s the mean truncated score there, A the
+    truncated information. The step released solves (U + P)(step) = s + g - P b, with U made from
+    A + G; without noise it would solve (A + P)(step) = s - P b. This is the system of
+    `distance_to_noiseless_fit`, and its proof carries over word for word: given the earlier releases,
+    b, s and A are fixed and g and G have their nominal laws, and on the event that neither is larger
+    than its quantile the rest is algebra. As that event needs no independence of G and b, an
+    information matrix released at an earlier anchor may be used again; A is then that anchor's, and
+    the probability is over the noise since then.
 
     It bounds what noise did in the last step. It does not bound the quadratic remainder that Newton's
     method leaves from b, which holds the noise of the earlier steps, nor the effect of truncation.
 
     A step shortened to a share c of the solution solves the system with U replaced by (U + P)/c - P:
     the bound then refers to the full step without noise, and holds with that matrix as ``used``.
+    The simulated quantile is of noise alone: what flooring or shortening took is not in it.
     """
-    return distance_to_noiseless_fit(system, eta, statement=LAST_STEP)
-
-
-def last_step_simulated(system: ReleasedSystem, eta: float) -> Bound:
-    """The (1 - eta) quantile of the same distance under the known noise law, by simulation.
-
-    Of noise alone: what flooring or shortening took from the step is not in it.
-    """
-    return simulated_distance(system, eta, statement=LAST_STEP)
-
-
-def noise_bounds(system: ReleasedSystem, eta: float) -> tuple[Bound, ...]:
-    """What noise did in the last step, and what cuts may have done as well."""
-    simulated = last_step_simulated(system, eta)
-    return last_step_distance(system, eta), simulated, *estimated_distance(system, simulated)
+    return noise_bounds(system, eta, LAST_STEP)
 
 
 def _rates(facts: GlmFacts) -> tuple[Bound, ...]:
@@ -361,7 +328,7 @@ def glm_bounds(facts: GlmFacts, system: ReleasedSystem) -> tuple[Bound, ...]:
     """Everything that can be said about a private generalised linear fit, the sharpest first."""
     lipschitz = () if facts.c2 is None else (hessian_lipschitz(facts),)
     return (
-        *noise_bounds(system, facts.eta),
+        *last_step_bounds(system, facts.eta),
         *_rates(facts),
         equivalence(facts),
         *strong_convexity(facts),

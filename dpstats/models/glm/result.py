@@ -14,7 +14,7 @@ from dpstats.errors import ArgumentError
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.rows import slope_of
 from dpstats.margins.verbs import MarginalModel
-from dpstats.models.glm.bounds import GlmFacts, glm_bounds, noise_bounds
+from dpstats.models.glm.bounds import GlmFacts, glm_bounds, last_step_bounds
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
@@ -120,7 +120,7 @@ class GlmModel(MarginalModel):
         if self.system is None:
             return ()
         if self.public is None:
-            return noise_bounds(self.system, self.eta)
+            return last_step_bounds(self.system, self.eta)
         back = symmetric_whitening(self.public).back
         c1, c2 = self.limits or (None, None)
         facts = GlmFacts(

@@ -20,11 +20,9 @@ from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,
     CallFacts,
     ReleasedSystem,
-    distance_to_noiseless_fit,
     enough_public,
-    estimated_distance,
     noise_below_half,
-    simulated_distance,
+    noise_bounds,
     spectral,
     whitening_range,
 )
@@ -114,30 +112,25 @@ def moment_noise(facts: LinearFacts) -> tuple[Bound, Bound]:
     )
 
 
-def _stability(facts: LinearFacts) -> tuple[Premise, float]:
-    """The papers' condition for inverting the noisy moment, and L (1 - ...)^4-denominator."""
-    limits = whitening_range(facts, math.log(1 / facts.eta))
+def _inverted(facts: LinearFacts, statement: str, norm: str, size: float, source: str) -> Bound:
+    """What noise of the moment does to its inverse, times ``size``, over L (1 - ...)^4."""
+    log_term = math.log(1 / facts.eta)
+    limits = whitening_range(facts, log_term)
     lower = 1.0 if limits is None else limits[0]
-    size = spectral(facts.public)
-    gap = lower * facts.sample_factor**2 + facts.ridge / size
-    floor = lower**2 * facts.sample_factor**4 + (facts.ridge / size) ** 2
-    return noise_below_half(facts.rate * facts.log_factor, gap), floor
+    ridge = facts.ridge / spectral(facts.public)
+    noise = facts.rate * facts.log_factor
+    gap = lower * facts.sample_factor**2 + ridge
+    floor = lower**2 * facts.sample_factor**4 + ridge**2
+    value = noise * size / floor if floor > 0 else math.inf
+    premises = (enough_public(facts, log_term), noise_below_half(noise, gap), SUB_GAUSSIAN)
+    return Bound(statement, norm, value, 1 - facts.eta, source, "rate", premises)
 
 
 def inverse_moment(facts: LinearFacts) -> Bound:
     """Theorem 5 (ridge paper): error of the inverse second moment, in the user's coordinates."""
-    premise, floor = _stability(facts)
+    statement = "error of the inverse second moment (method='pmt')"
     inverse = spectral(np.linalg.inv(facts.public))
-    value = facts.rate * facts.log_factor * inverse / floor if floor > 0 else math.inf
-    return Bound(
-        "error of the inverse second moment (method='pmt')",
-        "spectral",
-        value,
-        1 - facts.eta,
-        "ridge paper, Theorem 5",
-        "rate",
-        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
-    )
+    return _inverted(facts, statement, "spectral", inverse, "ridge paper, Theorem 5")
 
 
 def inverse_moment_private_only(facts: LinearFacts) -> Bound:
@@ -174,19 +167,10 @@ def equivalence(facts: LinearFacts) -> Bound:
 
 def estimator_error(facts: LinearFacts) -> Bound:
     """Theorem 8 (ridge paper): |b_DP - b_hat| for Algorithm 2."""
-    premise, floor = _stability(facts)
+    statement = "distance to the non-private fit (method='pmt')"
     size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
     size *= float(np.linalg.norm(facts.coef))
-    value = facts.rate * facts.log_factor * size / floor if floor > 0 else math.inf
-    return Bound(
-        "distance to the non-private fit (method='pmt')",
-        "l2",
-        value,
-        1 - facts.eta,
-        "ridge paper, Theorem 8",
-        "rate",
-        (enough_public(facts, math.log(1 / facts.eta)), premise, SUB_GAUSSIAN),
-    )
+    return _inverted(facts, statement, "l2", size, "ridge paper, Theorem 8")
 
 
 def estimator_error_zcdp(facts: LinearFacts) -> Bound:
@@ -239,11 +223,8 @@ def estimator_error_private_only(facts: LinearFacts) -> Bound:
 
 def linear_bounds(facts: LinearFacts, system: ReleasedSystem) -> tuple[Bound, ...]:
     """Everything that can be said about a private linear fit, the sharpest statements first."""
-    simulated = simulated_distance(system, facts.eta)
     return (
-        distance_to_noiseless_fit(system, facts.eta),
-        simulated,
-        *estimated_distance(system, simulated),
+        *noise_bounds(system, facts.eta),
         estimator_error(facts),
         estimator_error_zcdp(facts),
         estimator_error_private_only(facts),

@@ -19,11 +19,7 @@ from dpstats.report.format import format_c
 from dpstats.report.frames import WholeFrame
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.bounds import (
-    distance_to_noiseless_fit,
-    estimated_distance,
-    simulated_distance,
-)
+from dpstats.score_rounds.bounds import noise_bounds
 from dpstats.score_rounds.estimate import r_squared
 
 
@@ -115,12 +111,7 @@ class LinearModel(MarginalModel):
         if self.system is None:
             return ()
         if self.public is None:
-            simulated = simulated_distance(self.system, self.eta)
-            return (
-                distance_to_noiseless_fit(self.system, self.eta),
-                simulated,
-                *estimated_distance(self.system, simulated),
-            )
+            return noise_bounds(self.system, self.eta)
         facts = LinearFacts(
             n=self.estimate.n,
             d=len(self.coefficients.coef),

@@ -18,8 +18,7 @@ from dpstats.models.glm.bounds import (
     equivalence,
     glm_bounds,
     hessian_lipschitz,
-    last_step_distance,
-    last_step_simulated,
+    last_step_bounds,
     privacy,
     recovered,
     strong_convexity,
@@ -214,7 +213,7 @@ def test_the_bound_of_the_last_step_covers(d: int, isometric: bool, share: float
     rng, missed, finite = np.random.default_rng(d), 0, 0
     for _ in range(300):
         system, distance = _last_step(rng, d, isometric, share)
-        value = last_step_distance(system, 0.05).value
+        value = distance_to_noiseless_fit(system, 0.05).value
         missed += distance > value
         finite += math.isfinite(value)
     assert missed <= 40
@@ -223,18 +222,18 @@ def test_the_bound_of_the_last_step_covers(d: int, isometric: bool, share: float
 
 def test_the_simulated_last_step_is_sharper_and_repeats() -> None:
     system, _ = _last_step(np.random.default_rng(5), 4, True)
-    sharp, loose = last_step_simulated(system, 0.05), last_step_distance(system, 0.05)
+    loose, sharp = last_step_bounds(system, 0.05)
     assert sharp.value < loose.value
-    assert sharp == last_step_simulated(system, 0.05)
+    assert sharp == last_step_bounds(system, 0.05)[1]
     assert {sharp.kind, loose.kind} == {"simulated", "bound"}
 
 
 def test_the_last_step_says_what_it_bounds() -> None:
     system, _ = _last_step(np.random.default_rng(0), 2, True)
-    step, fit = last_step_distance(system, 0.1), distance_to_noiseless_fit(system, 0.1)
+    (step, simulated), fit = last_step_bounds(system, 0.1), distance_to_noiseless_fit(system, 0.1)
     assert step.value == fit.value
     assert "last Newton step" in step.statement
-    assert last_step_simulated(system, 0.1).statement == step.statement
+    assert simulated.statement == step.statement
     assert fit.statement == NOISELESS_FIT
 
 
