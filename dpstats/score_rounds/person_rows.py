@@ -114,13 +114,7 @@ class PersonRows(ScoreRows):
         y, offset, *weights = columns[:-2]
         above = weights[1] if weights else None
         usable, starts = columns[-2:]
-        long = np.flatnonzero(exponent)
-        if long.size:
-            z[:, long] = np.ldexp(z[:, long], exponent[long])
-            norm = np.ldexp(norm, exponent)
-        if self._truncation is not None:
-            kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))
-            z *= kept
+        norm = self._placed(z, exponent, norm)
         eta = fitted + offset
         alive = usable & np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y)
         alive &= self._family.possible(y)

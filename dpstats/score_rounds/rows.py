@@ -197,14 +197,7 @@ class ScoreRows(WhitenedRows[Slab]):
     ) -> Slab:
         y, offset = columns[:2]
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
-        long = np.flatnonzero(exponent)
-        if long.size:
-            z[:, long] = np.ldexp(z[:, long], exponent[long])
-            norm = np.ldexp(norm, exponent)
-        if self._truncation is not None:
-            kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))
-            z *= kept
-            norm = norm * kept
+        norm = self._placed(z, exponent, norm)
         eta = fitted + offset
         alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
         alive &= norm > SHORTEST
@@ -216,6 +209,18 @@ class ScoreRows(WhitenedRows[Slab]):
             norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
             weight = None if weight is None else np.where(alive, weight, 0.0)
         return Slab(z, norm, eta, y, weight, above)
+
+    def _placed(self, z: Floats, exponent: NDArray[np.int32], norm: Floats) -> Floats:
+        """Lengths of rows, cut to the radius of step 1, in floats; and the rows, in place."""
+        long = np.flatnonzero(exponent)
+        if long.size:
+            z[:, long] = np.ldexp(z[:, long], exponent[long])
+            norm = np.ldexp(norm, exponent)
+        if self._truncation is None:
+            return norm
+        kept = np.minimum(1.0, self._truncation / np.maximum(norm, 1e-300))
+        z *= kept
+        return np.asarray(norm * kept)
 
     def _working(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """r, h and e of step 2, all finite, h >= 0; what was found at this anchor before is kept."""

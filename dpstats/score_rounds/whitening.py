@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.release import Release
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.estimate import leaning, least_visible
@@ -88,18 +89,12 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     """
     n, d, mu = session.n, len(back), session.total.mu
     share = share_of_moments(n, d, mu)
-    zero = np.zeros(d)
-    octave = math.floor(math.log2(math.sqrt(d)))
-    windows = (octave - 12, 32), (-1, 1)
     stages: list[tuple[int, Whitened]] = []
     while True:
-        lengths = session.information_lengths(_LENGTHS, zero, windows, fine=14)
-        quantile = lengths.quantile(0.9) or math.sqrt(d)
-        tail = tail_of(lengths, quantile, n, 2)
+        tail, quantile = whitened_lengths(session, _LENGTHS, d)
         radius = _cut(tail, quantile, d, n, mu * math.sqrt(share))
-        made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
-        assert made.information is not None
-        released, sd = apart(made.information.value, nothing), made.information.noise_sd
+        found = whitened_moments(session, share, d, radius)
+        released, sd = apart(found.value, nothing), found.noise_sd
         noise = sd * math.sqrt(2 * d)
         values = np.linalg.eigvalsh(released)
         hidden = int((values < _SEEN * noise).sum())
@@ -116,13 +111,29 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         used = floored(released, noise / 2)
         eigen, vectors = np.linalg.eigh(used)
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
-        back, _ = session.whiten(back, zero)
+        back, _ = session.whiten(back, np.zeros(d))
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
     farther = _cut(tail, quantile, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
         return replace(best, lost=median_excess(tail, quantile, n, best.radius))
     lost = median_excess(tail, quantile, n, farther)
     return replace(_measured(session, best, farther, nothing), lost=lost)
+
+
+def whitened_lengths(session: ScoreSession, share: float, d: int) -> tuple[Tail, float]:
+    """How long rows are, as they are whitened now: the tail of lengths, and their 90 % quantile."""
+    octave = math.floor(math.log2(math.sqrt(d)))
+    windows = (octave - 12, 32), (-1, 1)
+    lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
+    quantile = lengths.quantile(0.9) or math.sqrt(d)
+    return tail_of(lengths, quantile, session.n, 2), quantile
+
+
+def whitened_moments(session: ScoreSession, share: float, d: int, radius: float) -> Release:
+    """Second moments of rows, as they are whitened now, cut to a radius."""
+    made = session.round(Shares(information=share), np.zeros(d), RoundCuts(None, radius))
+    assert made.information is not None
+    return made.information
 
 
 def _cut(tail: Tail, quantile: float, d: int, n: int, mu: float) -> float:
@@ -150,10 +161,8 @@ def still(curvature: Curvature, nothing: Mask) -> Curvature:
 
 def _measured(session: ScoreSession, seen: Whitened, radius: float, nothing: Mask) -> Whitened:
     """The same whitening with second moments at a larger share, and so with fewer rows cut."""
-    zero = np.zeros(len(seen.whitening.back))
-    session.whiten(seen.whitening.back, zero)
-    made = session.round(Shares(information=_FINAL), zero, RoundCuts(None, radius))
-    assert made.information is not None
-    released = apart(made.information.value, nothing)
-    curvature = shrink_second_moment(released, made.information.noise_sd, known=False)
+    d = len(seen.whitening.back)
+    session.whiten(seen.whitening.back, np.zeros(d))
+    found = whitened_moments(session, _FINAL, d, radius)
+    curvature = shrink_second_moment(apart(found.value, nothing), found.noise_sd, known=False)
     return replace(seen, curvature=still(curvature, nothing), radius=radius)

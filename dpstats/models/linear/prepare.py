@@ -19,10 +19,9 @@ from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.first_look import FirstLook
-from dpstats.score_rounds.releases import PersonCounts, ScoreSession, Shares
+from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
-from dpstats.score_rounds.rows import RoundCuts
-from dpstats.score_rounds.tails import tail_of
+from dpstats.score_rounds.whitening import whitened_lengths, whitened_moments
 
 
 @dataclass(frozen=True)
@@ -164,17 +163,10 @@ def _curvature(
     session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
 ) -> tuple[Curvature, float]:
     """Second moments of the rows, as they are whitened now, and where rows are cut for them."""
-    n, mu = session.n, session.total.mu
-    zero = np.zeros(d)
-    octave = math.floor(math.log2(math.sqrt(d)))
-    windows = (octave - 12, 32), (-1, 1)
-    lengths = session.information_lengths(lengths_share, zero, windows, fine=14)
-    quantile = lengths.quantile(0.9) or math.sqrt(d)
-    radius = cut_of_moments(tail_of(lengths, quantile, n, 2), d, n, mu * math.sqrt(share))
-    made = session.round(Shares(information=share), zero, RoundCuts(None, radius))
-    assert made.information is not None
-    found = made.information.value, made.information.noise_sd
-    return shrink_second_moment(*found, known=not moments.ridged), radius
+    tail, _ = whitened_lengths(session, lengths_share, d)
+    radius = cut_of_moments(tail, d, session.n, session.total.mu * math.sqrt(share))
+    found = whitened_moments(session, share, d, radius)
+    return shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged), radius
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
