@@ -201,25 +201,33 @@ def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
         shrunk.append(factor)
         means[k] = geometry.centres[k] + shift
         mean_sd[k] = sd / geometry.slope
-    certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
-    first = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
-    second = sum(p * (released.sums_sd / (c * geometry.slope)) ** 2 for c in counts)
-    second += classes * (released.counts_sd / n) ** 2
-    error = _error(geometry, first, second, None, None)
+    noise2 = sum(p * (released.sums_sd / (c * geometry.slope)) ** 2 for c in counts)
+    outcome = _outcome(geometry, released, n, noise2, float(np.mean(shrunk)), ())
     prior_sd = np.sqrt(prior * (1 - prior) / n + (released.counts_sd / n) ** 2)
+    return BayesFit(prior, prior_sd, means, mean_errors(mean_sd, geometry.back), outcome)
+
+
+def _outcome(
+    geometry: ClassGeometry,
+    released: ClassSums | ClassMoments,
+    n: int,
+    noise2: float,
+    kept: float,
+    notes: tuple[str, ...],
+) -> Outcome:
+    """What is said of released sums; ``noise2``: the squared noise of the means of all classes."""
+    classes, p = geometry.centres.shape
+    certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
+    sampling = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
+    noise2 += classes * (released.counts_sd / n) ** 2
+    rest = "the rest of a mean is the public one, where noise dominates"
     diagnostics = (
         Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
         Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
-        Diagnostic(
-            "weight of private means",
-            float(np.mean(shrunk)),
-            None,
-            "the rest of a mean is the public one, where noise dominates",
-        ),
+        Diagnostic("weight of private means", kept, None, rest),
     )
-    notes = _lost_class(released)
-    errors = mean_errors(mean_sd, geometry.back)
-    return BayesFit(prior, prior_sd, means, errors, Outcome(True, error, diagnostics, notes))
+    error = _error(geometry, sampling, noise2, None, None)
+    return Outcome(True, error, diagnostics, _lost_class(released) + notes)
 
 
 def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
@@ -249,7 +257,6 @@ def from_moments(
 ) -> BayesFit:
     """A classifier with released covariances, of the kind that does best on public rows."""
     assert geometry.scale is not None
-    (classes, p), n = geometry.centres.shape, session.n
     released = session.moments(session.left, cut.by_class, LIFT)
     axes = Axes(geometry.back, geometry.scale)
     if geometry.public is None:
@@ -258,29 +265,16 @@ def from_moments(
         fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
     root = np.linalg.inv(geometry.back)
     mean_sd = np.sqrt(np.einsum("ij,kil,lj->kj", root, fit.errors, root))
-    certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
     rows = np.maximum(released.counts, 1.0)
-    first = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
-    second = p * float(((released.sums_sd / (rows * cut.slope)) ** 2).sum())
-    second += classes * (released.counts_sd / n) ** 2
-    diagnostics = (
-        Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
-        Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
-        Diagnostic(
-            "weight of private means",
-            float(fit.kept.mean()),
-            None,
-            "the rest of a mean is the public one, where noise dominates",
-        ),
-    )
+    noise2 = len(root) * float(((released.sums_sd / (rows * cut.slope)) ** 2).sum())
     taken = np.abs(cut.moved @ root) / cut.slope
-    notes = _lost_class(released) + fit.notes + _tails(taken, mean_sd)
+    notes = fit.notes + _tails(taken, mean_sd)
     return BayesFit(
         fit.rule.prior,
         fit.prior_sd,
         fit.rule.means,
         mean_sd,
-        Outcome(True, _error(geometry, first, second, None, None), diagnostics, notes),
+        _outcome(geometry, released, session.n, noise2, float(fit.kept.mean()), notes),
         f"{fit.kind}, released",
         fit.rule.spread,
     )

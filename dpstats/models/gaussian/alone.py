@@ -36,7 +36,14 @@ from dpstats.models.gaussian.fit import (
     plan_call,
     refined_gaussian,
 )
-from dpstats.models.gaussian.mean_fit import SPREAD, FixedCovariance, Spread, last_mean, mean_notes
+from dpstats.models.gaussian.mean_fit import (
+    SPREAD,
+    FixedCovariance,
+    Spread,
+    last_mean,
+    mean_notes,
+    rows_of_mean,
+)
 from dpstats.models.gaussian.moments import Cell, cell_at, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
@@ -48,7 +55,6 @@ from dpstats.models.gaussian.rounds import (
     spread_of_rows,
 )
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
-from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.whitening import share_of_moments
@@ -269,23 +275,15 @@ def mean_alone(
     else:
         matrix, source = known.matrix, known.source
     own = Spread(seen, lost, mean_notes(lengths, n, seen, released, lost, radius))
-    assert released.cut is not None
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
         sampling=matrix * (1 / released.n + lost**2),
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,
-        noise=None,
-        relative_error=None,
-        bounds=(),
         diagnostics=(
             Diagnostic("rounds", made, None, "of whitening before the mean"),
-            *row_diagnostics(
-                released.cut,
-                (1 - released.n / n, released.count_sd / n),
-                "share that was cut in the last round",
-            ),
+            *rows_of_mean(released, n),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
         ),
@@ -334,7 +332,7 @@ def nothing_found(covariance: bool) -> GaussianFit:
     """The result where noise hides every column; ``covariance``: whether that was asked for."""
     none = np.empty((0, 0))
     noise = CovarianceNoise(none, math.nan, math.nan) if covariance else None
-    return GaussianFit(np.empty(0), none, none, none, "not released", noise, None, (), (), ())
+    return GaussianFit(np.empty(0), none, none, none, "not released", noise)
 
 
 def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:

@@ -128,11 +128,11 @@ class GaussianFit:
     privacy: Floats
     matrix: Floats
     source: str
-    noise: CovarianceNoise | None
-    relative_error: float | None
-    bounds: tuple[Bound, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...]
+    noise: CovarianceNoise | None = None
+    relative_error: float | None = None
+    bounds: tuple[Bound, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def coefficients(self, terms: Sequence[str]) -> Coefficients:
         """The mean with the two parts of its covariance, named."""

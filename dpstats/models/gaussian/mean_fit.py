@@ -384,6 +384,13 @@ def mean_notes(
     )
 
 
+def rows_of_mean(released: ReleasedMean, n: int) -> tuple[Diagnostic, ...]:
+    """How many of n rows the last mean has cut, and how many it lacks."""
+    assert released.cut is not None
+    empty = 1 - released.n / n, released.count_sd / n
+    return row_diagnostics(released.cut, empty, "share that was cut in the last round")
+
+
 def _recentred(released: ReleasedMean) -> Cell:
     identity = np.eye(released.cell.d)
     return released.cell.moved(released.mean, identity, identity)
@@ -432,11 +439,7 @@ def _result(
         bounds = mean_bounds(replace(call.facts, sd=released.sd))
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
-        *row_diagnostics(
-            released.cut,
-            (1 - released.n / session.n, released.count_sd / session.n),
-            "share that was cut in the last round",
-        ),
+        *rows_of_mean(released, session.n),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
         _NO_ALLOWANCE if own is None else own.allowance(released),
     )
@@ -448,8 +451,6 @@ def _result(
         privacy=released.sd**2 * root.T @ root,
         matrix=known.matrix,
         source=known.source,
-        noise=None,
-        relative_error=None,
         bounds=bounds,
         diagnostics=diagnostics,
         notes=notes,
