@@ -34,7 +34,15 @@ from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
-from dpstats.frame.rows import Block, Encoding, Rows, design_matrix, open_public_rows, open_rows
+from dpstats.frame.rows import (
+    Block,
+    Encoding,
+    Rows,
+    design_matrix,
+    open_public_rows,
+    open_rows,
+    predicted_rows,
+)
 from dpstats.frame.source import opened
 
 __all__ = [
@@ -77,6 +85,7 @@ __all__ = [
     "panel_formula",
     "panel_moments",
     "points_formula",
+    "predicted_rows",
     "private_design",
     "public_moments",
     "public_persons",

@@ -15,7 +15,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from dpstats.arguments import naming
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
@@ -293,6 +295,13 @@ def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
         x[start:stop][~block.usable] = np.nan
         offset[start:stop][~block.usable] = np.nan
     return x, offset
+
+
+def predicted_rows(design: Design, newdata: Any) -> tuple[Array, Array, pd.Index | None]:
+    """The same of ``newdata=``, which errors name, and the index of the frame that it may be."""
+    with naming("newdata"):
+        x, offset = design_matrix(design, newdata)
+    return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 
 Design.matrix = design_matrix  # type: ignore[assignment, method-assign]

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import listed, naming
+from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
-from dpstats.frame import Design, design_matrix
+from dpstats.frame import Design, predicted_rows
 from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
@@ -102,8 +102,7 @@ class Estimated:
 
 def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -> Estimated:
     """The mean of the response at each row."""
-    with naming("newdata"):
-        x, offset = design_matrix(design, newdata)
+    x, offset, _ = predicted_rows(design, newdata)
     eta = x @ coef + offset
     return Estimated(np.asarray(mean(eta)), slope_of(mean, eta)[:, None] * x)
 

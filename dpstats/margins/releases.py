@@ -13,8 +13,8 @@ from dpstats.arrays import Floats
 from dpstats.margins.rows import AverageRows, Cuts
 from dpstats.mechanism.claims import ANSWERS, COUNTS, SQUARE, VECTOR, Claim
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import RowSource
-from dpstats.mechanism.release import release_vector
+from dpstats.mechanism.passes import Integers, RowSource
+from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram
 
@@ -126,45 +126,21 @@ class AverageSession(Session[AverageRows]):
         cuts = Cuts(cuts.centre, half, length)
         totals = self._rows.sums(cuts)
         root = math.sqrt(k)
-        values = self._record(
-            release_vector(
-                "sums of values",
-                totals.values,
-                2.0 * root * fine,
-                1 / fine,
-                self._spend(shares.values),
-                self._noise,
-            )
+        values = self._sum(
+            "sums of values", totals.values, 2.0 * root * fine, 1 / fine, shares.values
         )
-        squares = self._record(
-            release_vector(
-                "sums of squared values",
-                totals.squares,
-                root * fine,
-                1 / fine,
-                self._spend(shares.squares),
-                self._noise,
-            )
+        squares = self._sum(
+            "sums of squared values", totals.squares, root * fine, 1 / fine, shares.squares
         )
-        gradients = self._record(
-            release_vector(
-                "sums of gradients",
-                totals.gradients,
-                2.0 * fine,
-                length / fine,
-                self._spend(shares.gradients),
-                self._noise,
-            )
+        gradients = self._sum(
+            "sums of gradients", totals.gradients, 2.0 * fine, length / fine, shares.gradients
         )
-        counts = self._record(
-            release_vector(
-                "numbers of used and of cut rows",
-                totals.counts * _FINE,
-                math.sqrt(2) * _FINE,
-                1 / _FINE,
-                self._spend(shares.counts),
-                self._noise,
-            )
+        counts = self._sum(
+            "numbers of used and of cut rows",
+            totals.counts * _FINE,
+            math.sqrt(2) * _FINE,
+            1 / _FINE,
+            shares.counts,
         )
         return ReleasedSums(
             half * values.value,
@@ -176,6 +152,12 @@ class AverageSession(Session[AverageRows]):
             float(counts.value[1]),
             counts.noise_sd,
         )
+
+    def _sum(
+        self, what: str, total: Integers, sensitivity: float, unit: float, share: float
+    ) -> Release:
+        cost = self._spend(share)
+        return self._record(release_vector(what, total, sensitivity, unit, cost, self._noise))
 
 
 CLAIMS = (

@@ -89,14 +89,19 @@ class Coefficients:
         return self.coef - half, self.coef + half
 
 
-def quantile(level: float, freedom: Any = math.inf) -> Any:
-    """Half width of a two-sided interval in standard errors, normal or of t distributions."""
+def coverage(level: Any) -> float:
+    """The level of an interval, or an error."""
     share = number(level)
     if share is None or not 0 < share < 1:
         raise ArgumentError(
             f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
         )
-    chance = (1 + share) / 2
+    return share
+
+
+def quantile(level: float, freedom: Any = math.inf) -> Any:
+    """Half width of a two-sided interval in standard errors, normal or of t distributions."""
+    chance = (1 + coverage(level)) / 2
     found = np.where(np.isinf(freedom), special.ndtri(chance), special.stdtrit(freedom, chance))
     return found if np.ndim(freedom) else float(found)
 

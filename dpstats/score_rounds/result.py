@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, naming, spelled
+from dpstats.arguments import check_vcov, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import (
@@ -24,7 +24,7 @@ from dpstats.frame import (
     PublicMoments,
     SpentOn,
     columns_of,
-    design_matrix,
+    predicted_rows,
     subset_design,
 )
 from dpstats.mechanism.session import Session
@@ -246,9 +246,7 @@ class Model(Result):
             raise NotReleasedError(
                 "predict() needs newdata: fitted values of the private rows are not released."
             )
-        with naming("newdata"):
-            x, offset = design_matrix(self.design, newdata)
-        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        x, offset, index = predicted_rows(self.design, newdata)
         c = self.coefficients
         return x @ c.coef + offset, c.error_of(x) ** 2, c.freedom_of(x), index
 

@@ -1608,8 +1608,8 @@ _AVERAGES = (
     _average(
         "a value is taken to move from one side alone",
         "dpstats/margins/releases.py",
-        "                2.0 * root * fine,",
-        "                root * fine,",
+        "totals.values, 2.0 * root * fine,",
+        "totals.values, root * fine,",
         f"{_MOVES}[predictions-linear]",
     ),
     _average(

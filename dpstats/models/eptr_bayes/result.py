@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import naming, one_of, shown
+from dpstats.arguments import one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
-from dpstats.frame import Design, design_matrix, features_design
+from dpstats.frame import Design, features_design, predicted_rows
 from dpstats.models.eptr_bayes.estimate import log_posterior
 from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
@@ -189,7 +189,8 @@ class BayesModel(TestedResult):
             raise NotReleasedError(
                 "predict() needs newdata: classes of the private rows are not released."
             )
-        x, index = self._features(newdata)
+        features = features_design(self.design, len(self.levels))  # the class need not be known
+        x, _, index = predicted_rows(features, newdata)
         logs = log_posterior(x @ self.back, self.scaled_means, self.prior, self.spread)
         dead = ~np.isfinite(logs).all(axis=1)
         if type == "prob":
@@ -199,13 +200,6 @@ class BayesModel(TestedResult):
         labels[dead] = None
         classes = pd.Series(labels, index=index, name="class", dtype=object)
         return classes if dead.any() else classes.infer_objects()
-
-    def _features(self, newdata: Any) -> tuple[Floats, pd.Index | None]:
-        """Features of rows whose class need not be known."""
-        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
-        with naming("newdata"):
-            x, _ = design_matrix(features_design(self.design, len(self.levels)), newdata)
-        return x, index
 
     @np.errstate(all="ignore")
     def confusion(self, newdata: Any) -> pd.DataFrame:
@@ -218,8 +212,7 @@ class BayesModel(TestedResult):
         newdata : table or dict
             Rows with the features' columns and the class column.
         """
-        with naming("newdata"):
-            x, _ = design_matrix(self.design, newdata)
+        x, _, _ = predicted_rows(self.design, newdata)
         k = len(self.levels)
         known = np.isfinite(x).all(axis=1)
         truth = x[known, :k].argmax(axis=1)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import naming, one_of, shown
+from dpstats.arguments import one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
-from dpstats.frame import Design, design_matrix
+from dpstats.frame import Design, predicted_rows
 from dpstats.models.eptr_nw.bands import (
     CUT_DOUBT,
     Cover,
@@ -347,9 +347,7 @@ class KernelModel(TestedResult):
                 "predict() needs newdata: fitted values of the private rows are not released. The "
                 "released curve itself is .curve."
             )
-        with naming("newdata"):
-            x, _ = design_matrix(self.design, newdata)
-        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
+        x, _, index = predicted_rows(self.design, newdata)
         z = x[:, 1:] / self.setting.smoothing.bandwidth
         near = (z >= self.setting.low - 1) & (z <= self.setting.high + 1)  # as of private rows
         alive = np.isfinite(z).all(axis=1) & near.all(axis=1)

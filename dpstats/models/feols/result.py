@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import check_vcov, listed, number, one_of, shown, spelled
+from dpstats.arguments import check_vcov, listed, one_of, shown, spelled
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
 from dpstats.margins.verbs import MarginalModel
@@ -20,7 +20,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.frames import WholeFrame
-from dpstats.report.result import quantile
+from dpstats.report.result import coverage, quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.estimate import r_squared
 
@@ -155,12 +155,7 @@ class PanelModel(MarginalModel):
                 "the Anderson-Rubin set is for one endogenous column with instruments: "
                 "dp_feols('y ~ x | d ~ z', ...)."
             )
-        share = number(level)
-        if share is None or not 0 < share < 1:
-            raise ArgumentError(
-                f"level must lie strictly between 0 and 1, such as level=0.95, not {shown(level)}."
-            )
-        return pd.DataFrame(self._weak_set(share), columns=["lower", "upper"])
+        return pd.DataFrame(self._weak_set(coverage(level)), columns=["lower", "upper"])
 
     def _weak_set(self, level: float) -> list[tuple[float, float]]:
         assert self.second is not None

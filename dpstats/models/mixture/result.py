@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import naming, one_of, shown
+from dpstats.arguments import one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
-from dpstats.frame import Design, design_matrix
+from dpstats.frame import Design, predicted_rows
 from dpstats.models.gaussian.ellipses import Ellipse, plot_ellipses
 from dpstats.models.gaussian.estimate import log_densities
 from dpstats.models.gaussian.page import matrix_parts, rows_fact, summary_page
@@ -236,9 +236,7 @@ class MixtureModel(Released):
             raise NotReleasedError(
                 "predict() needs newdata: components of the private rows are not released."
             )
-        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
-        with naming("newdata"):
-            x, _ = design_matrix(self.design, newdata)
+        x, _, index = predicted_rows(self.design, newdata)
         numbers = self.numbers
         logs = log_densities(x[:, 1:], numbers.weights, numbers.means, numbers.covariances)
         dead = np.asarray(~np.isfinite(x).all(axis=1) | ~np.isfinite(logs).any(axis=1))
