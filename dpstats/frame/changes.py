@@ -13,7 +13,7 @@ import numpy as np
 
 from dpstats.frame.design import Design
 from dpstats.frame.rows import Block, encode
-from dpstats.frame.table import Array, Codes, ColumnType, Levels, Opaque, Table
+from dpstats.frame.table import Array, Codes, Levels, Opaque, Table
 
 _RELATIVE = 1e-3
 """Of the spread of a column: numbers below it are moved as if they were as large."""
@@ -53,21 +53,10 @@ class Change:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Changed(Opaque):
-    """A table in which one column is changed."""
+    """A table in which one column is changed, as far as rows are encoded from it."""
 
     table: Table
     change: Change
-
-    @property
-    def n(self) -> int:
-        return self.table.n
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    def type_of(self, name: str) -> ColumnType:
-        return self.table.type_of(name)
 
     def numbers(self, name: str, start: int, stop: int) -> Array:
         values = self.table.numbers(name, start, stop)

@@ -117,11 +117,6 @@ class FoundColumns:
     units: Floats
     m: int = 0
 
-    @property
-    def measured(self) -> Floats:
-        """Public rows as points: none."""
-        return np.empty((0, len(self.terms)))
-
 
 def columns_to_find(
     columns: str | Sequence[str], data: Any, limits: Mapping[str, Any] | None
@@ -322,7 +317,7 @@ def mvnorm_alone(
     d = len(found.terms)
     left = require_gaussian("dp_mvnorm", session.total)
     plan = plan_call(found, session.n, left, "refined", 0.0, cond, False, eta)
-    return refined_gaussian(session, found, Whitening(np.eye(d), np.eye(d)), plan, False)
+    return refined_gaussian(session, found, Whitening(np.eye(d), np.eye(d)), plan)
 
 
 # -- columns that were not found --------------------------------------------------------------------

@@ -323,7 +323,8 @@ def dp_mvnorm(
         if method == "paper":
             fit = papers_gaussian(session, points, plan)
         else:
-            fit = refined_gaussian(session, points, whitening, plan, pool)
+            public_points = points.measured if pool else None
+            fit = refined_gaussian(session, points, whitening, plan, public_points)
     notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
     return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 

@@ -55,7 +55,7 @@ LONG_TAILS = (
 class StartingPoint(Protocol):
     """Columns, and the location and units that private rows are measured in.
 
-    ``m`` public rows, as ``measured`` points (m, d), are behind them; 0: they were released.
+    ``m`` public rows are behind them; 0: they were released.
     """
 
     @property
@@ -69,9 +69,6 @@ class StartingPoint(Protocol):
 
     @property
     def units(self) -> Floats: ...
-
-    @property
-    def measured(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -260,9 +257,12 @@ def refined_gaussian(
     points: StartingPoint,
     whitening: Whitening,
     call: GaussianCall,
-    pool: bool,
+    public: Floats | None = None,
 ) -> GaussianFit:
-    """Private re-whitening from the public coordinates; see `gaussian_rounds.refine`."""
+    """Private re-whitening from the public coordinates; see `rounds.refine`.
+
+    ``public``: points whose moments the released ones are averaged with.
+    """
     plan = call.plan
     lengths, tails, counts = call.sides
     apart = 0.0 if call.noise.rho is None else _MEAN_APART  # pure noise would grow too much
@@ -273,8 +273,8 @@ def refined_gaussian(
     rounds = refine(session, (), [start], schedule, n_known=True)
     moments = replace(rounds.moments[0], bias=plan.bias)
     notes: tuple[str, ...] = ()
-    if pool:
-        moments, share = pooled(moments, points.measured, moments.cell.n)
+    if public is not None:
+        moments, share = pooled(moments, public, moments.cell.n)
         notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
     return _fit(session, points, call, moments, rounds, notes)
 

@@ -21,7 +21,7 @@ class MeanPlan:
 
     Attributes
     ----------
-    n, rounds : int
+    rounds : int
     share : float
         Of the first round; the second has the rest.
     centre : float
@@ -34,18 +34,12 @@ class MeanPlan:
         Noise of the last round, per coordinate.
     """
 
-    n: int
     rounds: int
     share: float
     centre: float
     cut1: float
     cut2: float | None
     sd: float
-
-    @property
-    def error(self) -> float:
-        """Root mean square error per coordinate, sampling and noise."""
-        return math.sqrt(1 / self.n + self.sd**2)
 
 
 def _cut_radius(centre: float, d: int, fail: float) -> float:
@@ -97,7 +91,7 @@ def plan_mean(
     quarter, eighth = eta / 4, eta / 8
     radius = centre(quarter)
     cut = _cut_radius(radius, d, quarter / n)
-    best = MeanPlan(n, 1, 1.0, radius, cut, None, noise.vector(cut, 1.0, n, d))
+    best = MeanPlan(1, 1.0, radius, cut, None, noise.vector(cut, 1.0, n, d))
     radius = centre(eighth)
     cut = _cut_radius(radius, d, eighth / n)
     for share in _FIRST_SHARES:
@@ -106,7 +100,7 @@ def plan_mean(
         cut2 = _cut_radius(again, d, eighth / n)
         sd = noise.vector(cut2, 1 - share, n, d)
         if sd < best.sd:
-            best = MeanPlan(n, 2, share, radius, cut, cut2, sd)
+            best = MeanPlan(2, share, radius, cut, cut2, sd)
     return best
 
 
