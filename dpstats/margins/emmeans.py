@@ -36,8 +36,6 @@ class ReferenceGrid:
 
     Attributes
     ----------
-    names : tuple of str
-        Factors.
     levels : tuple of tuples
         Of each line.
     rows : (k, d) array
@@ -46,7 +44,6 @@ class ReferenceGrid:
         Where numbers stand.
     """
 
-    names: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
     rows: Floats
     offset: Floats
@@ -114,9 +111,7 @@ def reference_grid(
     keys = list(zip(*(grid[name] for name in factors), strict=True))
     where = [np.array([k for k, key in enumerate(keys) if key == line]) for line in lines]
     rows = np.array([x[at_].mean(axis=0) for at_ in where])
-    return ReferenceGrid(
-        tuple(factors), tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used
-    )
+    return ReferenceGrid(tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -85,7 +85,6 @@ class Predicted:
     """
 
     n: int
-    total: Privacy
     sampling: Floats
     privacy: Floats
     silent: float
@@ -161,7 +160,7 @@ class Rehearsal:
         """
         if n * total.mu < self.least_budget:
             unknown = np.full(self.d, math.nan)
-            return Predicted(n, total, unknown, unknown, 1.0, 0.0, ())
+            return Predicted(n, unknown, unknown, 1.0, 0.0, ())
         counting = max(round(n * self.share), self.d + 2)
         few = min(counting, max(int(self.size * _LARGEST) // self.d, 2000))
         raised, models = Privacy(total.mu * counting / few), []
@@ -180,7 +179,6 @@ class Rehearsal:
         back = few / counting
         return Predicted(
             n,
-            total,
             np.maximum(self.undone * back * self.robust * sampling, self.nonprivate(n) ** 2),
             self.noise_undone * privacy,
             silent,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import check_budget, frozen
 from dpstats.propose_test.pair import log_gaussian_delta
@@ -25,20 +23,11 @@ class PapersPlan(ReleasePlan):
 
     Attributes
     ----------
-    alpha : float
-        The sensitivity wherever gamma > 0.
     margin : float
         M, the safety that is answered with probability one half.
     """
 
-    alpha: float = math.nan
     margin: float = math.nan
-
-    @overload
-    def probability(self, level: int | float | np.integer[Any]) -> float: ...
-
-    @overload
-    def probability(self, level: NDArray[Any]) -> Floats: ...
 
     def probability(self, level: Any) -> Any:
         """Probability of an answer at a real-valued safety; it never raises (nan counts as 0)."""
@@ -134,7 +123,6 @@ def papers_plan(
         "paper",
         alpha / mu,
         curve,
-        alpha=float(alpha),
         margin=margin,
     )
 

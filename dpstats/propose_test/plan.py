@@ -65,8 +65,6 @@ class ReleasePlan:
         Standard deviation of the noise per coordinate.
     curve : ndarray
         Probability of an answer at level 0, 1, ...; the last entry holds beyond.
-    step : float
-        What one level is worth in the unit of the safety statistic, for the reader of a report.
     mu, slack : float or None
         mu0 and delta0 of the "gdp" calibration (see `gdp_split`).
     """
@@ -76,7 +74,6 @@ class ReleasePlan:
     calibration: str
     noise_sd: float
     curve: Floats
-    step: float = 1.0
     mu: float | None = None
     slack: float | None = None
 
@@ -165,7 +162,9 @@ def plan_release(
         raise ArgumentError(
             "give the level that must be answered, target=, or the noise, noise_sd=."
         )
-    level = _integer("target", target, 1)
+    level = as_int(target, 1)
+    if level is None:
+        raise ArgumentError(f"target must be an integer >= 1, not {shown(target)}.")
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1 - delta):
         raise ArgumentError(f"beta must lie strictly between 0 and 1 - delta, not {beta!r}.")
     return _smallest_noise(
@@ -255,10 +254,3 @@ def _reach(levels: Levels, sd: float, c: Ceilings, target: int, goal: float) -> 
     if slope * 3 * target <= probit - now:
         return 4.0 * target
     return target + (probit - now) / slope
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    count = as_int(value, least)
-    if count is None:
-        raise ArgumentError(f"{name} must be an integer >= {least}, not {shown(value)}.")
-    return count

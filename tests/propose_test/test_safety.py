@@ -41,7 +41,7 @@ def test_a_test_is_planned_for_its_target_and_reports_statistics() -> None:
     assert dict(test.answers.rows)[0.999] <= many.value(30) / 5.0
     paper = plan_safety(PapersSafety(6.0, 2.0, 0.3), _SPEND, "rows", 6.0)
     assert isinstance(paper.plan, PapersPlan)
-    assert paper.plan.alpha == paper.sensitivity == 0.3
+    assert paper.sensitivity == 0.3
     with pytest.raises(PrivacyError, match=r"too close to the unsafe level.* Ask for more"):
         plan_safety(
             SafetyLevels(1.0, 1.0, Levels.flat(1.0), 1), _SPEND, "rows", 1.0, "Ask for more."

@@ -100,8 +100,8 @@ class CellsPlan:
     ----------
     rounds : int
         T, re-whitening rounds before the last one.
-    share, final : float
-        Of each of them and of the last one, relative to what all of them may spend together.
+    share : float
+        Of each of them, relative to what they and the last one may spend together.
     cuts : tuple of FinalCut
         Of the last round, cell by cell, with one b^2/g^2 since one mechanism releases all.
     noise, bias : tuple of float
@@ -110,7 +110,6 @@ class CellsPlan:
 
     rounds: int
     share: float
-    final: float
     cuts: tuple[FinalCut, ...]
     noise: tuple[float, ...]
     bias: tuple[float, ...]
@@ -255,8 +254,8 @@ def plan_cells(
     Examples
     --------
     >>> plan = plan_cells((5000.0, 20_000.0), (40, 90), 5, NoiseLevel(rho=0.5), available=0.9)
-    >>> round(plan.rounds * plan.share + plan.final, 12)
-    1.0
+    >>> plan.rounds, plan.share
+    (2, 0.02)
     """
     cells = len(ns)
     rows = [max(float(n), 2.0) for n in ns]
@@ -275,7 +274,6 @@ def plan_cells(
     return CellsPlan(
         rounds=t,
         share=share,
-        final=1 - t * share,
         cuts=cuts,
         noise=tuple(math.sqrt(float(noise2[t, f])) for noise2 in noises2),
         bias=tuple(float(v) for v in math.sqrt(d) * clipping_loss(sizes, d)),
