@@ -23,10 +23,13 @@ class PapersPlan(ReleasePlan):
 
     Attributes
     ----------
+    alpha : float
+        The sensitivity wherever gamma > 0.
     margin : float
         M, the safety that is answered with probability one half.
     """
 
+    alpha: float = math.nan
     margin: float = math.nan
 
     def probability(self, level: Any) -> Any:
@@ -123,6 +126,7 @@ def papers_plan(
         "paper",
         alpha / mu,
         curve,
+        alpha=float(alpha),
         margin=margin,
     )
 
