@@ -343,7 +343,7 @@ def _fit(
         ),
         mean_allowance(moments.mean_lost, 1 / moments.mean_rows + moments.mean_sd**2),
     )
-    if moments.long_tailed:
+    if moments.lowered:
         notes += (LONG_TAILS,)
     elif _HIDES < moments.relative_noise < 1:
         notes += (

@@ -15,7 +15,9 @@ from dpstats.numerics.matrices import Whitening, floored, floored_root, positive
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 
-_LONG_TAIL, _LOST = 0.3, 0.06
+_LONG_TAIL = 0.3
+_MATTERS = 0.06
+"""Loss of a covariance, relative, from which on cutting is spoken of."""
 
 
 def mean_allowance(lost: float, others: float) -> Diagnostic:
@@ -139,7 +141,12 @@ class Moments:
     @property
     def long_tailed(self) -> bool:
         """Whether tails were seen that a Gaussian does not have."""
-        return self.tail > _LONG_TAIL or self.lost > _LOST
+        return self.tail > _LONG_TAIL or self.lost > _LONG_TAIL / 10
+
+    @property
+    def lowered(self) -> bool:
+        """Whether such tails are long enough that cutting them matters for a variance."""
+        return self.tail > _LONG_TAIL or self.lost > _MATTERS
 
     @property
     def relative_error(self) -> float:

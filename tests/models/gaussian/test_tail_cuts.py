@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 from dpstats import dp_mean, dp_mvnorm
+from dpstats.models.gaussian.moments import Moments, cell_at
 from dpstats.models.gaussian.tail_cuts import seen_tail
 from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.matrices import Whitening
 
 _N = 8000
 
@@ -80,6 +82,17 @@ def test_rows_of_a_rare_mark_are_seen_beyond_a_gap() -> None:
         share, spread = 0.03 * 50, 1 + 0.03 * (100**2 - 50**2)
         lost = np.interp(50.0, tail.losses.lengths, tail.mean_loss())
         assert 0.7 < lost / (share / np.sqrt(spread)) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("lost", "breaks", "matters"), [(0.02, False, False), (0.05, True, False), (0.1, True, True)]
+)
+def test_a_small_loss_breaks_bounds_for_gaussians_but_is_not_spoken_of(
+    lost: float, breaks: bool, matters: bool
+) -> None:
+    cell = cell_at(np.zeros(1), Whitening(np.eye(1), np.eye(1)), 100.0)
+    seen = Moments(cell, np.zeros(1), np.eye(1), 0.1, 0.1, 100.0, 1.0, 100.0, 100.0, lost=lost)
+    assert (seen.long_tailed, seen.lowered) == (breaks, matters)
 
 
 def test_noise_that_would_hide_a_tail_is_said_and_no_other() -> None:
