@@ -127,17 +127,20 @@ class LogHistogram:
         total = float((np.where(seen, self.counts, 0.0) * middle).sum())
         return total / n if total > 0 else None
 
+    def within(self, threshold: Floats, octaves: int) -> tuple[Floats, NDArray[np.intp]]:
+        """Counts of the bins beyond each threshold, so many octaves far, and how many bins these are."""
+        first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
+        stop = np.minimum(first + 4 * octaves, self.counts.size)
+        total = np.concatenate([[0.0], np.cumsum(self.counts)])
+        return total[stop] - total[first], stop - first
+
     def count_above(self, threshold: Floats) -> Floats:
         """How many values surely exceed each threshold, within the next four octaves.
 
         One and a half noise standard deviations are taken off: a tail is believed where it is seen.
         """
-        first = np.searchsorted(self.edges(), threshold)
-        total = np.concatenate([[0.0], np.cumsum(self.counts)])
-        start = np.minimum(first, self.counts.size)
-        stop = np.minimum(first + 16, self.counts.size)
-        found = total[stop] - total[start] - 1.5 * np.sqrt(stop - start) * self.noise_sd
-        return np.asarray(np.maximum(found, 0.0))
+        found, bins = self.within(threshold, 4)
+        return np.asarray(np.maximum(found - 1.5 * np.sqrt(bins) * self.noise_sd, 0.0))
 
     def tail(self, threshold: Floats) -> Floats:
         """How many values surely exceed each of some rising thresholds, within the next octave.
@@ -145,11 +148,8 @@ class LogHistogram:
         Believed as far as it reaches without a gap, at two and a half noise standard deviations; and
         wherever it stands 5.5 of them above zero, as noise alone hardly ever does.
         """
-        first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
-        total = np.concatenate([[0.0], np.cumsum(self.counts)])
-        stop = np.minimum(first + 4, self.counts.size)
-        found = total[stop] - total[first]
-        noise = np.sqrt(stop - first) * self.noise_sd
+        found, bins = self.within(threshold, 1)
+        noise = np.sqrt(bins) * self.noise_sd
         reached = np.cumprod(found > _NEAR * noise).astype(np.bool_)
         return np.where(reached | (found > _SURE * noise), np.maximum(found, 0.0), 0.0)
 

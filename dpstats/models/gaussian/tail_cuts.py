@@ -83,25 +83,25 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     if typical is None or long is None:
         return None
     variance = typical**2 / float(scipy.stats.chi2.median(d))
-    edges, bins = lengths.edges(), 4 * _OCTAVES
-    total = np.concatenate([[0.0], np.cumsum(lengths.counts)])
     asked = np.sqrt(variance * scipy.stats.chi2.isf(_LEVELS, d))
-    first = np.minimum(np.searchsorted(edges, asked), lengths.counts.size)
-    last = np.minimum(first + bins, lengths.counts.size)
-    normal = n * scipy.stats.chi2.sf(edges[first] ** 2 / variance, d)
-    noise = math.sqrt(bins) * lengths.noise_sd
-    seen = total[last] - total[first] - normal > _SEEN * (noise + np.sqrt(normal))
-    if not seen.any() and not _stands_far_out(lengths, total, int(first[-1]), float(normal[-1])):
+    edges = lengths.edges()
+    begin = edges[np.minimum(np.searchsorted(edges, asked), lengths.counts.size)]
+    normal = n * scipy.stats.chi2.sf(begin**2 / variance, d)
+    near = _stand_out(lengths, begin, _OCTAVES, normal, _SEEN)
+    farther = edges[edges >= begin[-1]]
+    if not near and not _stand_out(lengths, farther, 1, normal[-1], _SURE):
         return None
     rows = max(round(n), 2)
     return SeenTail(_with_lumps(losses(lengths, long, rows), lengths, rows), variance)
 
 
-def _stands_far_out(lengths: LogHistogram, total: Floats, first: int, normal: float) -> bool:
-    """Whether an octave beyond bin ``first`` holds more rows than noise and a Gaussian explain."""
-    start = np.arange(first, lengths.counts.size)
-    held = total[np.minimum(start + 4, lengths.counts.size)] - total[start]
-    return bool((held > normal + _SURE * (2 * lengths.noise_sd + math.sqrt(normal))).any())
+def _stand_out(
+    lengths: LogHistogram, edges: Floats, octaves: int, normal: Floats, sure: float
+) -> bool:
+    """Whether more rows lie within octaves of an edge than noise and a Gaussian's rows explain."""
+    found, _ = lengths.within(edges, octaves)
+    noise = math.sqrt(4 * octaves) * lengths.noise_sd
+    return bool((found - normal > sure * (noise + np.sqrt(normal))).any())
 
 
 def _with_lumps(laws: Losses, lengths: LogHistogram, n: int) -> Losses:
