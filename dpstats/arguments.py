@@ -225,6 +225,8 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     own = inspect.signature(function).parameters
     known = [name for name in own if name != "self"]
     places = [name for name, one in own.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    at = places.index("public") if "public" in places else len(places)
+    of_public = slice(at, at + 1)
     takes_all = any(one.kind is one.VAR_POSITIONAL for one in own.values())
 
     @wraps(function)
@@ -232,7 +234,7 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         require_known(function.__name__, named, known)
         if len(args) > len(places) and not takes_all:
             raise UnknownArgument(_too_many(function.__name__, places, known))
-        if isinstance(dict(zip(places, args, strict=False)).get("public"), int | float):
+        if any(isinstance(given, int | float) for given in args[of_public]):
             raise UnknownArgument(f"{function.__name__}() takes a table as public=; write mu=1.")
         return function(*args, **named)
 

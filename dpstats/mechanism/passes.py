@@ -449,6 +449,6 @@ def squared_lengths(z: Floats) -> Floats:
 
 def added_up(terms: Floats) -> Floats:
     """Sum (b,) of the rows of a C-contiguous matrix (d, b), one row after the other whatever b is."""
-    if terms.shape[1] == 1:  # numpy would add the numbers of a single column in pairs
+    if len(terms) and terms.shape[1] == 1:  # numpy would add those of a single column in pairs
         return np.asarray(np.cumsum(terms, axis=0)[-1])
     return np.asarray(np.add.reduce(terms, axis=0))

@@ -9,6 +9,7 @@ import cProfile
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,26 +110,15 @@ def test_no_reply_is_an_outcome() -> None:
     def release(share: float, silence: Any = None) -> Any:
         return silence if uniform(0.0) < share else 1.0
 
+    def audited(silent: Any, delta: float) -> Any:
+        said = partial(release, silence=silent)
+        return audit(said, (0.0, 0.05), epsilon=1, delta=delta, trials=20_000, confidence=_SURE)
+
     for silent in (None, math.nan, [None], pd.NA, {}):
-        found = audit(
-            lambda share, silent=silent: release(share, silent),
-            (0.0, 0.05),
-            epsilon=1,
-            delta=0.01,
-            trials=20_000,
-            confidence=_SURE,
-        )
+        found = audited(silent, 0.01)
         assert found.refuted
         assert any("missing (None or NaN)" in point.event for point in found.points)
-        right = audit(
-            lambda share, silent=silent: release(share, silent),
-            (0.0, 0.05),
-            epsilon=1,
-            delta=0.05,
-            trials=20_000,
-            confidence=_SURE,
-        )
-        assert not right.refuted
+        assert not audited(silent, 0.05).refuted
 
 
 def test_which_keys_are_there_is_an_outcome() -> None:

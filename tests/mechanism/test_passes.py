@@ -344,7 +344,7 @@ def test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why() -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 9, 1000])
-@pytest.mark.parametrize("d", [1, 2, 8, 9, 33, 129])
+@pytest.mark.parametrize("d", [0, 1, 2, 8, 9, 33, 129])
 def test_lengths_are_added_up_in_one_order_whatever_lies_beside(d: int, columns: int) -> None:
     rng = np.random.default_rng(d)
     wide = rng.normal(size=(d, 1003)) * 10.0 ** rng.integers(-5, 5, (d, 1))

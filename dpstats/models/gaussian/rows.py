@@ -363,7 +363,7 @@ def _coarse(frame: CellCoordinates) -> ExactMatrix:
 def fast_coordinates(frame: CellCoordinates) -> CellCoordinates:
     """Coordinates near these, by which rows are multiplied fast, if nobody would notice; else these.
 
-    That is where entries of rows are rounded to less than 2^-16 of a whitened unit. What is released is
+    That is where entries of rows are moved by less than 2^-16 of a whitened unit. What is released is
     exactly as private: a rounded map is a public map as well, and a row is rounded by itself.
     """
     seen = frame
