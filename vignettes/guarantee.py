@@ -258,8 +258,8 @@ folder.cleanup()
 #   `tests/accounting/test_privacy.py`, `test_composition.py`.
 # - *Persons: as many rows change as may count*: `tests/frame/test_persons.py`,
 #   `tests/accounting/test_unit.py`.
-# - *A budget is never overspent, by whomever, and outlives a crash*: `tests/budget/test_budget.py`,
-#   `tests/budget/test_ledger_stress.py`.
+# - *A budget is never overspent, by whomever, and outlives a crash*: `tests/budget/test_calls.py`,
+#   `tests/budget/test_processes.py`, `tests/budget/test_ledger_stress.py`.
 # - *No value of a row in a message; no error because of one*: `tests/test_fuzz.py`.
 # - *Each function gives away no more than it claims*: audits: below, and
 #   `tests/audit/test_claims_audit.py`.

@@ -59,7 +59,9 @@ _SESSION = "tests/mechanism/test_session.py"
 _PASSES = "tests/test_passes.py"
 _FORGETTING = "tests/test_forgetting.py"
 _CHARGES = "tests/budget/test_charges.py"
-_BUDGET = "tests/budget/test_budget.py"
+_BUDGET_CALLS = "tests/budget/test_calls.py"
+_BUDGET_FILES = "tests/budget/test_files.py"
+_BUDGET_REFUSALS = "tests/budget/test_refusals.py"
 
 # -- noise ------------------------------------------------------------------------------------------
 
@@ -1013,15 +1015,15 @@ _CHARGED = (
         "dpstats/budget/charge.py",
         "        if isinstance(error, PassError):\n",
         '        if isinstance(error, PassError):\n            self._note("withdrawn")\n',
-        f"{_BUDGET}::test_a_reading_that_breaks_off_stays_charged",
+        f"{_BUDGET_CALLS}::test_a_reading_that_breaks_off_stays_charged",
     ),
     _charge(
         "Ctrl-C withdraws a charge",
         "dpstats/budget/charge.py",
         "elif isinstance(error, DPStatsError | PlanWarning):",
         "elif isinstance(error, DPStatsError | PlanWarning | KeyboardInterrupt):",
-        f"{_BUDGET}::test_a_call_that_a_person_stops_stays_charged",
-        f"{_BUDGET}::test_an_estimator_that_is_stopped_stays_charged",
+        f"{_BUDGET_CALLS}::test_a_call_that_a_person_stops_stays_charged",
+        f"{_BUDGET_CALLS}::test_an_estimator_that_is_stopped_stays_charged",
     ),
     _charge(
         "an open budget is not charged",
@@ -1035,35 +1037,35 @@ _CHARGED = (
         "dpstats/budget/budget.py",
         "if not published and not caps.hold(state.spent.plus(counted.cost)):",
         "if not published and not caps.hold(counted.cost and Composed().plus(counted.cost)):",
-        f"{_BUDGET}::test_two_calls_of_half_fit_and_then_nothing_does",
+        f"{_BUDGET_REFUSALS}::test_two_calls_of_half_fit_and_then_nothing_does",
     ),
     _charge(
         "a budget of persons takes calls for rows",
         "dpstats/budget/budget.py",
         "        if unit.most < needed:\n",
         "        if unit.most < 1:\n",
-        f"{_BUDGET}::test_a_budget_of_persons_takes_no_call_for_rows",
+        f"{_BUDGET_REFUSALS}::test_a_budget_of_persons_takes_no_call_for_rows",
     ),
     _charge(
         "a budget of rows takes calls that protect one person",
         "dpstats/budget/budget.py",
         "elif own.person is None and unit.jointly:",
         "elif own.person == 0 and unit.jointly:",
-        "tests/budget/test_budget.py::test_a_budget_knows_whom_a_column_names",
+        f"{_BUDGET_REFUSALS}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
         "a call for named persons is taken for rows",
         "dpstats/budget/budget.py",
         "needed, how = 2 * own.most,",
         "needed, how = own.most,",
-        f"{_BUDGET}::test_a_budget_knows_whom_a_column_names",
+        f"{_BUDGET_REFUSALS}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(
         "the charge of a call that is withdrawn takes others with it",
         "dpstats/budget/budget.py",
         "self.spent = Composed.of(entry.cost for entry in self.entries.values())",
         "self.spent = Composed()",
-        f"{_BUDGET}::test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are",
+        f"{_BUDGET_CALLS}::test_withdrawn_charges_leave_the_others_and_the_limits_as_they_are",
     ),
 )
 
@@ -1266,7 +1268,7 @@ _FORMULAS = (
         "dpstats/budget/charge.py",
         'return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__',
         'return ("" if library == "builtins" else f"{library} ") + repr(data)',
-        f"{_BUDGET}::test_labels_name_the_data_and_show_none_of_it",
+        f"{_BUDGET_FILES}::test_labels_name_the_data_and_show_none_of_it",
     ),
     _formula(
         "workers of two kinds are believed",
