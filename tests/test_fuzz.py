@@ -1,6 +1,6 @@
 """Hostile calls of every public function: a result, or an error that shows nothing private.
 
-What a hostile call is, and what is looked for: `tests.fuzz_cases`.
+What a hostile call is, and what is looked for: `tests.fuzzing`.
 `python -m tests.benchmarks.fuzz --cases 50000` runs as many as asked.
 """
 
@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 
 import dpstats
 from dpstats.errors import ArgumentError, PlanWarning
-
-from . import fuzz_cases
-from .fuzz_cases import ALONE, FUNCTIONS, Case, Change, Outcome, cases, run, smaller
+from tests.fuzzing import running
+from tests.fuzzing.calls import ALONE, FUNCTIONS, Case, Change, cases
+from tests.fuzzing.running import Outcome, run, smaller
 
 _FEW = {"eptr_bayes": 4, "eptr_nw": 4, "dp_mixture": 4, "plot": 2, "plan_glm": 4}
 """Fewer cases of those whose plans take long."""
@@ -126,7 +126,7 @@ def _burning(data: Any) -> None:
 def test_what_is_looked_for_is_found(
     monkeypatch: pytest.MonkeyPatch, bad: Callable[[Any], None], said: str
 ) -> None:
-    monkeypatch.setattr(fuzz_cases, "SECONDS", 0.2)
+    monkeypatch.setattr(running, "SECONDS", 0.2)
     monkeypatch.setattr(dpstats, "dp_lm", lambda formula, data, public, **_: bad(data))
     assert any(said in found for found in run(Case("dp_lm")).findings)
 

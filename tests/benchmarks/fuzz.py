@@ -3,7 +3,7 @@
     python -m tests.benchmarks.fuzz --cases 50000 [--seed 1] [--functions dp_lm dp_glm]
 
 Prints, by function, how many calls had a result, how many an error of the package, and how many a
-finding (see `tests.fuzz_cases`): another exception, a warning, a private value that shows, an outcome
+finding (see `tests.fuzzing`): another exception, a warning, a private value that shows, an outcome
 that depends on private values, or a call that takes long; and the smallest example of each finding.
 """
 
@@ -17,7 +17,8 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as with_seed
 
-from tests.fuzz_cases import FUNCTIONS, Case, cases, run, smaller
+from tests.fuzzing.calls import FUNCTIONS, Case, cases
+from tests.fuzzing.running import run, smaller
 
 
 def fuzz(function: str, count: int, seed: int) -> tuple[Counter[str], dict[str, tuple[Case, str]]]:
