@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpstats import (
-    Budget,
-    dp_lm,
-    dp_mean,
-)
+from dpstats import Budget, dp_lm, dp_mean
 from dpstats.accounting.privacy import Privacy, Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.charge import charged

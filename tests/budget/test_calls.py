@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +31,8 @@ from dpstats import (
 from dpstats.accounting.composition import Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.budget.charge import charged
+from dpstats.budget.charge import charged, label_of
+from dpstats.datasets import fair
 from dpstats.errors import (
     ArgumentError,
     BudgetError,
@@ -86,6 +88,36 @@ def test_an_entry_holds_the_call_and_its_data() -> None:
     assert "`who`" in entry.unit
     assert entry.cost == Privacy(0.5)
     assert pd.Timestamp(entry.time, tz="UTC") - pd.Timestamp.now("UTC") < pd.Timedelta("1min")
+
+
+@pytest.mark.parametrize(
+    ("data", "label"),
+    [
+        ("s3://a/b.parquet", "s3://a/b.parquet"),
+        (Path("a") / "b.parquet", os.path.join("a", "b.parquet")),
+        (["a.parquet", "b.parquet", "c.parquet"], "3 paths"),
+        (["a.parquet"], "1 paths"),
+        (["a.parquet", 3], "list"),
+        (PRIVATE, "pandas DataFrame"),
+        ([PRIVATE, PRIVATE], "list"),
+        (fair, "fair()"),
+        (lambda: PRIVATE, "<lambda>()"),
+        (b"abc", "bytes"),
+        ([], "list"),
+        (None, "NoneType"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_labels_name_the_data_and_show_none_of_it(data: Any, label: str) -> None:
+    assert label_of(data) == label
+
+
+def test_rows_that_are_text_are_no_label() -> None:
+    rows = ["Alice Smith,HIV+", "Bob Jones,HIV-"]
+    budget = Budget(mu=3)
+    for data in (rows, rows[:1], tuple(rows), rows[0].encode(), np.array(rows)):
+        eptr(data, lambda d: 1.0, lambda d: 5.0, 0.1, 1, 1e-9, seed=1, budget=budget)
+    assert "Alice" not in str(budget.table().to_csv()) + repr(budget.table())
 
 
 def test_what_is_computed_from_a_release_costs_nothing() -> None:

@@ -14,23 +14,15 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import (
-    Budget,
-    eptr,
-)
+from dpstats import Budget
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget import ledger
 from dpstats.budget.charge import label_of
-from dpstats.datasets import fair
-from dpstats.errors import (
-    ArgumentError,
-    BudgetError,
-)
+from dpstats.errors import ArgumentError, BudgetError
 from tests.budget.cases import PRIVATE, charge, lm
 from tests.report.snapshots import FORMS, written
 
@@ -386,36 +378,6 @@ def test_any_text_can_be_in_a_call_and_in_a_label(path: Path) -> None:
         assert entry.call == entry.data == odd.replace("\ud800", "\\ud800")
         for form in FORMS[:-1]:
             written(again.table(), form).encode()
-
-
-@pytest.mark.parametrize(
-    ("data", "label"),
-    [
-        ("s3://a/b.parquet", "s3://a/b.parquet"),
-        (Path("a") / "b.parquet", os.path.join("a", "b.parquet")),
-        (["a.parquet", "b.parquet", "c.parquet"], "3 paths"),
-        (["a.parquet"], "1 paths"),
-        (["a.parquet", 3], "list"),
-        (PRIVATE, "pandas DataFrame"),
-        ([PRIVATE, PRIVATE], "list"),
-        (fair, "fair()"),
-        (lambda: PRIVATE, "<lambda>()"),
-        (b"abc", "bytes"),
-        ([], "list"),
-        (None, "NoneType"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_labels_name_the_data_and_show_none_of_it(data: Any, label: str) -> None:
-    assert label_of(data) == label
-
-
-def test_rows_that_are_text_are_no_label() -> None:
-    rows = ["Alice Smith,HIV+", "Bob Jones,HIV-"]
-    budget = Budget(mu=3)
-    for data in (rows, rows[:1], tuple(rows), rows[0].encode(), np.array(rows)):
-        eptr(data, lambda d: 1.0, lambda d: 5.0, 0.1, 1, 1e-9, seed=1, budget=budget)
-    assert "Alice" not in str(budget.table().to_csv()) + repr(budget.table())
 
 
 def test_a_new_ledger_is_as_open_to_others_as_any_new_file(tmp_path: Path) -> None:

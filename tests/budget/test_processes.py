@@ -11,23 +11,20 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import pytest
 
-from dpstats import (
-    Budget,
-    BudgetExceeded,
-)
+from dpstats import Budget, BudgetExceeded
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget import workers as open_mark
 from dpstats.budget.charge import charged
-from dpstats.errors import (
-    BudgetError,
-)
+from dpstats.errors import BudgetError
 from tests.budget.cases import charge, lm
 
 
@@ -111,6 +108,26 @@ def test_copies_of_a_budget_in_a_file_are_the_same_budget(path: Path) -> None:
     assert {each.spent.squares for each in (budget, *copies)} == {4 * Fraction(0.3) ** 2}
 
 
+def in_a_fork(work: Callable[[], None]) -> str:
+    """How work ends in a forked child: done, refused because the budget is its parent's, or else."""
+    endings = ("else", "done", "refused")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if not child:
+        ending = "else"
+        try:
+            work()
+            ending = "done"
+        except BudgetError as error:
+            ending = "refused" if "belongs to the process" in str(error) else "else"
+        finally:
+            os._exit(endings.index(ending))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return endings[code] if 0 <= code < len(endings) else f"ended with {code}"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_a_forked_process_charges_the_file_and_cannot_charge_the_memory(
@@ -118,20 +135,7 @@ def test_a_forked_process_charges_the_file_and_cannot_charge_the_memory(
 ) -> None:
     budget = Budget(mu=1, path=path if on_disk else None)
     charge(budget, 0.3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        child = os.fork()
-    if not child:
-        code = 3
-        try:
-            charge(budget, 0.4)
-            code = 1
-        except BudgetError as error:
-            code = 2 if "belongs to the process" in str(error) else 4
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == (1 if on_disk else 2)
+    assert in_a_fork(lambda: charge(budget, 0.4)) == ("done" if on_disk else "refused")
     assert budget.spent.mu == pytest.approx(0.5 if on_disk else 0.3)
 
 
@@ -148,54 +152,52 @@ except BudgetError as error:
 """
 
 
-def child() -> str:
-    """What a process prints that is started now and makes a call."""
-    command = [sys.executable, "-c", _CHILD]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def printed_by(script: str, **environment: str) -> str:
+    """What a program prints that is started now."""
+    command, env = [sys.executable, "-c", script], os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
 
 
 @pytest.mark.slow
-def test_a_process_that_is_started_inside_is_charged(tmp_path: Path) -> None:
-    with Budget(mu=1, path=tmp_path / "study.budget") as budget:
-        assert child() == ""
+def test_a_process_that_is_started_inside_is_charged(path: Path) -> None:
+    with Budget(mu=1, path=path) as budget:
+        assert printed_by(_CHILD) == ""
     assert budget.spent.mu == pytest.approx(0.3)
     assert len(budget.entries) == 1
 
 
 @pytest.mark.slow
 def test_a_process_that_is_started_outside_is_free_and_beside_a_memory_refused(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    with Budget(mu=1, path=tmp_path / "study.budget") as budget:
+    with Budget(mu=1, path=path) as budget:
         pass
-    assert child() == ""
+    assert printed_by(_CHILD) == ""
     assert budget.entries == ()
     with Budget(mu=1):
-        assert "in memory is open in the process that started this one" in child()
+        assert "in memory is open in the process that started this one" in printed_by(_CHILD)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="exec is another thing there")
 @pytest.mark.parametrize("on_disk", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_program_that_takes_the_place_of_the_process_is_charged(
-    on_disk: bool, tmp_path: Path
+    on_disk: bool, path: Path, tmp_path: Path
 ) -> None:
     """It keeps the number of the process, and did not open what is open; it leaves no note behind."""
     folder = tmp_path / "notes"
     folder.mkdir()
-    where = f", path={str(tmp_path / 'study.budget')!r}" if on_disk else ""
+    where = f", path={str(path)!r}" if on_disk else ""
     script = f"""
 import os, sys
 from dpstats import Budget
 with Budget(mu=1{where}):
     os.execv(sys.executable, [sys.executable, "-c", {_CHILD!r}])
 """
-    command = [sys.executable, "-c", script]
-    own = os.environ | {"TMPDIR": str(folder)}
-    found = subprocess.run(command, capture_output=True, text=True, check=True, env=own).stdout
+    found = printed_by(script, TMPDIR=str(folder))
     assert list(folder.iterdir()) == []
     if on_disk:
         assert found == ""
-        assert Budget(path=tmp_path / "study.budget").spent.mu == pytest.approx(0.3)
+        assert Budget(path=path).spent.mu == pytest.approx(0.3)
     else:
         assert "in memory is open in the process that started this one" in found
 
@@ -203,28 +205,20 @@ with Budget(mu=1{where}):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_a_fork_with_the_number_of_its_parent_is_charged_or_refused(
-    on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_disk: bool, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a namespace of process numbers of its own."""
     number = os.getpid()
-    with Budget(mu=1, path=tmp_path / "study.budget" if on_disk else None) as budget:
+    with Budget(mu=1, path=path if on_disk else None) as budget:
         mine = open_mark.identity()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            child = os.fork()
-        if not child:
-            code = 3
-            try:
-                monkeypatch.setattr(os, "getpid", lambda: number)
-                other = open_mark.identity() != mine and open_mark.marked() is not None
-                charge_open(0.4)
-                code = 1 if other else 5
-            except BudgetError as error:
-                code = 2 if "belongs to the process" in str(error) else 4
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == (1 if on_disk else 2)
+
+        def charge_there() -> None:
+            monkeypatch.setattr(os, "getpid", lambda: number)
+            other = open_mark.identity() != mine and open_mark.marked() is not None
+            charge_open(0.4)
+            assert other
+
+        assert in_a_fork(charge_there) == ("done" if on_disk else "refused")
         assert budget.spent.mu == pytest.approx(0.4 if on_disk else 0.0)
         assert open_mark.marked() is None
 
@@ -234,14 +228,19 @@ def send(pool: ProcessPoolExecutor, mu: float) -> None:
     pool.submit(charged, None, Privacy(mu), PrivacyUnit(), "f(x)", "").result(timeout=60)
 
 
+def processes_by(start: str) -> BaseContext:
+    """A way to start processes; the test is skipped where the system has it not."""
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {start} on this system")
+    return multiprocessing.get_context(start)
+
+
 @pytest.mark.parametrize(
     "start", ["fork", *(pytest.param(s, marks=pytest.mark.slow) for s in ("spawn", "forkserver"))]
 )
 def test_workers_charge_what_is_open_now_however_old_they_are(start: str, tmp_path: Path) -> None:
-    if start not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {start} on this system")
+    context = processes_by(start)
     first, second = (Budget(mu=1, path=tmp_path / name) for name in ("first", "second"))
-    context = multiprocessing.get_context(start)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         send(pool, 0.1)  # nothing is open: nobody is charged
         with first:
@@ -258,26 +257,18 @@ def test_workers_charge_what_is_open_now_however_old_they_are(start: str, tmp_pa
     assert (len(first.entries), len(second.entries)) == (2, 1)
 
 
-def in_a_program(script: str) -> str:
-    """What a program prints that a worker starts."""
-    command = [sys.executable, "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ancestors are not known there")
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "forkserver"])
 def test_programs_that_workers_start_charge_what_is_open_now(start: str, tmp_path: Path) -> None:
-    if start not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {start} on this system")
+    context = processes_by(start)
     first, second = (Budget(mu=2, path=tmp_path / name) for name in ("first", "second"))
-    context = multiprocessing.get_context(start)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         with first:
             send(pool, 0.1)
-            assert pool.submit(in_a_program, _CHILD).result(timeout=60) == ""
+            assert pool.submit(printed_by, _CHILD).result(timeout=60) == ""
         with second:
-            assert pool.submit(in_a_program, _CHILD).result(timeout=60) == ""
+            assert pool.submit(printed_by, _CHILD).result(timeout=60) == ""
     assert (len(first.entries), len(second.entries)) == (2, 1)
 
 
@@ -288,10 +279,8 @@ def test_a_variable_that_no_budget_has_set_is_refused(monkeypatch: pytest.Monkey
 
 
 def test_a_worker_that_was_started_inside_is_charged_to_what_is_open_or_was(tmp_path: Path) -> None:
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("no fork on this system")
+    context = processes_by("fork")
     first, second = (Budget(mu=1, path=tmp_path / name) for name in ("first", "second"))
-    context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         with first:
             send(pool, 0.1)

@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpstats import (
-    Budget,
-    BudgetExceeded,
-)
+from dpstats import Budget, BudgetExceeded
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
-from dpstats.errors import (
-    ArgumentError,
-    BudgetError,
-    PrivacyError,
-)
+from dpstats.errors import ArgumentError, BudgetError, PrivacyError
 from tests.budget.cases import PRIVATE, charge, lm, mean
 
 
@@ -216,3 +209,9 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     lm(table, budget=persons, person="who")  # with any number of rows
     assert (len(rows.entries), len(persons.entries)) == (1, 2)
     assert "using only the first 2 rows of each `who`" in " ".join(repr(persons).split())
+
+
+def test_units_are_named() -> None:
+    for given in ((2,), (1.0, 1e-5), ("study.budget",)):
+        with pytest.raises(ArgumentError, match=r"name the unit of the total, Budget\(mu=2\)"):
+            Budget(*given)

@@ -7,16 +7,11 @@ from typing import Any
 
 import pytest
 
-from dpstats import (
-    Budget,
-)
+from dpstats import Budget
 from dpstats.accounting.composition import BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.budget.page import Entry, Statement, statement_page
-from dpstats.errors import (
-    ArgumentError,
-)
 from tests.budget.cases import charge
 from tests.report.snapshots import FORMS, as_last_looked_at, renew
 
@@ -97,12 +92,6 @@ def test_print_is_the_statement_without_its_charges() -> None:
     assert "Charges" in repr(budget.table())
     assert "<table" in budget._repr_html_()
     assert "Spent (1 call)" in repr(budget)
-
-
-def test_units_are_named() -> None:
-    for given in ((2,), (1.0, 1e-5), ("study.budget",)):
-        with pytest.raises(ArgumentError, match=r"name the unit of the total, Budget\(mu=2\)"):
-            Budget(*given)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,11 @@ def shout(*seen: object) -> Any:
     raise ValueError(f"seen: {text}")
 
 
+def alike(params: Any, bse: Any, **more: Any) -> Any:
+    """What looks like a fit of statsmodels."""
+    return types.SimpleNamespace(params=params, bse=bse, **more)
+
+
 class Code:
     """A value by the text that makes it, anew each time; equal and printed as that text."""
 
@@ -80,18 +85,11 @@ NAMESPACE: dict[str, Any] = {
     "date": date,
     "types": types,
     "shout": shout,
+    "alike": alike,
     "dpstats": dpstats,
     "Rude": Rude,
     "Thing": Thing,
 }
-
-
-def alike(params: Any, bse: Any, **more: Any) -> Any:
-    """What looks like a fit of statsmodels."""
-    return types.SimpleNamespace(params=params, bse=bse, **more)
-
-
-NAMESPACE["alike"] = alike
 
 
 def codes(*texts: str) -> st.SearchStrategy[Any]:

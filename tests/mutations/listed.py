@@ -60,7 +60,6 @@ _PASSES = "tests/test_passes.py"
 _FORGETTING = "tests/test_forgetting.py"
 _CHARGES = "tests/budget/test_charges.py"
 _BUDGET_CALLS = "tests/budget/test_calls.py"
-_BUDGET_FILES = "tests/budget/test_files.py"
 _BUDGET_REFUSALS = "tests/budget/test_refusals.py"
 
 # -- noise ------------------------------------------------------------------------------------------
@@ -1268,7 +1267,7 @@ _FORMULAS = (
         "dpstats/budget/charge.py",
         'return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__',
         'return ("" if library == "builtins" else f"{library} ") + repr(data)',
-        f"{_BUDGET_FILES}::test_labels_name_the_data_and_show_none_of_it",
+        f"{_BUDGET_CALLS}::test_labels_name_the_data_and_show_none_of_it",
     ),
     _formula(
         "workers of two kinds are believed",
