@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +45,8 @@ class Step:
     noise_sd: float  # of g / kappa, per coordinate
     noise_length: float  # of the move, sqrt(trace (M + P)^-2) times that
     variance: float  # predicted, per coordinate, for pooling
+    excess: float = 0.0  # mean length of what its cut took off, as if rows were not cut
+    most: float = 0.0  # the same, that it hardly exceeds
 
 
 def newton_step(
@@ -69,10 +71,10 @@ def newton_step(
 
 @dataclass(frozen=True)
 class Pooled:
-    """Steps averaged by inverse variance; ``move`` and ``noise_sd`` are those of the average.
+    """Steps averaged by inverse variance; the other numbers are those of the average.
 
     ``left_sd``: what cuts left of the way, per coordinate; ``left``: the same where its direction is
-    known.
+    known. ``excess`` and ``most``: see `Step`; all rounds cut the same rows, so that these add up.
     """
 
     coef: Floats
@@ -80,6 +82,8 @@ class Pooled:
     noise_sd: float
     left_sd: float
     left: Floats | None = None
+    excess: float = 0.0
+    most: float = 0.0
 
 
 def pool_steps(steps: Sequence[Step]) -> Pooled:
@@ -96,7 +100,14 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
     move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
     noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
-    return Pooled(np.asarray(coef), np.asarray(move), noise, float(weight @ left) / math.sqrt(d))
+    return Pooled(
+        coef=np.asarray(coef),
+        move=np.asarray(move),
+        noise_sd=noise,
+        left_sd=float(weight @ left) / math.sqrt(d),
+        excess=float(weight @ [step.excess for step in steps]),
+        most=float(weight @ [step.most for step in steps]),
+    )
 
 
 def pool_weighed(steps: Sequence[Step], hessian: Floats, lost: float) -> Pooled:
@@ -136,6 +147,24 @@ def _shares_left(steps: Sequence[Step]) -> list[float]:
         q = math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
         shares.append(q / (1 - q) if q < 0.5 else 1.0)
     return [*shares, shares[-1] if shares else 0.0]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """By how many standard errors cutting may have moved coefficients, if all of it had one direction.
+
+    Attributes
+    ----------
+    expected, most : (d,) arrays
+        By what is expected beyond the cuts, and by what that hardly exceeds.
+    """
+
+    expected: Floats
+    most: Floats
+
+    def of(self, change: Callable[[Floats], Floats]) -> Moved:
+        """The same of other coefficients, or without some."""
+        return Moved(change(self.expected), change(self.most))
 
 
 @dataclass(frozen=True)

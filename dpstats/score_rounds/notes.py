@@ -12,6 +12,7 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.estimate import Moved
 
 _NAMED = 3
 _FAR_ROWS = 0.3
@@ -83,31 +84,25 @@ def ridge_note(ridge: float) -> tuple[str, ...]:
 
 
 def tail_note(
-    terms: Sequence[str],
-    moved: Floats,
-    share: float,
-    allowed: float,
-    widening: float,
-    formula: str = "",
+    terms: Sequence[str], moved: Moved, share: float, allowed: float, formula: str = ""
 ) -> tuple[str, ...]:
     """Where what was cut may move coefficients by more than their intervals allow for.
 
-    ``moved`` says by how many standard errors at most, ``share`` how many scores were cut; from
-    ``allowed`` on, a note is printed. None is where most of a printed variance is the allowance itself,
-    (``widening`` times ``moved``)^2: such an interval is long because it allows for the cut, and fails
-    only if nearly all that was cut has one direction; `allowance_line` says so.
+    ``share`` says how many scores were cut; from ``allowed`` standard errors on, of what the cuts
+    hardly exceed, a note is printed. Intervals allow for what is expected beyond a cut
+    (`allowance_line`); they fail where more is there, as a few rows that noise hides.
     """
-    doubtful = (moved > allowed) & ((widening * moved) ** 2 < MOSTLY)
+    doubtful = moved.most > allowed
     if not doubtful.any():
         return ()
-    most = float(np.max(moved[doubtful]))
-    order = [k for k in np.argsort(-moved) if doubtful[k]]
+    most = float(np.max(moved.expected[doubtful]))
+    order = [k for k in np.argsort(-moved.most) if doubtful[k]]
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
     return (
         f"Residuals have a long tail: cutting {cut} of the scores may have moved "
-        f"{named}{more} by up to {most:.1f} standard errors. "
+        f"{named}{more} by {most:.2g} standard errors or more. "
         + (
             "A larger budget helps."
             if _is_logarithm(formula)

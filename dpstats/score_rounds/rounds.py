@@ -28,6 +28,7 @@ from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import Cut
 from dpstats.score_rounds.estimate import (
     Estimate,
+    Moved,
     Pooled,
     Step,
     filled_share,
@@ -178,16 +179,14 @@ class Solution:
         Mean squared residual at the estimate, on its degrees of freedom.
     square_range : (float, float) or None
         Where it lies by its noise (two standard deviations) and by what its cut may have taken off.
-    moved : (d,) array
-        By how many standard errors cutting may have moved each coefficient, if all that was cut had its
-        direction.
+    moved : Moved
     """
 
     estimate: Estimate
     system: ReleasedSystem
     square: float | None
     square_range: tuple[float, float] | None
-    moved: Floats
+    moved: Moved
 
 
 def solution(
@@ -213,6 +212,8 @@ def solution(
     move + what was left of the way + what was cut), g the noise of the score, G that of the curvature.
     Sampling leaves H^-1 S H^-1/(n kappa^2), S the mean of the outer products of the cut scores where
     these were released, else dispersion times H; kappa is the share of rows whose score is not cut.
+    Where scores vary most, most is cut: what cutting may have moved is taken to spread over directions
+    as S does.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def solution(
     dispersion : float or None
         Where the family fixes it.
     widening : float
-        Share of the mean excess of scores beyond the cut that is counted as an error.
+        Share of what cuts took off the scores that is counted as an error.
     rows : float, optional
         How many rows ``n`` persons have, where these are what is summed over; else ``n`` are rows.
     within : bool
@@ -239,8 +240,7 @@ def solution(
         penalty = filled * penalty
     hessian = curvature.used + penalty
     inverse = np.linalg.inv(hessian)
-    bias = widening * cut.excess / cut.slope
-    isotropic = pooled.noise_sd**2 + pooled.left_sd**2 + bias**2
+    isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move
     noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
     if pooled.left is not None:
@@ -253,7 +253,7 @@ def solution(
             filled,
             curvature.used,
             turn @ (pooled.coef - step.anchor),
-            inverse @ (noise - bias**2 * back @ back.T) @ inverse,
+            inverse @ noise @ inverse,
             n,
             floor=square_floor / max(filled, 1.0),
             absorbed=full * n if within else 0.0,
@@ -263,13 +263,17 @@ def solution(
         square_range = max(square - unsure, 0.0), square + unsure + square_lost / each
     spread = dispersion if dispersion is not None else square
     assert spread is not None
-    meat = None
+    meat: Floats | None = None
+    along: Floats = np.eye(d)
     if made.outer is not None:
         inner = turn.T @ curvature.used @ turn
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
         asked = whitening.back @ inverse @ back
-        meat = back @ shrunk_meat(outer, sd, inner, square or spread, asked) @ back.T
+        meat = shrunk_meat(outer, sd, inner, square or spread, asked)
+        along = meat * d / float(np.trace(meat))
+        meat = back @ meat @ back.T
         meat = meat * degrees_of_freedom(filled * n, d + within, None if rows is None else full * n)
+    noise = noise + (widening * pooled.excess) ** 2 * back @ along @ back.T
     estimate = in_user_units(
         turn @ pooled.coef,
         hessian,
@@ -285,7 +289,7 @@ def solution(
         meat=meat,
     )
     out = whitening.back @ inverse @ back
-    moved = cut.excess / cut.slope * np.linalg.norm(out, axis=1)
+    reach = np.sqrt(np.einsum("ij,jk,ik->i", out, along, out))
     left = pooled.left_sd * float(np.linalg.norm(out))
     if pooled.left is not None:
         left = math.hypot(left, float(np.linalg.norm(out @ pooled.left)))
@@ -296,10 +300,11 @@ def solution(
         pooled.noise_sd,
         whitening.back,
         back,
-        moved=cut.excess / cut.slope * spectral_norm(out) + left,
+        moved=pooled.excess * spectral_norm(out) + left,
     )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
-    return Solution(estimate, system, square, square_range, moved / error)
+    moved, most = pooled.excess * reach / error, pooled.most * reach / error
+    return Solution(estimate, system, square, square_range, Moved(moved, most))
 
 
 def degrees_of_freedom(rows: float, d: int, persons: float | None) -> float:

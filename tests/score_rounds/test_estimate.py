@@ -1,5 +1,7 @@
 """Steps, covariances and post-processing agree with direct computations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,22 @@ def test_pooling_weighs_by_inverse_variance() -> None:
     pooled = pool_steps(steps)
     assert pooled.coef == pytest.approx(np.full(2, (4 * 1e-6 + 2e-6) / 5), rel=1e-6)
     assert pooled.noise_sd == pytest.approx(np.sqrt((0.8 * 1) ** 2 + (0.2 * 2) ** 2), rel=1e-6)
+
+
+def test_what_earlier_rounds_cut_is_counted_with_their_weights() -> None:
+    """A first round that cut more than the last one: its estimate has three quarters of the weight."""
+    curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
+    steps = [
+        replace(
+            newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.full(2, 1e-6), sd, 1.0),
+            excess=excess,
+            most=3 * excess,
+        )
+        for sd, excess in ((1.0, 0.8), (np.sqrt(3), 0.2))
+    ]
+    pooled = pool_steps(steps)
+    assert pooled.excess == pytest.approx(0.75 * 0.8 + 0.25 * 0.2)
+    assert pooled.most == pytest.approx(3 * pooled.excess)
 
 
 def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:

@@ -34,6 +34,7 @@ from dpstats.models.linear.view import View
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
     Estimate,
+    Moved,
     filled_share,
     matrix_noise_covariance,
     moments_least_squares,
@@ -155,13 +156,14 @@ def two_stages(
     if not ready.curvature.resolved:
         estimate = without_errors(estimate)
     terms = [moments.terms[j] for j in columns.shown]
-    fit = reported(ready, rounds, made, estimate, None, (terms, moved[:shown]), 0.0)
+    cuts = terms, moved.of(lambda values: values[:shown])
+    fit = reported(ready, rounds, made, estimate, None, cuts, 0.0)
     return PanelFit(fit, second, parameters)
 
 
 def _solution(
     ready: Prepared, rounds: LinearRounds, made: Round, stages: TwoStages, session: ScoreSession
-) -> tuple[Estimate, FinalScore, float, Floats]:
+) -> tuple[Estimate, FinalScore, float, Moved]:
     """Coefficients of the regressors with both covariances, and what is known of u e at them.
 
     As `dpstats.score_rounds.rounds.solution`, with (X'P X)^-1 X'P in place of the inverse Hessian. The
@@ -174,10 +176,9 @@ def _solution(
     full = filled_share(summary.empty_share, summary.share_sd)
     filled = full if counts is None else max(counts.rows, k + 1.0) / n
     solve = stages.solve
-    bias = WIDENING * cut.excess / cut.slope
     coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
     curvature_sd = rounds.curvature.used_sd
-    isotropic = pooled.noise_sd**2 + pooled.left_sd**2 + bias**2
+    isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     noise = isotropic * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
 
     score = made.score.value / cut.slope
@@ -191,8 +192,10 @@ def _solution(
     if made.outer is not None:
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
         meat = shrunk_meat(outer, sd, np.eye(d), spread, solve)
+    along = meat * d / float(np.trace(meat))
+    allowed = (WIDENING * pooled.excess) ** 2 * along
     meat = meat * factor / n
-    sampling, privacy = solve @ meat @ solve.T, solve @ noise @ solve.T
+    sampling, privacy = solve @ meat @ solve.T, solve @ (noise + allowed) @ solve.T
     first = stages.first_stage
     estimate = Estimate(
         coef=coef,
@@ -206,11 +209,11 @@ def _solution(
         ridge=0.0,
         errors="iid" if made.outer is None else "hetero",
     )
-    score_noise = pooled.noise_sd**2 + bias**2
-    last = FinalScore(rounds.pooled_score(pooled.coef), meat, score_noise * np.eye(d))
+    score_noise = pooled.noise_sd**2 * np.eye(d) + allowed
+    last = FinalScore(rounds.pooled_score(pooled.coef), meat, score_noise)
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
-    moved = cut.excess / cut.slope * np.linalg.norm(solve, axis=1) / error
-    return estimate, last, spread, moved
+    reach = np.sqrt(np.einsum("ij,jk,ik->i", solve, along, solve)) / error
+    return estimate, last, spread, Moved(pooled.excess * reach, pooled.most * reach)
 
 
 def _residual_variance(

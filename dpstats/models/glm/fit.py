@@ -403,7 +403,9 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     pooled = pool_steps([one.step for one in steps[:-1] if one.arrived] + [last.step])
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
     hessian = curvature.used + rounds.penalty
-    pooled = replace(pooled, left=share * hessian @ last.step.move, left_sd=0.0)
+    lost = cut.excess / cut.slope
+    way = share * hessian @ last.step.move
+    pooled = replace(pooled, left=way, left_sd=0.0, excess=lost, most=lost)
     widening = 0.0 if family.binary else _WIDENING
     solved = solution(
         rounds.coordinates,
@@ -461,7 +463,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         *rows_line(rounds.persons),
         condition_line(curvature.released),
         *lines,
-        *allowance_line(terms, where_given(solved.moved, estimate), widening),
+        *allowance_line(terms, where_given(solved.moved.expected, estimate), widening),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
@@ -36,6 +35,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import (
     Estimate,
+    Moved,
     where_given,
     without_columns,
     without_errors,
@@ -61,14 +61,15 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.rows import LeastSquares
 
-_NOTED = 1.75
-"""Standard errors that cutting may move a coefficient by, from which a note is printed."""
+_NOTED = 10.0
+"""Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
+coefficient, in real tables."""
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
     "a few public rows help.",
 )
-WIDENING = 0.3
+WIDENING = 0.2
 """Share of what is cut that standard errors count."""
 
 
@@ -186,8 +187,8 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
-    moved = terms, where_given(solved.moved, estimate)
-    fit = reported(ready, rounds, made, estimate, solved.system, moved, ridge)
+    given = solved.moved.of(lambda values: where_given(values, estimate))
+    fit = reported(ready, rounds, made, estimate, solved.system, (terms, given), ridge)
     if not lost:
         return fit
     unused = unused_note(summary_of(made), ready.design.formula, session.persons, alone=True)
@@ -227,10 +228,11 @@ def reported(
     made: Round,
     estimate: Estimate,
     system: ReleasedSystem | None,
-    moved: tuple[Sequence[str], Floats],
+    cuts: tuple[Sequence[str], Moved],
     ridge: float,
 ) -> LinearFit:
-    """The fit with its diagnostics and notes; ``moved``: terms, and what cuts may have moved them."""
+    """The fit with its diagnostics and notes; ``cuts``: terms, and what cuts may have moved them."""
+    terms, moved = cuts
     summary, curvature = summary_of(made), ready.curvature
     bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
@@ -245,7 +247,7 @@ def reported(
         *ready.lines[:2],
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
-        *allowance_line(*moved, WIDENING),
+        *allowance_line(terms, moved.expected, WIDENING),
     )
     if ready.arrived:
         session = rounds.session
@@ -263,5 +265,5 @@ def reported(
     if rounds.measured:
         formula = ready.design.formula
         cautions = unseen_note(rounds.noise_sd, rounds.session.n, formula)
-        cautions += tail_note(*moved, summary.cut_share, _NOTED, WIDENING, formula)
+        cautions += tail_note(terms, moved, summary.cut_share, _NOTED, formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)

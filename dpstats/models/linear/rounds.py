@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.models.linear.planning import LinearPlan
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
-from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, cut_for_intervals, cut_of_squares
+from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, Cut, cut_for_intervals, cut_of_squares
 from dpstats.score_rounds.estimate import (
     Pooled,
     Step,
@@ -26,10 +27,12 @@ from dpstats.score_rounds.rounds import (
     quartered,
     window_about,
 )
-from dpstats.score_rounds.tails import most_excess, tail_of
+from dpstats.score_rounds.tails import WHOLE, Tail, counted_excess, most_excess, tail_of
 
-_CARE, _FAR_CARE = 0.4, 0.1
+_CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
+_HARDLY = 0.99
+"""Probability with which a cut takes off no more than what errors allow for."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
 _SLIGHT = 0.25
@@ -44,6 +47,24 @@ class LinearStep:
 
     step: Step
     score: Floats
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The tail of scores as the histogram of a round shows it."""
+
+    histogram: LogHistogram
+    tail: Tail
+    scale: float
+    n: int
+
+    def lost(self, cut: Cut) -> tuple[float, float]:
+        """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
+        at = self.scale, self.n, cut.length
+        excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
+        by_laws = most_excess(self.tail, *at, power=1, level=_HARDLY)
+        most = max(excess, min(by_laws, counted_excess(self.histogram, *at)))
+        return excess / cut.slope, most / cut.slope
 
 
 @dataclass(kw_only=True)
@@ -66,13 +87,28 @@ class LinearRounds(ScoreRounds[LinearStep]):
     noise_sd: float = 0.0
     before: float | None = None
     oblique: Floats | None = None
+    scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit."""
-        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        used = self._near_steps()
         if not self.weighed:
             return pool_steps(used)
         return pool_weighed(used, self.curvature.used, self.lost)
+
+    def _near_steps(self) -> list[Step]:
+        """Steps of the rounds that began near the fit, with what the last histogram says of their cuts.
+
+        A cut is chosen where a histogram shows little beyond it; another one, with less noise, tells how
+        much there is. Where counts are whole numbers, each histogram knows that of its own round.
+        """
+        steps = []
+        for one, how, own in zip(self.steps, self.plans, self.scores, strict=True):
+            if how.pooled:
+                seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
+                excess, most = seen.lost(how.cut)
+                steps.append(replace(one.step, excess=excess, most=most))
+        return steps
 
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
@@ -135,6 +171,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         else:
             shares = Shares(score=limits.near if near else limits.far)
         tail = tail_of(histogram, scale, n)
+        self.scores.append(Seen(histogram, tail, scale, n))
         care = _CARE if near or last else _FAR_CARE
         cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
         square, lost = 1.0, 0.0
