@@ -173,11 +173,11 @@ class ScoreSession(Session[ScoreRows]):
         size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
-        self._rows.close()
         prepared = coarse_map(self._source, whitening, shift, residual) if residual else None
         if prepared is not None:
             whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
-        self._rows = self._seen(whitening, shift, prepared)
+        before, self._rows = self._rows, self._seen(whitening, shift, prepared)
+        self._rows.instead_of(before)
         return whitening, shift
 
     def weigh(self, leverage: float | None) -> None:

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix, exact_gram
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram, scratch_space
 from dpstats.mechanism.passes import (
     Block,
     Integers,
@@ -235,7 +235,7 @@ class ScoreRows(WhitenedRows[Slab]):
         """The same, anew; eta is added up in one fixed order."""
         eta = slab.eta
         if anchor.any():
-            terms = np.empty((len(anchor) + 1, len(eta)))
+            terms = scratch_space("step", len(anchor) + 1, len(eta))
             terms[0] = eta
             np.multiply(slab.z, anchor[:, None], out=terms[1:])
             eta = added_up(terms)
@@ -323,21 +323,17 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= self._any(slab, slab.norm > self.leverage)
             share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2)).astype(np.int64)
-            return (
-                *parts,
-                np.array([squares.sum()]),
-                np.array([float(np.count_nonzero(cut & ~empty))]),
-                np.array([float(np.count_nonzero(empty))]),
-            )
+            counts = np.count_nonzero(cut & ~empty), np.count_nonzero(empty)
+            return *parts, np.array([squares.sum(), *counts])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
         shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
-        totals = iter(self._sums(work, *shapes, (1,), (1,), (1,)))
+        totals = iter(self._sums(work, *shapes, (3,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if cuts.clip is not None else None,
             next(totals) if outer else None,
-            *totals,
+            *np.split(next(totals), 3),
         )
 
     # -- what a row adds to each sum; a person's rows, where `PersonRows` has the same by persons --
@@ -380,8 +376,10 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     inner = (steps - (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
     with_step = factor / step
     over = norm * np.abs(with_step) > inner
-    # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
-    scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
+    scale = with_step
+    if over.any():
+        # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
+        scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
     scale = np.where(norm > 0, scale, 0.0)
-    whole = z * scale
+    whole = np.multiply(z, scale, out=scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over
