@@ -252,22 +252,24 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def length_counts(
-        self, anchor: Floats, windows: tuple[tuple[int, int], tuple[int, int]]
-    ) -> tuple[Integers, Integers]:
+        self, anchor: Floats, windows: tuple[tuple[int, int] | None, tuple[int, int] | None]
+    ) -> list[Integers | None]:
         """Histograms of |q| and of |s| before any cut: replacing a row moves one count in each.
 
         Parameters
         ----------
-        windows : pair of (lowest, octaves)
-            For `octave_bins`, of |q| and of |s|.
+        windows : pair of (lowest, octaves) or None
+            For `octave_bins`, of |q| and of |s|; None for what is not counted.
         """
 
-        def lengths(slab: Slab) -> tuple[Floats, Floats]:
+        def lengths(slab: Slab) -> tuple[Floats, ...]:
             r, h, _ = self._working(slab, anchor)
-            return self._stacked_lengths(slab, np.sqrt(h)), self._scores(slab, r).lengths()
+            of_rows, of_scores = (window is not None for window in windows)
+            found = [self._stacked_lengths(slab, np.sqrt(h))] if of_rows else []
+            return *found, *([self._scores(slab, r).lengths()] if of_scores else ())
 
-        first, second = self._histograms(lengths, *windows)
-        return first, second
+        counts = iter(self._histograms(lengths, *(w for w in windows if w is not None)))
+        return [None if window is None else next(counts) for window in windows]
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
