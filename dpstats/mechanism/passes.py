@@ -165,9 +165,8 @@ class PrivateRows(Generic[_S]):
     def over(self, source: RowSource) -> Self:
         """The same maps over other rows, worked on in the thread that asks."""
         there = copy(self)
-        there._source, there._cached, there._spaces = source, None, {}
-        there._cache_fits = False
-        there._threads, there._own_threads = InTurn(), False
+        there._source, there._cached, there._cache_fits = source, None, False
+        there._spaces, there._threads, there._own_threads = {}, InTurn(), False
         return there
 
     # -- here -------------------------------------------------------------------------------------
@@ -394,7 +393,8 @@ def whitened(
     norm = np.sqrt(squared_lengths(product[:d]))
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
-    if any_size and not (np.abs(x).max(axis=0, initial=0.0) <= _LONG_ENTRY * matrix.unit).all():
+    ends = [-x.min(axis=0, initial=0.0), x.max(axis=0, initial=0.0)] if any_size else []
+    if not all((end <= _LONG_ENTRY * matrix.unit).all() for end in ends):
         long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
     apart = np.flatnonzero(long)
     if apart.size:
