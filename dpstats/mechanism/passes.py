@@ -358,7 +358,7 @@ class WhitenedRows(PrivateRows[_S]):
         """z = W'x and x'b."""
         product = space[:, : len(x)]
         exponent, norm = whitened(x, self._whitening, self.d, product)
-        fitted = np.ldexp(product[-1], exponent)
+        fitted = np.ldexp(product[-1], exponent, out=product[-1])
         return self._slab(product[:-1], exponent, norm, fitted, columns)
 
 

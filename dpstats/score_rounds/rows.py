@@ -69,7 +69,7 @@ class LeastSquares:
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
         residual = y - eta
-        return residual, np.ones_like(residual), residual
+        return residual, np.broadcast_to(1.0, residual.shape), residual
 
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Every number is a response."""
@@ -198,7 +198,7 @@ class ScoreRows(WhitenedRows[Slab]):
         y, offset = columns[:2]
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
         norm = self._placed(z, exponent, norm)
-        eta = fitted + offset
+        eta = np.add(fitted, offset, out=fitted)
         alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
         alive &= norm > SHORTEST
         if weight is not None:
@@ -241,7 +241,8 @@ class ScoreRows(WhitenedRows[Slab]):
             eta = added_up(terms)
         found = self._family.working(eta, slab.y)
         r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
-        h = np.maximum(h, 0.0)
+        if h.min(initial=0.0) < 0:
+            h = np.maximum(h, 0.0)
         weight = slab.weight
         if self.leverage is not None:
             share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
