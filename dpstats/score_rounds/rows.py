@@ -371,6 +371,8 @@ class ScoreRows(WhitenedRows[Slab]):
 def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Vectors cut to the length ``bound``, in whole steps; and which were cut.
 
+    They lie in memory that the next step uses again.
+
     They are shrunk by half a grid diagonal, and a step for what the floats lose, before they are
     rounded: no vector is longer than ``steps`` steps afterwards.
     """
