@@ -6,6 +6,7 @@ row is encoded by itself: replacing one changes no other row, raises nothing and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -307,6 +308,7 @@ def predicted_rows(design: Design, newdata: Any) -> tuple[Array, Array, pd.Index
 Design.matrix = design_matrix  # type: ignore[assignment, method-assign]
 
 
+@np.errstate(all="ignore")
 def encode(
     design: Design,
     table: Table,
@@ -355,23 +357,22 @@ def encode(
         np.logical_or(dead, positions < 0, out=dead)
         codes[name] = np.maximum(positions, 0)
 
-    with np.errstate(all="ignore"):
-        _fill(design, numbers, codes, x, dead)
-        y = np.zeros(rows)
-        if "y" in roles and design.response_factor is not None:
-            y = _finite(evaluate(design.response_factor, numbers, design.states), dead, copy=True)
-        offset = None
-        if "offset" in roles and design.offset_factors:
-            offset = np.zeros(rows)
-            for factor in design.offset_factors:
-                offset = offset + evaluate(factor, numbers, design.states)
-            offset = _finite(offset, dead)
-        weight, above = None, None
-        if "weight" in roles and design.weights is not None:
-            weight = np.clip(numbers[design.weights], 0.0, design.weight_bound)
-            outside |= numbers[design.weights] > weight
-        if weight is not None or (cut and design.boxes):
-            above = outside.astype(np.float64)
+    _fill(design, numbers, codes, x, dead)
+    y = np.zeros(rows)
+    if "y" in roles and design.response_factor is not None:
+        y = _finite(evaluate(design.response_factor, numbers, design.states), dead, copy=True)
+    offset = None
+    if "offset" in roles and design.offset_factors:
+        offset = np.zeros(rows)
+        for factor in design.offset_factors:
+            offset = offset + evaluate(factor, numbers, design.states)
+        offset = _finite(offset, dead)
+    weight, above = None, None
+    if "weight" in roles and design.weights is not None:
+        weight = np.clip(numbers[design.weights], 0.0, design.weight_bound)
+        outside |= numbers[design.weights] > weight
+    if weight is not None or (cut and design.boxes):
+        above = outside.astype(np.float64)
 
     if dead.any():
         x[dead] = 0.0
@@ -430,10 +431,8 @@ def _fill(
 
 def _finite(values: Array, dead: Mask, copy: bool = False) -> Array:
     """Mark the rows that are not finite; return the values with zeros there."""
-    with np.errstate(all="ignore"):
-        # one pass: a NaN or an infinity anywhere makes the sum so (an overflow only costs time)
-        clean = bool(np.isfinite(values.sum()))
-    if not clean:
+    # one pass: a NaN or an infinity anywhere makes the sum so (an overflow only costs time)
+    if not math.isfinite(values.sum()):
         bad = ~np.isfinite(values)
         np.logical_or(dead, bad, out=dead)
         return np.where(bad, 0.0, values)

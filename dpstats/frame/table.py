@@ -226,8 +226,11 @@ class PandasTable:
     def numbers(self, name: str, start: int, stop: int) -> Array:
         column = self._column(name)
         if isinstance(column.dtype, np.dtype):
+            values = column.to_numpy()[start:stop]
+            if values.dtype == np.float64:
+                return values
             with np.errstate(all="ignore"):
-                return column.to_numpy()[start:stop].astype(np.float64, copy=False)
+                return values.astype(np.float64)
         part = column.iloc[start:stop]
         return part.to_numpy(dtype=np.float64, na_value=np.nan)
 

@@ -26,6 +26,7 @@ from dpstats.arrays import Floats
 
 _SMALL_TABLE = 2**17
 _COARSE_BITS = 16
+_FEW_COLUMNS, _FEW_ROWS = 30, 2**9
 
 
 @dataclass(frozen=True)
@@ -121,30 +122,22 @@ class ExactMatrix:
 
 
 class _Workspace(threading.local):
-    """Scratch arrays per thread, kept between calls.
-
-    Fresh memory for every slab costs three times as much as the arithmetic done in it.
-    """
-
-    memory = space = np.empty(0)
-
-    def arrays(self, rows: int, *sizes: int) -> list[Floats]:
-        ends = [rows * sum(sizes[: i + 1]) for i in range(len(sizes))]
-        if self.memory.size < ends[-1]:
-            self.memory = np.empty(ends[-1])
-        parts = zip(sizes, ends, strict=True)
-        return [self.memory[end - m * rows : end].reshape(m, rows) for m, end in parts]
+    def __init__(self) -> None:
+        self.memory: dict[str, Floats] = {}
 
 
 _workspace = _Workspace()
 
 
-def scratch_space(shape: tuple[int, ...]) -> Floats:
-    """Memory of this thread, for what lasts until it asks again."""
-    size = math.prod(shape)
-    if _workspace.space.size < size:
-        _workspace.space = np.empty(size)
-    return _workspace.space[:size].reshape(shape)
+def scratch_space(name: str, *shape: int) -> Floats:
+    """Memory of this thread, for what lasts until it asks for the same name again.
+
+    Fresh memory for every slab costs three times as much as the arithmetic done in it.
+    """
+    memory, size = _workspace.memory, math.prod(shape)
+    if name not in memory or memory[name].size < size:
+        memory[name] = np.empty(size)
+    return memory[name][:size].reshape(shape)
 
 
 def forget_scratch() -> None:
@@ -183,17 +176,16 @@ def exact_product(rows: Floats, matrix: ExactMatrix, out: Floats | None = None) 
     (b, d), k = rows.shape, matrix.high.shape[1]
     product = np.empty((k, b)) if out is None else out
     grain = (matrix.unit * 2.0 ** (8 - matrix.bits))[:, None]
+    high = _rounded(rows.T, grain, scratch_space("step", d, b))
     if matrix.low is None:
-        (high,) = _workspace.arrays(b, d)
-        return np.matmul(matrix.high.T, _rounded(rows.T, grain, high), out=product)
-    high, low, both, cross = _workspace.arrays(b, d, d, 2 * k, k)
-    _rounded(rows.T, grain, high)
+        return np.matmul(matrix.high.T, high, out=product)
+    low, both = scratch_space("low", d, b), scratch_space("both", 2 * k, b)
     np.subtract(rows.T, high, out=low)
     _rounded(low, grain * 2.0 ** -(matrix.bits + 1), low)
     # both halves of M at once: fewer and larger products
     np.matmul(matrix.both, high, out=both)
     # small = high' low + low' high is one exact sum: the two halves may be added in any order
-    small = np.matmul(matrix.high.T, low, out=cross)
+    small = np.matmul(matrix.high.T, low, out=scratch_space("cross", k, b))
     small += both[k:]
     return np.add(both[:k], small, out=product)
 
@@ -215,14 +207,20 @@ def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArr
     ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
     than 2^59, as 64-bit integers.
     """
-    pair = (rows, rows if other is None else other)
+    left, right = rows, rows if other is None else other
+    few = other is None and 1 < len(rows) <= _FEW_COLUMNS
+    if few:  # BLAS takes twice as long for a product that numpy sees to be symmetric
+        left, at_once = rows[:-1], min(at_once, _FEW_ROWS)
     parts = max(rows.shape[1] - 1, 0) // at_once
     whole = parts * at_once
-    left, right = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in pair)
-    products = np.matmul(left, right.transpose(0, 2, 1)).astype(np.int64)
+    a, b = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in (left, right))
+    total = np.matmul(a, b.transpose(0, 2, 1)).astype(np.int64).sum(axis=0)
     # np.dot lets other threads work, which matmul does not where the product is small
-    rest = np.dot(pair[0][:, whole:], pair[1][:, whole:].T).astype(np.int64)
-    return np.asarray(products.sum(axis=0) + rest)
+    total += np.dot(left[:, whole:], right[:, whole:].T).astype(np.int64)
+    if few:
+        last = rows[-1].astype(np.int64)
+        total = np.vstack([total, [*total[:, -1], np.dot(last, last)]])
+    return np.asarray(total)
 
 
 class ExactSum:
@@ -236,7 +234,8 @@ class ExactSum:
         self._count = 0
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
-        if values.shape != self._small.shape or not ((values > -(2**59)) & (values < 2**59)).all():
+        least, most = values.min(initial=0), values.max(initial=0)
+        if values.shape != self._small.shape or not -(2**59) < least <= most < 2**59:
             raise ArithmeticError("only whole numbers below 2^59 are summed, of one shape")
         self._small += values.astype(np.int64, copy=False)
         self._count += 1

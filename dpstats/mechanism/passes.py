@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import numpy as np
@@ -95,10 +95,11 @@ def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
     2^k (1, 1.25, 1.5, 1.75), no logarithm is computed and no rounding can move a value. Values below
     or above the range count in the first or last bin; zeros count nowhere.
     """
-    code = (values.view(np.int64) >> 50) - ((lowest + 1023) << 2)
-    last = 4 * octaves - 1
-    inside = np.clip(code, 0, last)[values > 0]
-    return np.bincount(inside, minlength=last + 1)
+    code, last = values.view(np.int64) >> 50, 4 * octaves - 1
+    code -= (lowest + 1023) << 2
+    np.minimum(np.maximum(code, 0, out=code), last, out=code)
+    counted = values > 0
+    return np.bincount(code if counted.all() else code[counted], minlength=last + 1)
 
 
 class PrivateRows(Generic[_S]):
@@ -125,6 +126,7 @@ class PrivateRows(Generic[_S]):
         alone = self.n < 2 * self._piece_rows()  # not the same work for two
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
+        self._spaces: dict[int, Floats] = {}
         self._cache_fits = fits_cache(source)
 
     def __repr__(self) -> str:
@@ -132,10 +134,15 @@ class PrivateRows(Generic[_S]):
 
     def close(self) -> None:
         """Forget the rows."""
-        self._cached = None
+        self._cached, self._spaces = None, {}
         if self._own_threads:
             self._threads.shutdown(wait=False, cancel_futures=True)
         forget_scratch()
+
+    def instead_of(self, before: PrivateRows[Any]) -> None:
+        """Forget other rows of the same table and shape, and work in their memory and their threads."""
+        self._spaces, self._threads = before._spaces, before._threads
+        before._cached = None
 
     @abstractmethod
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
@@ -152,28 +159,35 @@ class PrivateRows(Generic[_S]):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but rows, where they come from, and what holds them."""
-        private = ("_source", "_cached", "_threads")
+        private = ("_source", "_cached", "_spaces", "_threads")
         return {name: value for name, value in vars(self).items() if name not in private}
 
     def over(self, source: RowSource) -> Self:
         """The same maps over other rows, worked on in the thread that asks."""
         there = copy(self)
         there._source, there._cached, there._cache_fits = source, None, False
-        there._threads, there._own_threads = InTurn(), False
+        there._spaces, there._threads, there._own_threads = {}, InTurn(), False
         return there
 
     # -- here -------------------------------------------------------------------------------------
 
-    def _slabs(self, block: Block) -> Iterator[_S]:
-        """Slabs of a block, prepared for the work of a pass."""
+    def _slabs(self, block: Block, k: int) -> Iterator[_S]:
+        """Slabs of a block, the k-th, prepared for the work of a pass."""
         x, columns = self._encode(block)
         rows = self._slab_rows()
-        # one large piece of memory for the block: the system hands it out faster
-        shape = (-(-len(x) // rows), self.d + 1, rows)
-        space = np.empty(shape) if self._cache_fits else scratch_space(shape)
-        for k, a in enumerate(range(0, len(x), rows)):
-            part = tuple(column[a : a + rows] for column in columns)
-            yield self._keep(x[a : a + rows], part, space[k])
+        space = self._space(k, -(-len(x) // rows), self.d + 1, rows)
+        for a, part in zip(range(0, len(x), rows), space, strict=False):
+            yield self._keep(x[a : a + rows], tuple(c[a : a + rows] for c in columns), part)
+
+    def _space(self, k: int, *shape: int) -> Floats:
+        """Memory for the k-th block: one large piece, which the system hands out once and fast."""
+        if not self._cache_fits:
+            return scratch_space("rows", *shape)
+        if (
+            k not in self._spaces or self._spaces[k].shape != shape
+        ):  # blocks may be others each time
+            self._spaces[k] = np.empty(shape)
+        return self._spaces[k]
 
     def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
         """Apply ``work`` to every slab.
@@ -181,28 +195,26 @@ class PrivateRows(Generic[_S]):
         The slabs are kept when they fit the cache, and read again at every pass when they do not.
         """
 
-        def prepared(slab: _S) -> _T:
-            self._prepare(slab)
-            return work(slab)
-
-        def read(piece: Callable[[], Block]) -> tuple[list[_T], list[_S]]:
+        def done(slabs: Iterable[_S]) -> tuple[list[_T], list[_S]]:
             found, kept = [], []
-            for slab in self._slabs(piece()):
-                found.append(prepared(slab))
+            for slab in slabs:
+                self._prepare(slab)
+                found.append(work(slab))
                 if self._cache_fits:
                     kept.append(slab)
             return found, kept
 
         assert self._source is not None
         with one_blas_thread():
-            if self._cached is not None:
-                for results in self._in_turn(
-                    lambda slabs: [prepared(s) for s in slabs], self._cached
-                ):
-                    yield from results
-                return
+            if self._cached is None:
+                pieces = enumerate(self._source.pieces(self._piece_rows()))
+                passed = self._in_turn(
+                    lambda piece: done(self._slabs(piece[1](), piece[0])), pieces
+                )
+            else:
+                passed = self._in_turn(done, self._cached)
             cached: list[list[_S]] = []
-            for results, slabs in self._in_turn(read, self._source.pieces(self._piece_rows())):
+            for results, slabs in passed:
                 yield from results
                 cached.append(slabs)
             if self._cache_fits:
@@ -246,11 +258,9 @@ class PrivateRows(Generic[_S]):
     ) -> list[Integers]:
         """A histogram of `octave_bins` for each of the lengths that a row has."""
 
-        def work(slab: _S) -> tuple[Floats, ...]:
-            return tuple(
-                octave_bins(values, *window).astype(np.float64)
-                for values, window in zip(lengths(slab), windows, strict=True)
-            )
+        def work(slab: _S) -> tuple[Whole, ...]:
+            pairs = zip(lengths(slab), windows, strict=True)
+            return tuple(octave_bins(values, *window) for values, window in pairs)
 
         return self._sums(work, *((4 * octaves,) for _, octaves in windows))
 
@@ -273,7 +283,7 @@ def one_pass(method: Callable[Concatenate[_P, _Q], _T]) -> Callable[Concatenate[
         source = self._source
         assert source is not None
         found = source.map_parts(RemotePass(self, method.__name__, args, options))
-        return method(self, *args, **options) if found is None else _added(found)
+        return method(self, *args, **options) if found is None else reduce(_sum, found)
 
     return everywhere
 
@@ -298,18 +308,8 @@ class RemotePass:
             forget_scratch()
 
 
-def _added(found: Iterator[_T]) -> _T:
-    """The sum of what parts say, entry by entry: arrays, tuples, lists or dataclasses of integers.
-
-    None stands for what no part was asked for.
-    """
-    total = next(found)
-    for other in found:
-        total = _sum(total, other)
-    return total
-
-
 def _sum(a: Any, b: Any) -> Any:
+    """Entry by entry: arrays, tuples, lists or dataclasses of integers; None where nothing was asked."""
     if a is None and b is None:
         return None
     if isinstance(a, np.ndarray):
@@ -358,7 +358,7 @@ class WhitenedRows(PrivateRows[_S]):
         """z = W'x and x'b."""
         product = space[:, : len(x)]
         exponent, norm = whitened(x, self._whitening, self.d, product)
-        fitted = np.ldexp(product[-1], exponent)
+        fitted = np.ldexp(product[-1], exponent, out=product[-1])
         return self._slab(product[:-1], exponent, norm, fitted, columns)
 
 
@@ -393,7 +393,8 @@ def whitened(
     norm = np.sqrt(squared_lengths(product[:d]))
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
-    if any_size and not (np.abs(x).max(axis=0, initial=0.0) <= _LONG_ENTRY * matrix.unit).all():
+    ends = [-x.min(axis=0, initial=0.0), x.max(axis=0, initial=0.0)] if any_size else []
+    if not all((end <= _LONG_ENTRY * matrix.unit).all() for end in ends):
         long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
     apart = np.flatnonzero(long)
     if apart.size:
@@ -444,7 +445,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
 
 def squared_lengths(z: Floats) -> Floats:
     """Squared length of every column, added coordinate by coordinate in one fixed order."""
-    return added_up(np.multiply(z, z, order="C"))
+    return added_up(np.multiply(z, z, out=scratch_space("step", *z.shape)))
 
 
 def added_up(terms: Floats) -> Floats:

@@ -83,7 +83,7 @@ class PersonRows(ScoreRows):
         super().__init__(source, family, whitening, shift, truncation, prepared)
         self._within = within
 
-    def _slabs(self, block: Any) -> Iterator[Slab]:
+    def _slabs(self, block: Any, k: int) -> Iterator[Slab]:
         """Slabs of whole persons; of one person, where one has more rows than a slab."""
         x, columns = self._encode(block)
         starts = block.starts

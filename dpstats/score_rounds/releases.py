@@ -20,7 +20,7 @@ from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
 from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
 
 Window = tuple[int, int]
-Windows = tuple[Window, Window]
+Windows = tuple[Window | None, Window | None]
 _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
 
@@ -173,11 +173,11 @@ class ScoreSession(Session[ScoreRows]):
         size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
-        self._rows.close()
         prepared = coarse_map(self._source, whitening, shift, residual) if residual else None
         if prepared is not None:
             whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
-        self._rows = self._seen(whitening, shift, prepared)
+        before, self._rows = self._rows, self._seen(whitening, shift, prepared)
+        self._rows.instead_of(before)
         return whitening, shift
 
     def weigh(self, leverage: float | None) -> None:
@@ -234,13 +234,15 @@ class ScoreSession(Session[ScoreRows]):
         windows: Windows,
         fine: int | None = None,
     ) -> LogHistogram:
-        cost = self._spend(share)
+        cost, window = self._spend(share), windows[which]
         key = "lengths", anchor.tobytes(), windows
         counts = self._once(key, lambda: self._read().length_counts(anchor, windows))[which]
+        assert window is not None
+        assert counts is not None
         name = (self._names[0], "histogram of score lengths")[which]
         if fine is not None:
             counts = merged(counts, fine)
-        return LogHistogram.of(self._counts(name, counts, cost), *windows[which], fine)
+        return LogHistogram.of(self._counts(name, counts, cost), *window, fine)
 
     def response_histogram(self, share: float, lowest: int, octaves: int) -> LogHistogram:
         """Where the absolute responses lie. A replaced row moves two counts by one."""

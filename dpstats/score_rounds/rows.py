@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix, exact_gram
+from dpstats.mechanism.lattice import ExactMatrix, exact_gram, scratch_space
 from dpstats.mechanism.passes import (
     Block,
     Integers,
@@ -69,7 +69,7 @@ class LeastSquares:
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
         residual = y - eta
-        return residual, np.ones_like(residual), residual
+        return residual, np.broadcast_to(1.0, residual.shape), residual
 
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Every number is a response."""
@@ -198,7 +198,7 @@ class ScoreRows(WhitenedRows[Slab]):
         y, offset = columns[:2]
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
         norm = self._placed(z, exponent, norm)
-        eta = fitted + offset
+        eta = np.add(fitted, offset, out=fitted)
         alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
         alive &= norm > SHORTEST
         if weight is not None:
@@ -235,13 +235,14 @@ class ScoreRows(WhitenedRows[Slab]):
         """The same, anew; eta is added up in one fixed order."""
         eta = slab.eta
         if anchor.any():
-            terms = np.empty((len(anchor) + 1, len(eta)))
+            terms = scratch_space("step", len(anchor) + 1, len(eta))
             terms[0] = eta
             np.multiply(slab.z, anchor[:, None], out=terms[1:])
             eta = added_up(terms)
         found = self._family.working(eta, slab.y)
         r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
-        h = np.maximum(h, 0.0)
+        if h.min(initial=0.0) < 0:
+            h = np.maximum(h, 0.0)
         weight = slab.weight
         if self.leverage is not None:
             share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
@@ -252,22 +253,24 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def length_counts(
-        self, anchor: Floats, windows: tuple[tuple[int, int], tuple[int, int]]
-    ) -> tuple[Integers, Integers]:
+        self, anchor: Floats, windows: tuple[tuple[int, int] | None, tuple[int, int] | None]
+    ) -> list[Integers | None]:
         """Histograms of |q| and of |s| before any cut: replacing a row moves one count in each.
 
         Parameters
         ----------
-        windows : pair of (lowest, octaves)
-            For `octave_bins`, of |q| and of |s|.
+        windows : pair of (lowest, octaves) or None
+            For `octave_bins`, of |q| and of |s|; None for what is not counted.
         """
 
-        def lengths(slab: Slab) -> tuple[Floats, Floats]:
+        def lengths(slab: Slab) -> tuple[Floats, ...]:
             r, h, _ = self._working(slab, anchor)
-            return self._stacked_lengths(slab, np.sqrt(h)), self._scores(slab, r).lengths()
+            of_rows, of_scores = (window is not None for window in windows)
+            found = [self._stacked_lengths(slab, np.sqrt(h))] if of_rows else []
+            return *found, *([self._scores(slab, r).lengths()] if of_scores else ())
 
-        first, second = self._histograms(lengths, *windows)
-        return first, second
+        counts = iter(self._histograms(lengths, *(w for w in windows if w is not None)))
+        return [None if window is None else next(counts) for window in windows]
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
@@ -323,21 +326,17 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= self._any(slab, slab.norm > self.leverage)
             share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
             squares = np.where(empty, 0.0, np.rint((share * steps) ** 2)).astype(np.int64)
-            return (
-                *parts,
-                np.array([squares.sum()]),
-                np.array([float(np.count_nonzero(cut & ~empty))]),
-                np.array([float(np.count_nonzero(empty))]),
-            )
+            counts = np.count_nonzero(cut & ~empty), np.count_nonzero(empty)
+            return *parts, np.array([squares.sum(), *counts])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
         shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
-        totals = iter(self._sums(work, *shapes, (1,), (1,), (1,)))
+        totals = iter(self._sums(work, *shapes, (3,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if cuts.clip is not None else None,
             next(totals) if outer else None,
-            *totals,
+            *np.split(next(totals), 3),
         )
 
     # -- what a row adds to each sum; a person's rows, where `PersonRows` has the same by persons --
@@ -372,6 +371,8 @@ class ScoreRows(WhitenedRows[Slab]):
 def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Vectors cut to the length ``bound``, in whole steps; and which were cut.
 
+    They lie in memory that the next step uses again.
+
     They are shrunk by half a grid diagonal, and a step for what the floats lose, before they are
     rounded: no vector is longer than ``steps`` steps afterwards.
     """
@@ -380,8 +381,10 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     inner = (steps - (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
     with_step = factor / step
     over = norm * np.abs(with_step) > inner
-    # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
-    scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
+    scale = with_step
+    if over.any():
+        # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
+        scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
     scale = np.where(norm > 0, scale, 0.0)
-    whole = z * scale
+    whole = np.multiply(z, scale, out=scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over

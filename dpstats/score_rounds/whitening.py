@@ -123,7 +123,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
 def whitened_lengths(session: ScoreSession, share: float, d: int) -> tuple[Tail, float]:
     """How long rows are, as they are whitened now: the tail of lengths, and their 90 % quantile."""
     octave = math.floor(math.log2(math.sqrt(d)))
-    windows = (octave - 12, 32), (-1, 1)
+    windows = (octave - 12, 32), None
     lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
     quantile = lengths.quantile(0.9) or math.sqrt(d)
     return tail_of(lengths, quantile, session.n, 2), quantile

@@ -83,6 +83,16 @@ def test_sums_of_products_are_those_of_integers(n: int, b: int) -> None:
     assert (exact_gram(rows, grid.rows) == exact_gram(rows, grid.rows, rows)).all()
 
 
+@pytest.mark.parametrize("b", [1, 511, 513, 2**14])
+@pytest.mark.parametrize("d", [1, 2, 7, 30, 31])
+@pytest.mark.parametrize("n", [1000, 10**6])
+def test_sums_of_squares_are_those_of_integers_however_many_columns(n: int, d: int, b: int) -> None:
+    grid = Grid.for_rows(n)
+    rows = float(grid.steps) - np.random.default_rng(b).integers(0, 9, (d, b))
+    whole = rows.astype(np.int64)
+    assert (exact_gram(rows, grid.rows) == whole @ whole.T).all()
+
+
 def test_exact_sums_of_integers_do_not_overflow() -> None:
     total = ExactSum((1,))
     for _ in range(100):

@@ -270,6 +270,24 @@ def test_the_maps_of_rows_apply_to_others(name: str) -> None:
     rows.close()
 
 
+@pytest.mark.parametrize("size", [None, 100, 250])
+def test_rows_seen_anew_are_the_same_in_the_memory_of_others(size: int | None) -> None:
+    table, other = _plain(_N, 1), 2 * _WHITENING.T
+    before, fresh, anew = (
+        ScoreRows(table, LeastSquares(), whitening, _SHIFT)
+        for whitening in (_WHITENING, other, other)
+    )
+    expected = _flat(_family(fresh))
+    assert _flat(_family(before)) != expected
+    table.size = size  # blocks may be others in a later pass
+    anew.instead_of(before)
+    assert before._cached is None
+    assert _flat(_family(anew)) == expected
+    for rows in (fresh, anew):
+        rows.close()
+        assert not rows._spaces
+
+
 def test_rows_elsewhere_are_cut_where_they_are_cut_here() -> None:
     case = _CASES["linear"]
     rows = case.make(_Elsewhere(case.table(_N, 1), [range(100), range(100, _N)]))

@@ -375,8 +375,8 @@ _ROWS = (
     _rows(
         "rows of cells are cut at twice their radius",
         "dpstats/models/gaussian/rows.py",
-        "shortened = cut_to_grid(z, exponent, norm, radii[j], steps)",
-        "shortened = cut_to_grid(z, exponent, norm, 2 * radii[j], 2 * steps)",
+        "shortened = cut_to_grid(rows[1:], exponent, norm, radii[j], steps)",
+        "shortened = cut_to_grid(rows[1:], exponent, norm, 2 * radii[j], 2 * steps)",
         *_replayed("dp_mvnorm, refined"),
     ),
     _rows(
@@ -849,8 +849,9 @@ _ACCOUNTING = (
     _accounting(
         "two histograms are released for the price of one",
         "dpstats/score_rounds/releases.py",
-        "cost = self._spend(share)\n        key = ",
-        "cost = self._spend(share) if which == 0 else self.total.share(share)\n        key = ",
+        "cost, window = self._spend(share), windows[which]\n",
+        "cost = self._spend(share) if which == 0 else self.total.share(share)\n"
+        "        window = windows[which]\n",
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _accounting(
@@ -1286,8 +1287,8 @@ _FORMULAS = (
     _formula(
         "rows travel with a pass",
         "dpstats/mechanism/passes.py",
-        'private = ("_source", "_cached", "_threads")',
-        'private = ("_source", "_threads")',
+        'private = ("_source", "_cached", "_spaces", "_threads")',
+        'private = ("_source", "_spaces", "_threads")',
         "tests/mechanism/test_passes.py::test_what_travels_holds_no_row",
     ),
 )
@@ -1330,7 +1331,7 @@ _ENDS = (
     _end(
         "rows that are closed are kept",
         "dpstats/mechanism/passes.py",
-        "        self._cached = None\n",
+        "        self._cached, self._spaces = None, {}\n",
         "",
         _ENDED,
     ),

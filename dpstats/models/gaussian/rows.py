@@ -24,7 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.lattice import ExactMatrix, exact_gram, exact_product, scaled_product
+from dpstats.mechanism.lattice import (
+    ExactMatrix,
+    exact_gram,
+    exact_product,
+    scaled_product,
+    scratch_space,
+)
 from dpstats.mechanism.passes import (
     Block,
     Integers,
@@ -202,7 +208,7 @@ class CellRows(PrivateRows[CellSlab]):
         return block.x[:, self._part], (block.x[:, 0] != 0,)
 
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> CellSlab:
-        measured = x - self._origin
+        measured = np.subtract(x, self._origin, out=space[: self.d, : len(x)].T)
         measured /= self._units
         # farther out nothing that follows could be sure not to overflow
         alive = columns[0]
@@ -258,8 +264,12 @@ class CellRows(PrivateRows[CellSlab]):
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
             for j, frame in enumerate(frames):
-                found = coordinates(_chosen(slab.x, code == j), frame, maps[j])
-                if self._keeps_coordinates:
+                rows = _chosen(slab.x, code == j)
+                shape = self.d, len(rows)
+                kept = self._keeps_coordinates
+                space = np.empty(shape) if kept else scratch_space("coordinates", *shape)
+                found = coordinates(rows, frame, maps[j], space)
+                if kept:
                     slab.seen[j] = frame, found
                 length = np.ldexp(found[2], found[1])
                 # beyond all floats: the last bin
@@ -312,13 +322,16 @@ class CellRows(PrivateRows[CellSlab]):
             cut = 0.0
             for j, frame in enumerate(frames):
                 before = slab.seen.pop(j, None)
+                members = code == j
+                rows = scratch_space("coordinates", self.d + 1, int(members.sum()))
                 if before is not None and before[0].same_as(frame):
-                    z, exponent, norm = before[1]
+                    rows[1:], exponent, norm = before[1]
                 else:
-                    z, exponent, norm = coordinates(_chosen(slab.x, code == j), frame, maps[j])
-                finite = np.isfinite(norm)
-                shortened = cut_to_grid(z, exponent, norm, radii[j], steps)
-                rows = np.vstack([np.where(finite, float(lift), 0.0), z])
+                    _, exponent, norm = coordinates(
+                        _chosen(slab.x, members), frame, maps[j], rows[1:]
+                    )
+                rows[0] = np.where(np.isfinite(norm), float(lift), 0.0)
+                shortened = cut_to_grid(rows[1:], exponent, norm, radii[j], steps)
                 total[j] = exact_gram(rows, self.grid.rows)
                 cut += float(np.count_nonzero(shortened))
             return total, np.array([cut])
@@ -334,7 +347,9 @@ class CellRows(PrivateRows[CellSlab]):
         (exact,), fine = cell_maps([frame]), self.grid.fine
 
         def work(slab: CellSlab) -> tuple[Floats, Floats, Floats]:
-            z, exponent, norm = coordinates(_chosen(slab.x, slab.alive), frame, exact)
+            rows = _chosen(slab.x, slab.alive)
+            space = scratch_space("coordinates", self.d, len(rows))
+            z, exponent, norm = coordinates(rows, frame, exact, space)
             finite = float(np.count_nonzero(np.isfinite(norm)))
             cut = float(np.count_nonzero(cut_to_grid(z, exponent, norm, radius, fine)))
             return z.sum(axis=1), np.array([finite]), np.array([cut])
@@ -379,11 +394,11 @@ def fast_coordinates(frame: CellCoordinates) -> CellCoordinates:
 
 
 def coordinates(
-    x: Floats, frame: CellCoordinates, matrix: ExactMatrix
+    x: Floats, frame: CellCoordinates, matrix: ExactMatrix, z: Floats
 ) -> tuple[Floats, NDArray[np.int32], Floats]:
-    """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`."""
-    z = np.empty((x.shape[1], len(x)))
-    exponent, norm = whitened(x - frame.centre, matrix, len(z), z, any_size=True)
+    """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`. Fills ``z``."""
+    away = np.subtract(x, frame.centre, out=scratch_space("away", *x.T.shape).T)
+    exponent, norm = whitened(away, matrix, len(z), z, any_size=True)
     return z, exponent, norm
 
 

@@ -147,7 +147,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         limits, made = self.limits, len(self.steps)
         guess = self.before or self.expected
         window = window_about(guess)
-        windows: Windows = (-1, 1), window
+        windows: Windows = None, window
         fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
         whole = sum(plan.pooled for plan in self.plans) >= limits.middle

@@ -170,7 +170,7 @@ def _belonging(x: Floats, cells: SoftCells, maps: list[ExactMatrix]) -> _Belongi
     z, exponents, norms = [], [], []
     each = np.empty((len(maps), len(x)))
     for j, (frame, matrix) in enumerate(zip(cells.frames, maps, strict=True)):
-        product, exponent, norm = coordinates(x, frame, matrix)
+        product, exponent, norm = coordinates(x, frame, matrix, np.empty(x.T.shape))
         each[j] = cells.constants[j] - np.ldexp(norm, exponent) ** 2 / 2
         z.append(product)
         exponents.append(exponent)
