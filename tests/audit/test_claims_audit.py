@@ -42,11 +42,12 @@ pytestmark = pytest.mark.slow
 _ALARM = 5e-7 / len(cases())
 _LAW = 1e-8
 
-_FEW = 12
+_FEW = 8
 """Runs that tell whether neighbours release the same things after the same history, and no more.
 
-At this confidence no verdict on fewer than 63 runs on either table refutes mu = 2, if they tell the
-tables apart without an error: `_signs` needs 0.84^(2 runs) below a third of `_ALARM`.
+On all pairs of a method a hundred histories are seen. At this confidence no verdict on fewer than 63
+runs on either table refutes mu = 2, if they tell the tables apart without an error: `_signs` needs
+0.84^(2 runs) below a third of `_ALARM`.
 """
 
 # runs on either table, by the beginning of a name, the first that fits

@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpstats.frame import (
-    source,
-)
+from dpstats.frame import source
 from dpstats.frame.table import Table
 
 open_source: Callable[[Any], Any] = source.open_source

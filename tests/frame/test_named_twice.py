@@ -16,14 +16,7 @@ import pytest
 
 from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
-from tests.frame.rows_of_sources import (
-    ARROW,
-    BLOCKS,
-    FRAME,
-    N,
-    open_source,
-    several_files,
-)
+from tests.frame.rows_of_sources import ARROW, BLOCKS, FRAME, N, open_source, several_files
 
 _TWICE_NAMED: dict[str, Callable[[Path, str], Any]] = {
     "path": lambda folder, one: [one, one],

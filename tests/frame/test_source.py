@@ -17,10 +17,7 @@ import pytest
 
 from dpstats import dp_lm
 from dpstats.errors import PassError, SchemaError
-from dpstats.frame import (
-    learn_design,
-    reading,
-)
+from dpstats.frame import learn_design, reading
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Table
 from tests.frame.rows_of_sources import (
@@ -39,6 +36,7 @@ from tests.frame.rows_of_sources import (
 )
 
 pytestmark = pytest.mark.usefixtures("short_parts")
+
 SEVERAL_TYPES = "tuple of several kinds"
 
 
