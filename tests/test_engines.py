@@ -188,7 +188,7 @@ def _processes(count: int) -> ProcessPoolExecutor:
     # not by fork: this process has threads
     some = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(some)
-    context.set_forkserver_preload(["dpstats"])
+    context.set_forkserver_preload(["pytest", "dpstats"])  # once, not by every process
     return ProcessPoolExecutor(count, mp_context=context)
 
 

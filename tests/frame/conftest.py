@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpstats.frame import reading, source
+
 
 def make_table(n, seed):
     rng = np.random.default_rng(seed)
@@ -30,3 +32,12 @@ def clean():
 @pytest.fixture
 def private():
     return make_table(150, 2)
+
+
+@pytest.fixture
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables fall into several parts and batches, although they are short."""
+    monkeypatch.setattr(reading, "_PART_NUMBERS", 400)
+    monkeypatch.setattr(source, "BLOCK_ROWS", 70)
+    monkeypatch.setattr(source, "_BATCH_NUMBERS", 70)
+    monkeypatch.setattr(source, "_FEWEST_ROWS", 70)

@@ -11,9 +11,10 @@ import statsmodels.formula.api as smf
 
 import dpstats.plans.rehearsal
 from dpstats import dp_glm, dp_lm, plan_glm, plan_lm, public_moments
-from dpstats.accounting.privacy import resolve_privacy
+from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.datasets import fair, randhie
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
+from dpstats.plans.rehearsal import Predicted, Rehearsal
 from dpstats.plans.result import Plan
 from dpstats.plans.search import _smallest
 
@@ -236,12 +237,24 @@ def test_a_note_warns_of_errors_that_rest_on_few_events() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
-def test_known_to_is_how_far_errors_without_privacy_are_off(family: str) -> None:
+def test_known_to_is_how_far_errors_without_privacy_are_off(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over 200 public samples; the mean square of deviations over what is said has an error of 15 %.
+
+    What private fits add is not looked at: it is rehearsed for the first sample alone.
 
     False alarms: both limits are five standard errors or more away.
     """
     rng = np.random.default_rng(5)
+    rehearse, rehearsed = Rehearsal.at, []
+
+    def first(rehearsal: Rehearsal, n: int, total: Privacy) -> Predicted:
+        if not rehearsed:
+            rehearsed.append(rehearse(rehearsal, n, total))
+        return rehearsed[0]
+
+    monkeypatch.setattr(Rehearsal, "at", first)
 
     def rows(n: int) -> pd.DataFrame:
         x = rng.normal(size=n)

@@ -52,16 +52,6 @@ _NONE: Any = None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class _Bayes(BayesModel):
-    """A classifier whose means have errors of any size."""
-
-    errors: np.ndarray
-
-    def _means_sd(self) -> np.ndarray:
-        return self.errors
-
-
-@dataclass(frozen=True, repr=False, eq=False)
 class _Kernel(KernelModel):
     """A curve of given points."""
 
@@ -69,7 +59,7 @@ class _Kernel(KernelModel):
     curve: pd.DataFrame = _NONE
 
 
-BAYES = _Bayes(
+BAYES = BayesModel(
     call='eptr_bayes("g ~ x_1 + <b>", epsilon = 1, delta = 1e-05, method = "ptr")',
     method="ptr",
     covariance="diagonal, from public rows",
@@ -81,7 +71,7 @@ BAYES = _Bayes(
     scaled_means=np.array([[28.37, -2504.0], [30.571, 0.000252], [0.0, 1e9]]),
     prior=np.array([0.6772, 0.32277, 0.00003]),
     prior_sd=np.array([0.00614, 0.00614, 0.00003]),
-    mean_sd=np.full((3, 2), np.nan),
+    mean_sd=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
     spread=None,
     n=6048,
     m=318,
@@ -91,7 +81,6 @@ BAYES = _Bayes(
     notes=("A note in words.",),
     answers=ANSWERS,
     released=True,
-    errors=np.array([[0.112, 14.4], [0.169, 0.0218], [2.0, 1e7]]),
 )
 _X = np.linspace(17.5, 42, 30)
 _UNSEEN = {f.name for f in fields(CurveSetting)} - {"smoothing", "chosen", "centre"}
@@ -190,7 +179,7 @@ def test_missing_numbers_print_as_na() -> None:
 
 
 def test_missing_errors_of_classes_print_as_na() -> None:
-    unknown = replace(BAYES, prior_sd=np.full(3, np.nan), errors=np.full((3, 2), np.nan))
+    unknown = replace(BAYES, prior_sd=np.full(3, np.nan), mean_sd=np.full((3, 2), np.nan))
     text = unknown.summary().to_text()
     assert "NaN" not in text
     assert text.count("NA") >= 9

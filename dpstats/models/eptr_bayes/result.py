@@ -129,12 +129,8 @@ class BayesModel(TestedResult):
             self.prior,
             self.prior_sd,
             self.means.to_numpy(),
-            self._means_sd(),
+            self.mean_sd,
         )
-
-    def _means_sd(self) -> Floats:
-        """Standard errors of the means in the user's units."""
-        return self.mean_sd
 
     def _printed(self) -> Page:
         parts = (Heading("Priors and means by class"), self._groups.table())

@@ -82,7 +82,7 @@ def _case(
     share = table.kind.value_counts(normalize=True).loc[names].to_numpy()
     away = np.concatenate(
         [
-            ((fit.means[columns].to_numpy() - truth) / fit._means_sd()).ravel(),
+            ((fit.means[columns].to_numpy() - truth) / fit.mean_sd).ravel(),
             (fit.priors.to_numpy() - share) / fit.prior_sd,
         ]
     )

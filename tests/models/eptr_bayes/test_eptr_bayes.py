@@ -90,7 +90,7 @@ def test_behind_a_test_too(method: str) -> None:
 def test_at_a_usual_budget_it_classifies_as_well() -> None:
     assert fit().balanced_error(TEST) < own_error() + 0.03
     assert fit(method="ptr").balanced_error(TEST) < own_error() + 0.06
-    z = (fit().means - MEANS.to_numpy()).to_numpy() / fit()._means_sd()
+    z = (fit().means - MEANS.to_numpy()).to_numpy() / fit().mean_sd
     assert np.abs(z).max() < 5
 
 
@@ -252,7 +252,7 @@ def test_intervals_of_means_hold_the_truth() -> None:
     inside = []
     for seed in range(40):
         found = fit(make(3000, 100 + seed), seed=seed, public=make(150, 400 + seed))
-        inside.append(np.abs(found.means.to_numpy() - law) <= 1.96 * found._means_sd())
+        inside.append(np.abs(found.means.to_numpy() - law) <= 1.96 * found.mean_sd)
     assert np.mean(inside) > 0.87
 
 
