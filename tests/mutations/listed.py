@@ -920,7 +920,7 @@ _GLM_FITS = """        ready = task.prepared(rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
         ready = replace(task, design=design).prepared(rows.n)
@@ -932,7 +932,7 @@ _LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.uni
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
