@@ -39,7 +39,7 @@ from dpstats.arguments import (
     shown,
 )
 from dpstats.arrays import Floats
-from dpstats.budget.charge import Charge, charged, label_of
+from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
 from dpstats.errors import (
     ArgumentError,
@@ -140,7 +140,9 @@ class Call(Generic[_Spent]):
 
         ``jointly``: where a column names the person, its rows are summed up to one term.
         """
-        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person, jointly)
+        with naming_budget(given, how.get("budget")):
+            total = resolve_privacy(**given)
+        unit = PrivacyUnit.of(rows_per_person, person, jointly)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
@@ -148,7 +150,9 @@ class Call(Generic[_Spent]):
         cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
     ) -> Call[Cost]:
         """A call whose releases are Gaussian, or pure where epsilon alone was given."""
-        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        with naming_budget(given, how.get("budget")):
+            total = resolve_cost(**given)
+        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod

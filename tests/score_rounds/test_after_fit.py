@@ -149,6 +149,15 @@ def test_new_rows_may_be_a_dict_or_a_table_of_another_library() -> None:
     )
 
 
+def test_the_name_of_a_factor_is_no_hypothesis_of_one_equation() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"`g` has 2 coefficients: anova\(fit\).*'g\[T.b\] = 0'"
+    ):
+        LM.wald_test("g")
+    both = LM.wald_test(["g[T.b] = 0", "g[T.c] = 0"])
+    assert both.chi2 == pytest.approx(anova(LM, type=3).frame.set_index("term").chi2["g"])
+
+
 @pytest.mark.parametrize("verb", ["predictions", "slopes", "comparisons"])
 def test_a_verb_without_rows_names_itself(verb: str) -> None:
     with pytest.raises(ArgumentError, match=rf"{verb}\(newdata\).*{verb}\(data=private") as caught:
