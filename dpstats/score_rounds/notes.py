@@ -150,9 +150,23 @@ def hidden_note(
             f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, or "
             "other columns say nearly the same. No standard errors are given there, and the "
             "estimates are little but noise. More rows or budget, or fewer or broader levels, "
-            "help."
+            "help." + _first_levels(terms, unknown)
         )
     return tuple(notes)
+
+
+def _first_levels(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:
+    """A sentence where the constant and all levels of a factor are hidden: its first one may be rare."""
+    hidden = {term for term, lost in zip(terms, unknown, strict=True) if lost}
+    factors = dict.fromkeys(term.partition("[T.")[0] for term in terms if "[T." in term)
+    lost = [name for name in factors if {t for t in terms if t.startswith(f"{name}[T.")} <= hidden]
+    if "Intercept" not in hidden or not lost:
+        return ""
+    first = ", ".join(f"`{name}`" for name in lost)
+    return (
+        f" Where hardly any row has the first level of {first}, all others are compared with "
+        "nothing: put a level that many rows have first."
+    )
 
 
 def _some(terms: Sequence[str], which: NDArray[np.bool_]) -> str:
@@ -244,8 +258,8 @@ def unused_note(
             f"be used ({causes}).",
         )
     return (
-        f"About {share:.2g}% of the private rows are not used: {causes}, or rows of a person beyond "
-        "rows_per_person." + ("" if alone else " Only levels that public rows have are used."),
+        f"About {share:.2g}% of the private rows are not used: {causes}."
+        + ("" if alone else " Only levels that public rows have are used."),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import dpstats
 from dpstats.score_rounds.first_look import few_rows_note, least_budget
-from dpstats.score_rounds.notes import coordinates_note
+from dpstats.score_rounds.notes import coordinates_note, hidden_note
 
 
 def _rows(n: int, seed: int, unit: float = 1.0) -> pd.DataFrame:
@@ -44,3 +44,15 @@ def test_private_columns_in_another_unit_are_noticed() -> None:
     assert not [note for note in fit(1.0).notes if note.startswith("Private columns vary")]
     assert [note for note in fit(12.0).notes if note.startswith("Private columns vary")]
     assert coordinates_note(None) == coordinates_note(5.0) == ()
+
+
+def test_a_first_level_that_no_row_has_is_said_to_be_that() -> None:
+    rows = _rows(4_000, 5).assign(g=np.random.default_rng(6).choice(list("abc"), 4_000))
+    for levels, said in ((["zz", "a", "b", "c"], True), (["a", "b", "c", "zz"], False)):
+        fit = dpstats.dp_lm("y ~ x + g", rows, mu=1, limits={"g": levels}, seed=1)
+        assert any("first level of `g`" in note for note in fit.notes) == said
+        assert fit.se().drop("g[T.zz]", errors="ignore").notna().all() != said
+    terms = ["Intercept", "x", "g[T.b]", "g[T.c]"]
+    for hidden in ([0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 0]):
+        (note,) = hidden_note(terms, np.array(hidden, dtype=bool), None)
+        assert "first level" not in note
