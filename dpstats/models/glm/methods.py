@@ -176,12 +176,14 @@ class GlmTaskForN:
 
 
 def _hardly_any(fit: GlmFit) -> bool:
-    """Whether the rows that count cannot be told from none by the released share of those that do not.
+    """Whether coefficients are given, though the rows that count cannot be told from none.
 
-    Most rows must surely not count: with a small budget the noise of the share hides all rows as well.
+    That is told by the released share of those that do not. Most rows must surely not count: with a
+    small budget the noise of the share hides all rows as well.
     """
     line = next((line for line in fit.diagnostics if line.name == EMPTY), None)
-    if line is None or line.value is None or line.noise_sd is None:
+    given = bool(np.isfinite(fit.estimate.coef).any())
+    if not given or line is None or line.value is None or line.noise_sd is None:
         return False  # the papers' algorithm does not count them
     return 1 - line.value < 3 * line.noise_sd and line.value - 3 * line.noise_sd > _MOST
 
