@@ -968,9 +968,9 @@ _CHARGED = (
     _charge(
         "pure calls spend on a row what a person was promised",
         "dpstats/call.py",
-        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        """        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)""",
-        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        """        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_mean, refined, pure"),
     ),

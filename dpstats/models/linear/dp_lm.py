@@ -124,8 +124,8 @@ def dp_lm(
         and ``"(weights)"``; without public rows also a box, to which values of a column are cut (a
         note names such columns; wide limits cost nothing). There text columns need levels (or, with
         epsilon and delta, those that many rows have are released, for a tenth of delta), and poly,
-        bs, scale and center need a box. "ssp" needs an entry for every column, and takes
-        ``"(norm)"``, a bound on the length of a design row.
+        bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp" needs
+        an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
     budget : Budget, optional
         What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho
         or epsilon set how much of it the call may spend.
