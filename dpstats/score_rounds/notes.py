@@ -66,8 +66,8 @@ def matrix_notes(matrix: str, verb: str, positive: bool, resolved: bool) -> tupl
     if not resolved:
         out.append(
             f"Standard errors are not given: in some direction the noise of the released {matrix} "
-            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
-            "public columns are in the units of the private ones."
+            "drowns the design. Ask for a larger budget, more rows, or fewer columns; check that public "
+            "rows, if there are any, are in the units of the private ones."
         )
     return tuple(out)
 

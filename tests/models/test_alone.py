@@ -273,6 +273,14 @@ def test_levels_that_a_formula_states_need_no_limits() -> None:
         stated = dp_lm(inside, table, mu=2, seed=1)
         declared = dp_lm(inside, table, mu=2, limits={column: levels}, seed=1)
         assert (stated.coef() == declared.coef()).all()
+        ranged = dp_lm(inside, table, mu=2, limits={"k": (0, 2)}, seed=1)
+        assert (ranged.coef() == declared.coef()).all()
+        box = {"y": (-9, 9), "k": (0, 2)}
+        ssp = [
+            dp_lm(inside, table, mu=2, method="ssp", limits=b, seed=1)
+            for b in (box, box | {column: levels})
+        ]
+        assert (ssp[0].coef() == ssp[1].coef()).all()
         for part in ("sampling", "privacy"):
             assert (stated.vcov(part) == declared.vcov(part)).all(axis=None)
 

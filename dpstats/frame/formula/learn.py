@@ -129,10 +129,7 @@ def private_design(
     can release others is what the advice depends on; ``numbers``: all columns must be numbers anyway.
     """
     table = column_types(data)
-    limits = {
-        **levels_written(formula, table.names, weights, offset),
-        **mapping("limits", limits),
-    }
+    limits = _with_levels_written(mapping("limits", limits), formula, table.names, weights, offset)
     needed = used_columns(formula, table.names, weights, offset)
     written = categories_written(formula, table.names, weights, offset)
     _require_names(limits, [name for name in needed if name not in limits], table)
@@ -226,6 +223,21 @@ def levels_written(
     return out
 
 
+def _with_levels_written(
+    limits: Mapping[str, Any],
+    formula: str,
+    names: Sequence[str],
+    weights: str | None,
+    offset: str | None,
+) -> dict[str, Any]:
+    """Limits with the levels that a formula declares: lists of others come first, ranges do not."""
+    out = dict(limits)
+    for name, levels in levels_written(formula, names, weights, offset).items():
+        if not isinstance(out.get(name), list):
+            out[name] = levels
+    return out
+
+
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     """The same design, by which private numbers are cut to declared limits.
 
@@ -309,6 +321,8 @@ def declare_design(
     ('Intercept', 'center(x)', 'g[T.b]')
     """
     schema = mapping("the schema", schema)
+    named = tuple(name for name in schema if name != WEIGHTS)
+    schema = _with_levels_written(schema, formula, named, weights, offset)
     declared = {
         name: declared_spec(name, value) for name, value in schema.items() if name != WEIGHTS
     }
