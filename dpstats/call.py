@@ -267,13 +267,18 @@ class Charged:
     ) -> None:
         """Every entry of limits does something, or names a column that the formula leaves out.
 
-        One dict may serve many formulas of a table; a name that the table lacks is a misspelled one.
+        One dict may serve many formulas of a table, whose names of columns are public; a name that it
+        lacks is a misspelled one.
         """
         own = {*design.columns, "(weights)", "(norm)"}
         others = [name for name in limits or {} if name not in own]
         if others:
-            with naming("the private data"):
-                require_known_limits(others, self.table, [*design.columns])
+            try:
+                with naming("the private data"):
+                    require_known_limits(others, self.table, [*design.columns])
+            except BaseException as error:  # Ctrl-C among them
+                without_trace(error)
+                raise
         used = {name: value for name, value in (limits or {}).items() if name in own}
         check_limits(design, declared, used, alone)
 
@@ -323,7 +328,7 @@ class Charged:
         """The design once levels are released; what it refuses says so, and what was paid."""
         try:
             return self.design(formula, levels.limits(limits), weights, offset)
-        except DPStatsError as error:
+        except DPStatsError as error:  # of public facts and of levels, which are released
             error.args = (f"{error} {levels.as_limits} {self._spent}",)
             raise
 
