@@ -158,11 +158,24 @@ def naming(table: str) -> Iterator[None]:
 
 def check_vcov(vcov: Any) -> None:
     """Raise unless ``vcov`` names standard errors that a fit can print."""
-    if not one_of(vcov, ("hetero", "iid")):
-        raise ArgumentError(
-            "vcov must be 'hetero' (the sandwich, HC1) or 'iid' (of constant variance, or the "
-            f"family's), not {shown(vcov)}."
-        )
+    if one_of(vcov, ("hetero", "iid")):
+        return
+    said, more = shown(vcov), ""
+    if isinstance(vcov, str) and vcov.lower() in _SANDWICHES:
+        more = ". vcov='hetero' (the default) is HC1"
+    elif isinstance(vcov, Mapping) and len(vcov) == 1:
+        (how, column), *_ = vcov.items()
+        if one_of(how, _CLUSTERED) and isinstance(column, str):  # a name, and no rows
+            said = f"{{{how!r}: {shown(column)}}}"
+            more = f". Errors are clustered by person where person={shown(column)} is given"
+    raise ArgumentError(
+        "vcov must be 'hetero' (the sandwich, HC1) or 'iid' (of constant variance, or the family's), "
+        f"not {said}{more}."
+    )
+
+
+_SANDWICHES = ("hc0", "hc1", "hc2", "hc3", "robust", "white", "sandwich", "heteroskedastic")
+_CLUSTERED = ("CRV1", "CRV3", "CR1", "cluster")
 
 
 _ERRORS = (
@@ -170,12 +183,16 @@ _ERRORS = (
 )
 _BY_PERSON = f"{_ERRORS}; they are clustered by person where person='id' is given"
 _ROWS = "choose rows before the call, by a rule that is public"
+_INTERVAL = "the level of an interval is asked for afterwards: fit.confint(level=0.9)"
 _MISSING = "rows with missing values count as zero, in every call"
 _ELSEWHERE = {
     **dict.fromkeys(("cov_type", "robust", "se_type", "vcov_type", "HC1", "white", "cov"), _ERRORS),
     **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
     **dict.fromkeys(("subset", "filter"), _ROWS),
     **dict.fromkeys(("na_action", "missing", "dropna"), _MISSING),
+    **dict.fromkeys(("alpha", "level", "conf_level", "conf_int"), _INTERVAL),
+    "contrasts": "contrasts are written in the formula: C(g, contr.sum)",
+    "exposure": "an exposure w is a term of the formula, offset(log(w))",
     "link": "a link is given with its family: family='binomial(probit)'",
     "intercept": "a formula without a constant is 'y ~ 0 + x'",
     "fit_intercept": "a formula without a constant is 'y ~ 0 + x'",
@@ -184,10 +201,13 @@ _ELSEWHERE = {
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""
+_NEEDED = {_ERRORS: "vcov", _BY_PERSON: "vcov", _INTERVAL: "vcov"}
+"""Of answers that hold for fits alone: an argument by which these are known."""
 _SPELLED = {
     "epsilon": ("eps", "privacy_budget"),
     "rho": ("zcdp",),
     "mu": ("gdp",),
+    "formula": ("fml", "f", "model"),
     "data": ("df", "frame", "private", "private_data", "table"),
     "public": ("public_data", "pub"),
     "seed": ("random_state", "rng"),
@@ -200,13 +220,15 @@ _SPELLED = {
     "parm": ("terms", "which", "variables", "cols"),
     "variables": ("variable", "var", "wrt", "atexog"),
     "weights": ("sample_weight", "var_weights", "freq_weights", "wt"),
-    "offset": ("exposure",),
     "ridge": ("penalty", "lam", "l2"),
     "type": ("typ", "kind"),
     "n": ("nsim", "size", "nobs"),
     "adjust": ("adjustment", "method"),
 }
 """Names of arguments, and what the same is called elsewhere."""
+
+
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -223,19 +245,20 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     dpstats.errors.UnknownArgument: confint() has no argument alpha; level=0.95 stands for alpha=0.05.
     """
     own = inspect.signature(function).parameters
-    known = [name for name in own if name != "self"]
+    known = [name for name, one in own.items() if name != "self" and one.kind not in _VARIABLE]
     places = [name for name, one in own.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
-    at = places.index("public") if "public" in places else len(places)
-    of_public = slice(at, at + 1)
+    at = places.index("public") if "public" in places else None
+    of_public = slice(0) if at is None else slice(at, at + 1)
     takes_all = any(one.kind is one.VAR_POSITIONAL for one in own.values())
+    called_as = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @wraps(function)
     def checked(*args: _P.args, **named: _P.kwargs) -> _T:
-        require_known(function.__name__, named, known)
+        require_known(called_as, named, known)
         if len(args) > len(places) and not takes_all:
-            raise UnknownArgument(_too_many(function.__name__, places, known))
+            raise UnknownArgument(_too_many(called_as, places, known))
         if any(isinstance(given, int | float) for given in args[of_public]):
-            raise UnknownArgument(f"{function.__name__}() takes a table as public=; write mu=1.")
+            raise UnknownArgument(f"{called_as}() takes a table as public=; write mu=1.")
         return function(*args, **named)
 
     return checked
@@ -273,7 +296,7 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
     meant = next((own for own, others in _SPELLED.items() if name in others), None)
     if meant in known:
         return f"here it is {meant}="
-    if name in _ELSEWHERE and ("vcov" in known or not _ELSEWHERE[name].startswith(_ERRORS)):
+    if name in _ELSEWHERE and _NEEDED.get(_ELSEWHERE[name], known[0]) in known:
         return _ELSEWHERE[name]
     near = get_close_matches(name.lower(), known, 1, 0.7)
     if near:

@@ -39,9 +39,16 @@ from dpstats.arguments import (
     shown,
 )
 from dpstats.arrays import Floats
-from dpstats.budget.charge import Charge, charged, label_of
+from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
-from dpstats.errors import ArgumentError, FormulaError, PublicDataError, SchemaError, without_trace
+from dpstats.errors import (
+    ArgumentError,
+    DPStatsError,
+    FormulaError,
+    PublicDataError,
+    SchemaError,
+    without_trace,
+)
 from dpstats.frame import (
     Design,
     Encoding,
@@ -62,6 +69,7 @@ from dpstats.frame import (
     private_design,
     public_moments,
     require_formula,
+    require_known_limits,
     undeclared_levels,
     with_response,
 )
@@ -132,7 +140,9 @@ class Call(Generic[_Spent]):
 
         ``jointly``: where a column names the person, its rows are summed up to one term.
         """
-        total, unit = resolve_privacy(**given), PrivacyUnit.of(rows_per_person, person, jointly)
+        with naming_budget(given, how.get("budget")):
+            total = resolve_privacy(**given)
+        unit = PrivacyUnit.of(rows_per_person, person, jointly)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
@@ -140,7 +150,9 @@ class Call(Generic[_Spent]):
         cls, function: str, given: Given, *, rows_per_person: int, person: str | None, **how: Any
     ) -> Call[Cost]:
         """A call whose releases are Gaussian, or pure where epsilon alone was given."""
-        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        with naming_budget(given, how.get("budget")):
+            total = resolve_cost(**given)
+        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
@@ -246,6 +258,30 @@ class Charged:
         """The private data, a stream of them read into memory."""
         return opened(self.data)
 
+    def check_limits(
+        self,
+        design: Design,
+        declared: bool,
+        limits: Mapping[str, Any] | None,
+        alone: str = "fits without public rows",
+    ) -> None:
+        """Every entry of limits does something, or names a column that the formula leaves out.
+
+        One dict may serve many formulas of a table, whose names of columns are public; a name that it
+        lacks is a misspelled one.
+        """
+        own = {*design.columns, "(weights)", "(norm)"}
+        others = [name for name in limits or {} if name not in own]
+        if others:
+            try:
+                with naming("the private data"):
+                    require_known_limits(others, self.table, [*design.columns])
+            except BaseException as error:  # Ctrl-C among them
+                without_trace(error)
+                raise
+        used = {name: value for name, value in (limits or {}).items() if name in own}
+        check_limits(design, declared, used, alone)
+
     def rows(self, how: Design | Encoding) -> Rows | PersonsTable:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`.
 
@@ -277,10 +313,33 @@ class Charged:
             if len(levels) < 2:
                 raise SchemaError(
                     f"fewer than two levels of `{name}` have more than about {least:.0f} rows, as "
-                    f"release requires: declare them, limits={{'{name}': ['a', 'b']}}. The call "
-                    "stays charged to its budget."
+                    f"release requires: declare them, limits={{'{name}': ['a', 'b']}}. {self._spent}"
                 )
         return ReleasedLevels(session, found)
+
+    def released_design(
+        self,
+        formula: str,
+        limits: Mapping[str, Any] | None,
+        weights: str | None,
+        offset: str | None,
+        levels: ReleasedLevels,
+    ) -> Design:
+        """The design once levels are released; what it refuses says so, and what was paid."""
+        try:
+            return self.design(formula, levels.limits(limits), weights, offset)
+        except DPStatsError as error:  # of public facts and of levels, which are released
+            error.args = (f"{error} {levels.as_limits} {self._spent}",)
+            raise
+
+    @property
+    def _spent(self) -> str:
+        """That a call which released something counts, though it ends in an error."""
+        given = self.call.given
+        return (
+            f"Private rows were read for this, so the call counts in full: epsilon = "
+            f"{given['epsilon']:g}, delta = {given['delta']:g}."
+        )
 
     def notes(
         self, n: int | None, public: Any, moments: PublicMoments | None = None
@@ -317,6 +376,15 @@ class ReleasedLevels:
     def limits(self, declared: Mapping[str, Any] | None) -> dict[str, Any]:
         """The levels beside what was declared."""
         return {**(declared or {}), **{name: levels for name, (levels, _) in self.found.items()}}
+
+    @property
+    def as_limits(self) -> str:
+        """How a further call declares them."""
+        declared = ", ".join(f"{name!r}: {levels}" for name, (levels, _) in self.found.items())
+        return (
+            "These levels were released from the private rows. A further call may declare them, or "
+            f"some of them: limits={{{declared}}}."
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -153,8 +153,8 @@ def suppress_private_errors(work: Callable[[], T]) -> T | None:
     return None
 
 
-def warn_at_call(message: str) -> None:
-    """A `PlanWarning` that points at the line of the user's call, however deep it arises."""
+def warn_at_call(message: str, kind: type[UserWarning] = PlanWarning) -> None:
+    """A warning that points at the line of the user's call, however deep it arises."""
     level, outermost, frame = 1, 1, sys._getframe(1)
     while frame is not None:
         level += 1
@@ -162,4 +162,4 @@ def warn_at_call(message: str) -> None:
         if file.startswith(_PACKAGE) or (level == outermost + 1 and file == contextlib.__file__):
             outermost = level  # a decorator that is a context is called by contextlib
         frame = frame.f_back  # type: ignore[assignment]
-    warnings.warn(message, PlanWarning, stacklevel=outermost + 1)
+    warnings.warn(message, kind, stacklevel=outermost + 1)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import dpstats
-from dpstats import anova, dp_glm, dp_lm, eptr_lm, plan_lm, public_moments
+from dpstats import Budget, anova, dp_glm, dp_lm, eptr_lm, plan_lm, public_moments
 from dpstats.arguments import UnknownArgument
 from dpstats.datasets import fair
-from dpstats.errors import ArgumentError, DPStatsError
+from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 
 PUBLIC, PRIVATE = fair()
 FORMULA = "rate_marriage ~ age"
@@ -39,6 +39,24 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "typ": (lambda: anova(FIT, typ=2), "here it is type="),
     "alpha of slopes": (lambda: FIT.slopes(PUBLIC, alpha=0.1), "level=0.95"),
     "wrt": (lambda: FIT.slopes(PUBLIC, wrt="age"), "here it is variables="),
+    "exposure": (
+        lambda: dp_glm("affairs ~ age", PRIVATE, PUBLIC, mu=1, exposure="w"),
+        r"term of the formula, offset\(log\(w\)\)",
+    ),
+    "contrasts": (lambda: dp_lm(FORMULA, PRIVATE, mu=1, contrasts={}), r"C\(g, contr.sum\)"),
+    "alpha of a fit": (
+        lambda: dp_lm(FORMULA, PRIVATE, mu=1, alpha=0.1),
+        r"fit.confint\(level=0.9\)",
+    ),
+    "level of a fit": (
+        lambda: dp_glm(FORMULA, PRIVATE, mu=1, level=0.9),
+        r"fit.confint\(level=0.9\)",
+    ),
+    "fml": (lambda: dp_lm(fml=FORMULA, data=PRIVATE, mu=1), "here it is formula="),
+    "eps of a budget": (
+        lambda: Budget(eps=1),
+        r"Budget\(\) has no argument eps; here it is epsilon=",
+    ),
     "a total by position": (
         lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, 1),
         r"takes formula, data, public by position; write the others by name, such as mu=1",
@@ -61,6 +79,45 @@ def test_an_argument_of_another_package_is_answered_by_what_it_is_here(name: str
     assert "\n" not in str(found.value)
     assert isinstance(found.value, DPStatsError)
     assert isinstance(found.value, TypeError)  # as for every function of Python's
+
+
+def test_names_of_errors_elsewhere_are_answered_by_those_here() -> None:
+    for given in ("HC1", "robust"):
+        with pytest.raises(
+            ArgumentError, match=rf"not '{given}'. vcov='hetero' \(the default\) is HC1"
+        ):
+            dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov=given)
+    with pytest.raises(ArgumentError, match=r"not \{'CRV1': 'id'\}.*where person='id' is given"):
+        dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov={"CRV1": "id"})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"not a dict\.$"):  # it may hold a row
+        dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov={"name": "Anna"})  # type: ignore[arg-type]
+
+
+def test_a_budget_is_spoken_of_where_there_is_one() -> None:
+    with pytest.raises(PrivacyError, match="none was given") as caught:
+        dp_lm(FORMULA, PRIVATE, PUBLIC)
+    assert "budget" not in str(caught.value)
+    with pytest.raises(PrivacyError, match="A budget does not say how much of it a call may spend"):
+        dp_lm(FORMULA, PRIVATE, PUBLIC, budget=Budget(mu=1))
+    with Budget(mu=1), pytest.raises(PrivacyError, match="A budget does not say"):
+        dp_lm(FORMULA, PRIVATE, PUBLIC)
+
+
+_ANSWERS = {
+    "AIC": r"anova\(fit, fit.update",
+    "anova": r"here it is anova\(fit\)",
+    "t_test": "wald_test",
+    "linear_hypothesis": "wald_test",
+    "vif": r"vcov\(part='sampling'\)",
+    "ci": r"confint\(\)",
+    "plot_coef": r"plot\(\)",
+}
+
+
+@pytest.mark.parametrize("name", _ANSWERS)
+def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
+    with pytest.raises(AttributeError, match=_ANSWERS[name]):
+        getattr(FIT, name)
 
 
 def test_a_misspelled_name_of_a_result_is_answered_by_the_right_one() -> None:

@@ -323,7 +323,6 @@ def resolve_privacy(
     if len(given) != 1:
         reason = "none was given" if not given else f"{' and '.join(given)} were given"
         reason += "; delta= alone is no budget" if not given and delta is not None else ""
-        reason += "" if given else " (a budget does not determine how much of it a call may spend)"
         raise PrivacyError(
             "Say how much privacy the call may spend, in one unit: mu=1 (Gaussian DP), rho=0.5 "
             f"(zCDP), or epsilon=1 with delta=1e-5; {reason}."

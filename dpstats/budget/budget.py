@@ -20,7 +20,7 @@ import pandas as pd
 from dpstats.accounting.composition import BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import number, shown
+from dpstats.arguments import number, shown, spelled
 from dpstats.budget.ledger import (
     BudgetTerms,
     ChargeRequest,
@@ -113,6 +113,7 @@ class Budget(Printed):
     0.6
     """
 
+    @spelled
     def __init__(
         self,
         *unnamed: Any,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from dpstats.errors import (
     DPStatsError,
     PassError,
     PlanWarning,
+    PrivacyError,
     charged_call,
     note_charge,
 )
@@ -104,6 +106,17 @@ def charged(
     number = budget._charge(ChargeRequest(call, label, unit.text, cost, both), unit)
     charged_call.set(call)
     return Charge(budget, number)
+
+
+@contextmanager
+def naming_budget(given: Mapping[str, float | None], budget: Any) -> Iterator[None]:
+    """Where a call has a budget and no total, say that the one does not stand for the other."""
+    try:
+        yield
+    except PrivacyError as error:
+        if (budget or open_budget()) is not None and all(v is None for v in given.values()):
+            error.args = (f"{error} A budget does not say how much of it a call may spend.",)
+        raise
 
 
 def require_no_budget() -> None:

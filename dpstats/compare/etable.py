@@ -22,6 +22,7 @@ from dpstats.report.format import format_c, format_scalar
 from dpstats.report.model import ERROR_NAMES, errors_name
 from dpstats.report.options import check_digits, check_stars, options
 from dpstats.report.privacy import SEEDED
+from dpstats.report.released import Released
 from dpstats.report.result import Coefficients
 from dpstats.report.table import Page
 from dpstats.score_rounds.result import Model, coefficients_of
@@ -240,7 +241,12 @@ def _open_entry(name: str, fit: Any) -> Entry:
     if entry is None:
         raise ArgumentError(
             "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
-            f"{shown(fit)}. Write etable([fit1, fit2])."
+            f"{shown(fit)}. "
+            + (
+                "Other results have tidy(), a table that is put beside others by pandas."
+                if isinstance(fit, Released)
+                else "Write etable([fit1, fit2])."
+            )
         )
     return entry
 

@@ -25,6 +25,7 @@ from dpstats.frame.formula.learn import (
     formula_columns,
     learn_design,
     private_design,
+    require_known_limits,
 )
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
@@ -90,6 +91,7 @@ __all__ = [
     "public_moments",
     "public_persons",
     "require_formula",
+    "require_known_limits",
     "subset_design",
     "undeclared_levels",
     "with_response",

@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpstats.errors import ArgumentError
+from dpstats.arguments import listed
+from dpstats.errors import ArgumentError, SchemaError, warn_at_call
+from dpstats.frame.design import Design
+from dpstats.frame.table import Table
 
 
-def new_rows(newdata: Any) -> pd.DataFrame:
-    """New rows as a data frame: of a dict, or of a table of another library."""
+def new_rows(newdata: Any, verb: str = "slopes") -> pd.DataFrame:
+    """New rows as a data frame: of a dict, or of a table of another library.
+
+    ``verb``: the method that they are given to, for messages.
+    """
     if isinstance(newdata, pd.DataFrame):
         return newdata.reset_index(drop=True)
     if newdata is None:
         raise ArgumentError(
-            "give rows that you may show, such as public rows: slopes(newdata); a fit holds none. "
-            "Averages over private rows have a budget of their own: slopes(data=private, mu=0.5)."
+            f"give rows that you may show, such as public rows: {verb}(newdata); a fit holds none. "
+            f"Averages over private rows have a budget of their own: {verb}(data=private, mu=0.5)."
+        )
+    if isinstance(newdata, str):
+        raise ArgumentError(
+            f"newdata is a table of rows that you may show, not {newdata!r}"
+            + (
+                "."
+                if verb == "predictions"
+                else f"; a column is named by variables=: {verb}(newdata, variables={newdata!r})."
+            )
         )
     if hasattr(newdata, "to_pandas"):
-        return new_rows(newdata.to_pandas())
+        return new_rows(newdata.to_pandas(), verb)
     try:
         plain = newdata if not isinstance(newdata, dict) else _as_columns(newdata)
         return pd.DataFrame(plain)
     except (ValueError, TypeError) as error:
         raise ArgumentError(f"newdata cannot be read as a table: {error}") from None
+
+
+def warn_of_new_levels(design: Design, table: Table) -> None:
+    """Name the levels of new rows, which are public, that a design does not know, as R does."""
+    for name in design.columns_for(("offset",)):
+        known = design.columns[name].levels
+        if design.columns[name].kind != "category" or known is None:
+            continue
+        with suppress(SchemaError):  # where cells are objects that are no levels
+            unknown = set(table.observed_levels(name)) - {*known}
+            if unknown:
+                warn_at_call(
+                    f"newdata has new levels of `{name}`, {listed(sorted(map(str, unknown)))}: rows "
+                    "with them have no prediction.",
+                    UserWarning,
+                )
 
 
 def _as_columns(values: dict[str, Any]) -> dict[str, Any]:

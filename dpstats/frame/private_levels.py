@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.errors import SchemaError
-from dpstats.frame.formula.learn import categories_written, used_columns
+from dpstats.frame.formula.learn import categories_written, levels_written, used_columns
 from dpstats.frame.persons import FirstRows, OfPersons, readable
 from dpstats.frame.reading import OneTable
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
@@ -58,10 +58,11 @@ def undeclared_levels(
     """Columns of text that a formula uses and whose levels nobody has declared, by names and types."""
     table = column_types(data)
     written = categories_written(formula, table.names, weights, offset)
+    declared = {*(limits or {}), *levels_written(formula, table.names, weights, offset)}
     names = tuple(
         name
         for name in used_columns(formula, table.names, weights, offset)
-        if name not in (limits or {})
+        if name not in declared
         and name in table.names
         and _of_text(table.type_of(name), name in written)
     )

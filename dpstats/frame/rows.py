@@ -24,7 +24,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
-from dpstats.frame.new_rows import new_rows
+from dpstats.frame.new_rows import new_rows, warn_of_new_levels
 from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.schema import check_table
@@ -298,10 +298,18 @@ def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
     return x, offset
 
 
-def predicted_rows(design: Design, newdata: Any) -> tuple[Array, Array, pd.Index | None]:
-    """The same of ``newdata=``, which errors name, and the index of the frame that it may be."""
+def predicted_rows(
+    design: Design, newdata: Any, *, warns: bool = True
+) -> tuple[Array, Array, pd.Index | None]:
+    """The same of ``newdata=``, which errors name, and the index of the frame that it may be.
+
+    New rows may be shown to anybody: where ``warns``, levels that the design does not know are named.
+    """
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
+    if warns and np.isnan(x).any():
+        table = public_table(new_rows(newdata) if isinstance(newdata, dict) else newdata)
+        warn_of_new_levels(design, table)
     return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 

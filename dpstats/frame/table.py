@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.arguments import number
+from dpstats.arguments import number, numbers
 from dpstats.errors import SchemaError
 from dpstats.frame.keys import NUMPY_NUMBERS, keys_of, spelled_keys, texts_of
 
@@ -45,6 +45,14 @@ ADVICE = {
     "category": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
     "other": "turn it into numbers, booleans or strings first",
 }
+
+
+def advice_on_levels(levels: Sequence[Any]) -> str:
+    """A sentence where all levels, which are public or released, are numbers written as text."""
+    texts = bool(levels) and all(isinstance(level, str) for level in levels)
+    if not texts or numbers(list(levels)) is None:
+        return ""
+    return f" Its levels are numbers written as text: {ADVICE['category']}."
 
 
 class Opaque:

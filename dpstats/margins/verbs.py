@@ -81,7 +81,7 @@ class MarginalModel(Model):
         require_known("predictions", release, ["newdata", "by", "level", "data", *_OPTIONS])
         if data is not None or release:
             return self._averages("predictions", newdata, data, None, by, level, release)
-        rows = new_rows(newdata)
+        rows = new_rows(newdata, "predictions")
         made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
         frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
         title = "Predictions" if by is False else "Average predictions"
@@ -146,7 +146,7 @@ class MarginalModel(Model):
         require_known(what, release, known)
         if data is not None or release:
             return self._averages(what, newdata, data, variables, by, level, release)
-        rows, names = new_rows(newdata), variables_of(self.design, variables)
+        rows, names = new_rows(newdata, what), variables_of(self.design, variables)
         coef = self.coefficients.coef
         made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]

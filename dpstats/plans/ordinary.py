@@ -112,7 +112,7 @@ def ordinary_rows(
     known = PublicRows(x, y, offset, np.ones(_ROWS))
     population = DrawnRows(known, coef, law, False, bool(design.offsets))
     note = (
-        "no public rows: the plan rests on simulated rows with ordinary columns. Numbers are "
+        "No public rows: the plan rests on simulated rows with ordinary columns. Numbers are "
         "standard normal, with correlations of 0.3 (those with limits lie about their middle, "
         "with a quarter of the range as standard deviation, and errors are per unit there); "
         f"declared levels have equal shares; {told} Long tails and rare levels cost more. No "

@@ -306,10 +306,6 @@ def _bought(plan: Plan, alone: AlonePlan) -> list[Part]:
         (
             ("Least budget without public rows", f"mu = {format_scalar(alone.least_mu, 3)}"),
             ("Least rows", ", ".join(map(str, alone.least_rows))),
-            (
-                f"Coverage of {alone.intervals} simulated 95 % intervals",
-                ", ".join(map(_two_places, alone.coverage)),
-            ),
         )
     )
     return [table, least]
@@ -389,7 +385,7 @@ def _notes(plan: Plan) -> list[str]:
     notes = [] if plan.alone is None else [plan.alone.note]
     if plan.m is not None:
         notes.append(
-            f"a prediction from {plan.m} public rows, insofar as private rows are like them; "
+            f"A prediction from {plan.m} public rows, insofar as private rows are like them; "
             "'known to' is how far off it may be with so few of them (one standard deviation; "
             "more where noise is most of an error, since cuts follow tails; tails that public "
             "rows do not show are not included). No private row was read, and nothing was spent."
@@ -407,7 +403,7 @@ def _notes(plan: Plan) -> list[str]:
     long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
     if long:
         notes.append(
-            f"at {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals "
+            f"At {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals "
             "have too long a tail, or the budget is too small to see how long it is. Errors are "
             "rough there: those of the fit may be several times larger, or smaller. A logarithm "
             "of the response, where it is positive, is worth a plan of its own."
@@ -419,13 +415,13 @@ def _notes(plan: Plan) -> list[str]:
     ]
     if refused:
         notes.append(
-            f"at {', '.join(refused)} the fit is refused without public rows: it would be "
+            f"At {', '.join(refused)} the fit is refused without public rows: it would be "
             "little but noise."
         )
         return notes
     if any(plan.silent):
         notes.append(
-            "in some fits noise would drown the design, and no errors would be given; the errors above "
+            "In some fits noise would drown the design, and no errors would be given; the errors above "
             "are those of the others."
         )
     if any(np.isnan(e).any() for e in plan.std_errors):

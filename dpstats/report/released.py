@@ -34,7 +34,18 @@ _NEEDS_ROWS = {
     "get_influence": "per-row values",
     "cooks_distance": "per-row values",
 }
-_NOT_RELEASED = ("aic", "bic", "deviance", "null_deviance", "llf", "loglik", "logLik", "pseudo_r2")
+_NOT_RELEASED = (
+    "aic",
+    "bic",
+    "AIC",
+    "BIC",
+    "deviance",
+    "null_deviance",
+    "llf",
+    "loglik",
+    "logLik",
+    "pseudo_r2",
+)
 _OTHER_NAMES = {
     "df_resid": "glance().df_residual",
     "scale": "glance()",
@@ -56,7 +67,15 @@ _OTHER_NAMES = {
     "to_html": "summary().to_html()",
     "to_csv": "summary().to_csv()",
     "fvalue": "anova(fit)",
-    "f_test": "wald_test('x1 = 0')",
+    **dict.fromkeys(("f_test", "t_test", "linear_hypothesis", "wald"), "wald_test('x1 = 0')"),
+    "anova": "anova(fit)",
+    "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
+    "ci": "confint()",
+    "coef": "tidy().estimate",
+    "se": "tidy().std_error",
+    "confint": "tidy(), whose estimates and standard errors make intervals",
+    "vcov": "tidy().std_error",
+    **dict.fromkeys(("plot_coef", "coefplot", "plot_coefficients"), "plot()"),
     "terms": "coef().index",
     "means_": "means",
     "location_": "mean",

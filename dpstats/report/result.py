@@ -211,7 +211,10 @@ class Result(Released):
         )
 
     def to_json(self) -> str:
-        """Estimates, covariances and privacy as JSON; no rows, because a result holds none."""
+        """Estimates, covariances and privacy as JSON; no rows, because a result holds none.
+
+        For other programs: no fit is made of it again. A fit that is to be used later is pickled.
+        """
         c = self.coefficients
         return json.dumps(
             {

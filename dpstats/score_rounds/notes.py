@@ -67,8 +67,8 @@ def matrix_notes(matrix: str, verb: str, positive: bool, resolved: bool) -> tupl
     if not resolved:
         out.append(
             f"Standard errors are not given: in some direction the noise of the released {matrix} "
-            "drowns the design. Ask for a larger budget, more rows, fewer columns, or check that the "
-            "public columns are in the units of the private ones."
+            "drowns the design. Ask for a larger budget, more rows, or fewer columns; check that public "
+            "rows, if there are any, are in the units of the private ones."
         )
     return tuple(out)
 
@@ -145,9 +145,23 @@ def hidden_note(
             f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, or "
             "other columns say nearly the same. No standard errors are given there, and the "
             "estimates are little but noise. More rows or budget, or fewer or broader levels, "
-            "help."
+            "help." + _first_levels(terms, unknown)
         )
     return tuple(notes)
+
+
+def _first_levels(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:
+    """A sentence where the constant and all levels of a factor are hidden: its first one may be rare."""
+    hidden = {term for term, lost in zip(terms, unknown, strict=True) if lost}
+    factors = dict.fromkeys(term.partition("[T.")[0] for term in terms if "[T." in term)
+    lost = [name for name in factors if {t for t in terms if t.startswith(f"{name}[T.")} <= hidden]
+    if "Intercept" not in hidden or not lost:
+        return ""
+    first = ", ".join(f"`{name}`" for name in lost)
+    return (
+        f" Where hardly any row has the first level of {first}, all others are compared with "
+        "nothing: put a level that many rows have first."
+    )
 
 
 def _some(terms: Sequence[str], which: NDArray[np.bool_]) -> str:
@@ -219,44 +233,52 @@ def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str
 
 def unused_note(
     rest: RowSummary,
-    formula: str,
+    design: Design,
     persons: str | None = None,
     alone: bool = False,
     least: float = 0.1,
+    domain: str | None = None,
 ) -> tuple[str, ...]:
     """Said when a ``least`` share of the rows, or ``persons``, or more surely does not count.
 
-    What a row may lack is read off the formula, which is public. ``alone``: without public rows.
+    What a row may lack is read off the design, which is public. ``alone``: without public rows;
+    ``domain``: the responses that the model has.
     """
     if rest.empty_share - 3 * rest.share_sd < least:
         return ()
     share = 100 * min(rest.empty_share, 0.99)
-    causes = ", ".join(row_causes(formula, alone))
+    causes = row_causes(design, alone, domain)
     if persons is not None:
         why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
         return (
             f"About {share:.2g}% of the persons contribute nothing: they have {why}none that can "
             f"be used ({causes}).",
         )
-    return (
-        f"About {share:.2g}% of the private rows are not used: {causes}, or rows of a person beyond "
-        "rows_per_person." + ("" if alone else " Only levels that public rows have are used."),
-    )
+    return (f"About {share:.2g}% of the private rows are not used: {causes}.",)
 
 
-def row_causes(formula: str, alone: bool) -> list[str]:
-    """Why a row may not count, as far as a formula tells.
+def row_causes(design: Design, alone: bool, domain: str | None = None) -> str:
+    """Why a row may not count, as far as a design tells.
 
     Examples
     --------
-    >>> row_causes("log(y) ~ cut(x, [0, 10])", alone=False)[1:3]
-    ['values where log() has none', 'values outside the breaks of cut()']
+    >>> from dpstats.frame import declare_design
+    >>> design = declare_design("log(y) ~ x + g", {"y": float, "x": float, "g": ["a", "b"]})
+    >>> row_causes(design, alone=True)
+    'missing values, values where log() has none, or levels that were not declared'
     """
-    known = "were not declared" if alone else "no public row has"
+    formula = design.formula
     functions = [name for name in _PARTIAL if re.search(rf"\b{name}\(", formula)]
-    out = ["missing values"]
+    causes = ["missing values"]
     if functions:
-        out.append(f"values where {', '.join(f'{name}()' for name in functions)} has none")
+        causes.append(f"values where {', '.join(f'{name}()' for name in functions)} has none")
     if re.search(r"\bcut\(", formula):
-        out.append("values outside the breaks of cut()")
-    return [*out, f"levels that {known}", "impossible responses"]
+        causes.append("values outside the breaks of cut()")
+    if any(one.levels is not None and one.kind != "bool" for one in design.columns.values()):
+        causes.append(f"levels that {'were not declared' if alone else 'no public row has'}")
+    if design.weights is not None:
+        causes.append("negative weights")
+    if domain is not None:
+        causes.append(f"responses other than {domain}")
+    *first, last = causes
+    return ", ".join(first) + (f"{',' * (len(first) > 1)} or {last}" if first else last)

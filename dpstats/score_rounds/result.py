@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_vcov, spelled
+from dpstats.arguments import check_vcov, one_of, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import (
@@ -38,6 +38,7 @@ from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import (
+    columns_by_term,
     constraints,
     denominator,
     wald_of,
@@ -54,6 +55,7 @@ _MANY = 1000.0
 """Degrees of freedom from which on a t distribution is taken to be normal: 95 % intervals are then wider
 by 0.13 % at most."""
 PASSES = "passes"
+_SHOWN = 3
 
 
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
@@ -383,6 +385,7 @@ class Model(Result):
         1
         """
         terms = self.coefficients.terms
+        self._require_no_factor(hypothesis)
         matrix, values, text = constraints(hypothesis, terms)
         c = self.coefficients
         chi2 = wald_of(c.coef, c.vcov, matrix, values)
@@ -391,6 +394,17 @@ class Model(Result):
         p = wald_p(chi2, len(matrix), below)
         lines = [(text, len(matrix), chi2, p)]
         return Anova(len(matrix), chi2, p, terms_page(lines, "Wald test", math.isfinite(below)))
+
+    def _require_no_factor(self, hypothesis: Any) -> None:
+        """Raise where a hypothesis is the name of a term that has several coefficients."""
+        for _, name, at in columns_by_term(self.design):
+            if one_of(hypothesis, (name,)) and len(at) > 1:
+                several = ", ".join(f"'{self.coefficients.terms[k]} = 0'" for k in at[:_SHOWN])
+                more = ", ..." if len(at) > _SHOWN else ""
+                raise ArgumentError(
+                    f"`{name}` has {len(at)} coefficients: anova(fit) tests each term as a whole, and "
+                    f"wald_test([{several}{more}]) what you write."
+                )
 
     def _wald(self) -> tuple[float, int, float] | None:
         """Chi-square of all terms but the intercept, their number, and the denominator's freedom."""

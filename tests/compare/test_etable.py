@@ -380,6 +380,13 @@ def test_what_only_looks_like_a_fit_is_refused(odd: Any) -> None:
         etable([fits()[0], odd])
 
 
+def test_results_that_are_no_regressions_are_sent_to_tidy() -> None:
+    public, private = fair()
+    mean = dp_mean("~ age", private, public, mu=1, seed=1)
+    with pytest.raises(ArgumentError, match=r"not a GaussianModel. Other results have tidy\(\)"):
+        etable([fits()[0], mean])
+
+
 def test_sizes_that_floats_hardly_hold_are_printed() -> None:
     odd = _alike({"x": 5e-324, "z": 1e308}, {"x": 5e-324, "z": 1e308}, nobs=math.inf, scale=1.0)
     text = str(etable(odd))

@@ -79,6 +79,16 @@ def test_responses(clean):
             learn_design(f"{left} ~ z", clean)
 
 
+def test_numbers_as_text_are_answered_by_their_conversion(clean):
+    text = clean.assign(t=[f"{k % 4}.5" for k in range(len(clean))])
+    for formula in ("t ~ x", "y ~ log(t)"):
+        with pytest.raises(FormulaError, match=r"numbers written as text.*to_numeric"):
+            learn_design(formula, text)
+    with pytest.raises(FormulaError) as caught:
+        learn_design("g ~ x", clean)
+    assert "to_numeric" not in str(caught.value)
+
+
 def test_arithmetic_on_a_category_is_refused(clean):
     for right in ("log(g)", "I(g + 1)", "center(g)", "poly(g, 2)", "I(g == 'q')", "I(x == 'a')"):
         with pytest.raises(FormulaError):

@@ -21,7 +21,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import Budget, dp_glm, dp_lm, etable
 from dpstats.column_search.search import ColumnScale
-from dpstats.errors import ArgumentError, DPStatsError, SchemaError
+from dpstats.errors import ArgumentError, DPStatsError, FormulaError, PublicDataError, SchemaError
 from dpstats.frame import LevelCells
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.score_rounds.first_look import _standard, least_budget
@@ -235,14 +235,54 @@ def test_what_would_do_is_said_in_the_units_that_were_asked_for() -> None:
 _REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "levels that nobody declared": ("y ~ g", {}, "levels must be declared"),
     "a column that is not there": ("y ~ zz", {}, "zz"),
-    "limits of nothing": ("y ~ a", {"limits": {"b": (0, 1)}}, "no effect"),
+    "limits of nothing": ("y ~ a", {"limits": {"zz": (0, 1)}}, "zz.*no effect"),
     "limits of a misspelled name": ("y ~ g", {"limits": {"gg": ["u"]}}, "did you mean 'g'"),
-    "what is learnt from rows": ("y ~ scale(a)", {}, "scale"),
+    "what is learnt from rows": ("y ~ scale(a)", {}, r"declare its limits, limits={'a': \(low"),
+    "a response on both sides": ("y ~ a + y", {}, "also on its right-hand side"),
     "a method that needs public rows": ("y ~ a", {"method": "pmt"}, "public"),
     "a response of words": ("g ~ a", {"limits": _LEVELS}, "category"),
     "no response": ("~ a", {}, "response"),
     "weights without a bound": ("y ~ a", {"weights": "b"}, "bound"),
 }
+
+
+def test_one_dict_of_limits_serves_every_formula_of_a_table() -> None:
+    """Names that the table lacks are misspelled; those that a formula leaves out are not."""
+    known = {**_LEVELS, "a": (-4.0, 4.0), "b": (-4.0, 4.0)}
+    for fit, left in ((dp_lm, "y"), (dp_glm, "yes")):
+        used = fit(f"{left} ~ a", DATA, mu=2, limits={"a": known["a"]}, seed=1)
+        assert (fit(f"{left} ~ a", DATA, mu=2, limits=known, seed=1).coef() == used.coef()).all()
+        with pytest.raises(ArgumentError, match=r"'yess'.*did you mean 'yes'"):
+            fit(f"{left} ~ a", DATA, mu=2, limits=known | {"yess": (0, 1)})
+
+
+def test_columns_without_levels_are_named_together() -> None:
+    table = DATA.assign(h="u", o=pd.Series([True, False] * (_N // 2), dtype=object))
+    with pytest.raises(SchemaError, match=r"`g`, `h` hold .*to_numeric.*'g': .*'h': "):
+        dp_lm("y ~ g + a + h", table, mu=1)
+    with pytest.raises(SchemaError, match=r"`o` holds .*Python objects.*astype\('boolean'\)"):
+        dp_lm("y ~ o", table, mu=1)
+    as_advised = table.assign(o=table.o.astype("boolean"))
+    assert dp_lm("y ~ o", as_advised, mu=1).design.columns["o"].kind == "bool"
+
+
+def test_levels_that_a_formula_states_need_no_limits() -> None:
+    table = DATA.assign(k=np.arange(_N) % 3)
+    for column, levels in (("g", ["p", "q", "r"]), ("k", [0, 1, 2])):
+        inside = f"y ~ factor({column}, levels=c({', '.join(map(repr, levels))}))"
+        stated = dp_lm(inside, table, mu=2, seed=1)
+        declared = dp_lm(inside, table, mu=2, limits={column: levels}, seed=1)
+        assert (stated.coef() == declared.coef()).all()
+        ranged = dp_lm(inside, table, mu=2, limits={"k": (0, 2)}, seed=1)
+        assert (ranged.coef() == declared.coef()).all()
+        box = {"y": (-9, 9), "k": (0, 2)}
+        ssp = [
+            dp_lm(inside, table, mu=2, method="ssp", limits=b, seed=1)
+            for b in (box, box | {column: levels})
+        ]
+        assert (ssp[0].coef() == ssp[1].coef()).all()
+        for part in ("sampling", "privacy"):
+            assert (stated.vcov(part) == declared.vcov(part)).all(axis=None)
 
 
 @pytest.mark.parametrize("what", _REFUSED)
@@ -337,6 +377,26 @@ def test_levels_of_which_none_is_frequent_are_asked_for(cells: Any) -> None:
     assert "fewer than two levels of `g`" in str(caught.value)
     assert "level 7" not in str(caught.value)
     assert len(budget.entries) == 1
+
+
+def test_a_response_whose_released_levels_are_three_says_what_was_paid() -> None:
+    """Their names are released, so a further call may declare them; there are no public rows."""
+    with Budget(mu=50, slack=0.5) as budget, pytest.raises(FormulaError) as caught:
+        dp_glm("g ~ a", DATA, **_PAIR)
+    message = str(caught.value)
+    assert "limits={'g': ['p', 'q', 'r']}" in message
+    assert "released from the private rows" in message
+    assert "counts in full: epsilon = 4, delta = 1e-06" in message
+    assert "public" not in message
+    assert len(budget.entries) == 1
+    fit = dp_glm("I(g == 'p') ~ a", DATA, mu=1, limits={"g": ["p", "q", "r"]}, seed=1)
+    assert fit.design.response_kind == "bool"
+
+
+def test_one_declared_level_is_not_said_to_be_one_of_public_rows() -> None:
+    with pytest.raises(PublicDataError, match=r"two or more levels.*'p'") as caught:
+        dp_lm("y ~ g", DATA, mu=1, limits={"g": ["p"]})
+    assert "public" not in str(caught.value)
 
 
 # -- results ------------------------------------------------------------------------------------------

@@ -921,7 +921,7 @@ _GLM_FITS = """        ready = task.prepared(rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
         ready = replace(task, design=design).prepared(rows.n)
@@ -933,7 +933,7 @@ _LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.uni
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
@@ -969,9 +969,9 @@ _CHARGED = (
     _charge(
         "pure calls spend on a row what a person was promised",
         "dpstats/call.py",
-        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        """        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total.per_row(unit.times), **how)""",
-        """        total, unit = resolve_cost(**given), PrivacyUnit.of(rows_per_person, person)
+        """        unit = PrivacyUnit.of(rows_per_person, person)
         return Call(function, given, unit, total, total, **how)""",
         *_charged("dp_mean, refined, pure"),
     ),

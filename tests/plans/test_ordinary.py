@@ -61,7 +61,7 @@ def test_the_least_budget_is_the_one_at_which_a_fit_is_no_longer_refused() -> No
     with pytest.raises(DPStatsError, match="too few"):
         dp_lm(formula, private, mu=0.999 * least, seed=1)
     dp_lm(formula, private, mu=1.001 * least, seed=1)
-    assert "at mu = 0.2 the fit is refused" in str(plan)
+    assert "At mu = 0.2 the fit is refused" in str(plan)
 
 
 def test_public_rows_buy_something_and_the_page_says_what_was_assumed() -> None:

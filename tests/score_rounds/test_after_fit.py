@@ -1,5 +1,7 @@
 """Tests, marginal effects and predictions from released numbers, beside statsmodels without noise."""
 
+import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,6 +147,36 @@ def test_new_rows_may_be_a_dict_or_a_table_of_another_library() -> None:
     assert one.estimate[0] == pytest.approx(
         LM.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]
     )
+
+
+def test_the_name_of_a_factor_is_no_hypothesis_of_one_equation() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"`g` has 2 coefficients: anova\(fit\).*'g\[T.b\] = 0'"
+    ):
+        LM.wald_test("g")
+    both = LM.wald_test(["g[T.b] = 0", "g[T.c] = 0"])
+    assert both.chi2 == pytest.approx(anova(LM, type=3).frame.set_index("term").chi2["g"])
+
+
+@pytest.mark.parametrize("verb", ["predictions", "slopes", "comparisons"])
+def test_a_verb_without_rows_names_itself(verb: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"{verb}\(newdata\).*{verb}\(data=private") as caught:
+        getattr(LM, verb)()
+    assert str(caught.value).count("(") == 2
+    with pytest.raises(ArgumentError, match="newdata is a table") as caught:
+        getattr(LM, verb)("g")
+    assert ("variables='g'" in str(caught.value)) == (verb != "predictions")
+
+
+def test_new_levels_of_new_rows_are_named_and_those_of_private_rows_are_not() -> None:
+    rows = TABLE.head(30).assign(g=["zz", *TABLE.g[1:30]])
+    for verb in (LM.predict, LM.predictions, partial(LM.slopes, by=False)):
+        with pytest.warns(UserWarning, match=r"new levels of `g`, 'zz': rows with them"):
+            verb(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(LM.predict(rows.assign(x=np.nan, g="b"))).all()  # known, but missing
+        LM.predictions(data=TABLE.assign(g="zz"), mu=1, seed=1)
 
 
 def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import dpstats
 from dpstats.score_rounds.first_look import few_rows_note, least_budget
-from dpstats.score_rounds.notes import coordinates_note
+from dpstats.score_rounds.notes import coordinates_note, hidden_note
 
 
 def _rows(n: int, seed: int, unit: float = 1.0) -> pd.DataFrame:
@@ -44,3 +44,44 @@ def test_private_columns_in_another_unit_are_noticed() -> None:
     assert not [note for note in fit(1.0).notes if note.startswith("Private columns vary")]
     assert [note for note in fit(12.0).notes if note.startswith("Private columns vary")]
     assert coordinates_note(None) == coordinates_note(5.0) == ()
+
+
+def test_a_first_level_that_no_row_has_is_said_to_be_that() -> None:
+    rows = _rows(4_000, 5).assign(g=np.random.default_rng(6).choice(list("abc"), 4_000))
+    for levels, said in ((["zz", "a", "b", "c"], True), (["a", "b", "c", "zz"], False)):
+        fit = dpstats.dp_lm("y ~ x + g", rows, mu=1, limits={"g": levels}, seed=1)
+        assert any("first level of `g`" in note for note in fit.notes) == said
+        assert fit.se().drop("g[T.zz]", errors="ignore").notna().all() != said
+    terms = ["Intercept", "x", "g[T.b]", "g[T.c]"]
+    for hidden in ([0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 0]):
+        (note,) = hidden_note(terms, np.array(hidden, dtype=bool), None)
+        assert "first level" not in note
+
+
+_CAUSES = {
+    "y ~ x + z": "missing values.",
+    "log(y) ~ x": "missing values or values where log() has none.",
+    "y ~ x + g": "missing values or levels that were not declared.",
+    "y ~ cut(x, [-9, 0, 9])": "missing values or values outside the breaks of cut().",
+}
+
+
+@pytest.mark.parametrize("formula", _CAUSES)
+def test_only_causes_that_can_apply_are_given_for_rows_that_are_not_used(formula: str) -> None:
+    rows = _rows(4_000, 7).assign(g="a")
+    rows.loc[::2, ["x", "y"]] = np.nan
+    more = {"limits": {"g": ["a", "b"]}, "mu": 3, "seed": 1}
+    (note,) = (n for n in dpstats.dp_lm(formula, rows, **more).notes if "are not used" in n)
+    assert note.endswith(f"are not used: {_CAUSES[formula]}")
+
+
+def test_negative_weights_and_impossible_responses_are_causes_where_there_are_such() -> None:
+    rows = _rows(4_000, 7).assign(w=1.0)
+    rows.loc[::2, "w"] = -1.0
+    weighted = dpstats.dp_lm("y ~ x", rows, weights="w", limits={"(weights)": (0, 2)}, mu=3, seed=1)
+    assert "missing values or negative weights." in " ".join(weighted.notes)
+    rows["k"] = np.where(rows.index % 2, 2.0, rows.b)
+    binary = dpstats.dp_glm("k ~ x", rows, mu=3, seed=1)
+    assert "missing values or responses other than numbers between 0 and 1" in " ".join(
+        binary.notes
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-_OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows say"
+_OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows or limits say"
 _OF_OTHER_ROWS = "it looks at other rows; make the column in both tables beforehand"
 _TEXT = "make the column in both tables beforehand"
 _SPLINES = "write ns(x, df=4) or bs(x, df=4)"
@@ -16,6 +16,10 @@ _INSTEAD = {
         for name in ("log", "log2", "log10", "exp", "sqrt", "log1p", "expm1", "abs", "floor")
     },
     "i": "dp_feols has i(); here write C(), or C():x",
+    **dict.fromkeys(
+        ("csw", "csw0", "sw", "sw0", "mvsw"),
+        "one call fits one formula: smaller models by fit.update()",
+    ),
     "Q": "put the name between backticks",
     "cbind": "write the share I(k / (k + f)), with weights= a column of trials k + f",
     **dict.fromkeys(("s", "te", "ti", "t2", "lo", "smooth", "pspline"), _SPLINES),
@@ -24,7 +28,7 @@ _INSTEAD = {
     "is.na": "rows with a missing value are not used; make a column of True and False beforehand",
     "as.character": "write factor(g)",
     "as.logical": "write I(x != 0)",
-    "droplevels": "levels that no public row has are dropped; write factor(g)",
+    "droplevels": "levels are those of public rows, or of limits; write factor(g)",
     "ceil": "write ceiling()",
     "where": "write ifelse(condition, a, b)",
     "case_when": "write ifelse(condition, a, ifelse(condition, b, c))",

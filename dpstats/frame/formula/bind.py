@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from dpstats.arguments import listed
 from dpstats.errors import FormulaError
 from dpstats.frame.design import BoundFactor, ColumnSpec
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.engine import Fields
 from dpstats.frame.formula.evaluate import State, resolve
 from dpstats.frame.formula.grammar import BASES, TRUTHS, Expr, Factor
+from dpstats.frame.table import advice_on_levels
 
 
 def bind(
@@ -52,18 +54,7 @@ def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dic
     if expr.op == "column" and columns[expr.value].kind != "number":
         kind, levels = columns[expr.value].kind, columns[expr.value].levels
         if levels is None or len(levels) != 2:
-            shown = [str(level) for level in levels or ()]
-            raise FormulaError(
-                f"the response `{factor.text}` is a category with {len(shown)} level(s) in the public "
-                "data; the left-hand side must be one numeric response, or have two levels"
-                + (
-                    f": if rows may have a value other than '{shown[0]}', declare the levels, the "
-                    f"success last: limits={{'{expr.value}': ['{shown[0]}', ...]}}."
-                    if len(shown) == 1
-                    else f": {', '.join(shown[:6])}. Write I({expr.value} == '{(shown or ['a'])[0]}') "
-                    "for one of them against the rest, or drop levels that do not occur."
-                )
-            )
+            raise FormulaError(_not_two(expr.value, [str(level) for level in levels or ()]))
     elif expr.op in TRUTHS:
         kind, levels = "bool", (False, True)
     expr = resolve(expr, {name: spec.code_levels for name, spec in columns.items()})
@@ -73,6 +64,24 @@ def response_of(factor: Factor | None, columns: Mapping[str, ColumnSpec]) -> dic
         "response_levels": levels,
         "response_factor": expr,
     }
+
+
+def _not_two(name: str, levels: Sequence[str]) -> str:
+    """What to type for a category as response that has one level, or three and more."""
+    if len(levels) == 1:
+        return (
+            f"the response `{name}` is a category with one level, '{levels[0]}', and needs two: "
+            "if rows may have another, declare both, the success last: "
+            f"limits={{'{name}': ['{levels[0]}', ...]}}."
+        )
+    first = f"'{levels[0]}'" if levels else "'a'"
+    return (
+        f"the response `{name}` is a category with {len(levels)} levels ({listed(levels)}); the "
+        f"left-hand side must be one numeric response, or have two levels. Write I({name} == "
+        f"{first}) for one of them against the rest; or declare two, the success last, "
+        f"limits={{'{name}': ['a', 'b']}}: rows with another level are then not used."
+        + advice_on_levels(levels)
+    )
 
 
 def _fields(

@@ -37,6 +37,7 @@ from formulaic.transforms import (
 )
 from formulaic.utils.constraints import LinearConstraints
 
+from dpstats.arguments import listed
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.formula.grammar import Factor
 from dpstats.frame.formula.natural import apply_natural, combinations_of, learn_natural
@@ -179,9 +180,23 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
         reason = (
             "an operator has nothing beside it; 'y ~ x1 + x2' has a term on both sides of every +."
         )
+    elif reason.startswith("Missing operator"):
+        reason = _joined(formula, reason)
     if re.search("%%|%/%", formula):
         reason = "%% and %/% belong inside I(), as in I(x %% 2)."
     return FormulaError(f"'{formula}' cannot be parsed: {reason}")
+
+
+def _joined(formula: str, reason: str) -> str:
+    """What to type where two words of a formula have only a blank between them."""
+    pair = re.findall("`(.+?)`", reason)
+    words = next((w for w in re.findall(r"\w[\w. ]*\w", formula) if " ".join(pair) in w), None)
+    if words is None:
+        return reason
+    return (
+        f"{reason} Terms are joined by +; a column with a blank in its name goes in backticks: "
+        f"`{words}`."
+    )
 
 
 def linear_constraints(text: str, names: Sequence[str]) -> tuple[Array, Array]:
@@ -201,9 +216,10 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
     """
     kept = _plain_levels(options.get("levels") or levels)
     if len(kept) < 2 or not set(kept) <= set(levels):
+        known = listed([*map(str, levels)]) or "none"
         raise PublicDataError(
-            f"`{text}` needs two or more levels among those of the public rows. Leave it out of "
-            "the formula, or declare its levels with limits={column: [levels]}."
+            f"`{text}` needs two or more levels, all among those that its column has: {known}. Leave it "
+            "out of the formula, or declare its levels with limits={column: [levels]}."
         )
     names, coding = [], {}
     shown = [*map(_short, kept)]

@@ -13,7 +13,7 @@ import numpy as np
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.grammar import BASES, SCALINGS, Expr
-from dpstats.frame.table import Array
+from dpstats.frame.table import Array, advice_on_levels
 
 State = dict[str, Any]
 
@@ -96,7 +96,7 @@ def learn_states(
             if name in unknown:
                 raise PublicDataError(
                     f"`{call.text}` needs to know where `{name}` lies: declare its limits, "
-                    f"{{'{name}': (low, high)}}, or pass public rows that have the column."
+                    f"limits={{'{name}': (low, high)}}, or pass public rows that have the column."
                 )
         values = evaluate(call.args[0], columns, states)
         values = values[np.isfinite(values)]
@@ -107,9 +107,7 @@ def learn_states(
                     _require_finite(engine.apply_basis(call.op, values, call.value, state))
             states[call.text] = state
         except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
-            raise PublicDataError(
-                f"`{call.text}` cannot be learnt from the public rows: {error}"
-            ) from None
+            raise PublicDataError(f"`{call.text}` cannot be learnt: {error}") from None
 
 
 def _require_finite(fields: Sequence[Array]) -> None:
@@ -140,6 +138,7 @@ def resolve(expr: Expr, levels: Mapping[str, tuple[Any, ...] | None]) -> Expr:
             raise FormulaError(
                 f"`{arg.value}` is a category (levels {_listing(known)}), and {expr.op} needs a "
                 f"number. Use `{arg.value}` by itself, C({arg.value}), or I({arg.value} == 'a')."
+                + advice_on_levels(known)
             )
     return replace(expr, args=tuple(resolve(arg, levels) for arg in expr.args))
 

@@ -44,10 +44,8 @@ def _as_written(formula: str, inside: str, name: str) -> Iterator[None]:
         kind, message = type(error), str(error).replace(inside, formula)
         if f"`C({name})` needs two or more levels" in message:
             message = (
-                f"`{name}` has one class in the public data; a classifier needs two or more: add "
-            )
-            message += (
-                f"public rows of others, or declare the classes, limits={{'{name}': ['a', 'b']}}."
+                f"`{name}` has one class; a classifier needs two or more: add public rows of others, or "
+                f"declare the classes, limits={{'{name}': ['a', 'b']}}."
             )
     else:
         return

@@ -62,12 +62,6 @@ def learn_design(
     limits = mapping("limits", limits)
     table = public_table(public)
     parsed, offsets = _parse(formula, table.names, weights, offset)
-    response = parsed.response
-    if response is not None and any(response.text == f.text for t in parsed.terms for f in t):
-        raise FormulaError(
-            f"`{response.text}` is the response of '{formula}' and also on its right-hand side: "
-            "leave it out there."
-        )
     factors = _all_factors(parsed, offsets)
     needed = dict.fromkeys(name for factor in factors for name in factor.columns)
     optional = _optional_columns(parsed, offsets, weights)
@@ -134,8 +128,8 @@ def private_design(
     No value of a row is looked at: levels of categories are those of ``limits``. Whether the function
     can release others is what the advice depends on; ``numbers``: all columns must be numbers anyway.
     """
-    limits = mapping("limits", limits)
     table = column_types(data)
+    limits = _with_levels_written(mapping("limits", limits), formula, table.names, weights, offset)
     needed = used_columns(formula, table.names, weights, offset)
     written = categories_written(formula, table.names, weights, offset)
     _require_names(limits, [name for name in needed if name not in limits], table)
@@ -143,12 +137,14 @@ def private_design(
         _require_declared(
             [n for n in needed if n not in limits and n not in written], table, formula
         )
-    schema = {
-        name: _private_kind(
-            table, name, formula, limits.get(name), name in written, releases_levels
-        )
+    kinds = {
+        name: _private_kind(table, name, formula, limits.get(name), name in written)
         for name in needed
     }
+    unknown = [name for name, kind in kinds.items() if kind is None]
+    if unknown:
+        raise SchemaError(_undeclared(unknown, table, releases_levels))
+    schema: dict[str, Any] = dict(kinds)
     if WEIGHTS in limits:
         schema[WEIGHTS] = limits[WEIGHTS]
     ordered = frozenset(name for name in needed if table.type_of(name).ordered)
@@ -161,9 +157,24 @@ def _require_names(limits: Mapping[str, Any], others: Sequence[str], table: Tabl
     for name in limits:
         meant = None if name in table.names else nearest(name, others)
         if meant is not None:
-            raise ArgumentError(
-                f"limits[{name!r}] has no effect here: no column has this name; did you mean {meant!r}?"
-            )
+            raise ArgumentError(_no_such_limits(name, meant))
+
+
+def _no_such_limits(name: str, meant: str | None) -> str:
+    end = "." if meant is None else f"; did you mean {meant!r}?"
+    return f"limits[{name!r}] has no effect here: no column has this name{end}"
+
+
+def require_known_limits(names: Sequence[str], data: Any, used: Sequence[str]) -> None:
+    """Raise for the first of these names of limits that is no column of a table.
+
+    ``used``: the columns of the formula, of which one may be meant.
+    """
+    table = column_types(data)
+    for name in names:
+        if name not in table.names:
+            known = table.names if table.lists_names else used
+            raise ArgumentError(_no_such_limits(name, nearest(str(name), known)))
 
 
 def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
@@ -198,6 +209,35 @@ def categories_written(
     return frozenset(arg.value for n in nodes if n.op in ("C", "is", "is not") for arg in n.args)
 
 
+def levels_written(
+    formula: str, names: Sequence[str], weights: str | None, offset: str | None
+) -> dict[str, list[Any]]:
+    """The levels that a formula itself declares, factor(g, levels=c('a', 'b')), by column."""
+    parsed, offsets = _parse(formula, names, weights, offset)
+    out: dict[str, list[Any]] = {}
+    for factor in _all_factors(parsed, offsets):
+        levels = factor.value.get("levels") if factor.op == "C" and factor.value else None
+        if isinstance(levels, list) and len(factor.columns) == 1:
+            own = out.setdefault(factor.columns[0], [])
+            own += [level for level in levels if level not in own]
+    return out
+
+
+def _with_levels_written(
+    limits: Mapping[str, Any],
+    formula: str,
+    names: Sequence[str],
+    weights: str | None,
+    offset: str | None,
+) -> dict[str, Any]:
+    """Limits with the levels that a formula declares: lists of others come first, ranges do not."""
+    out = dict(limits)
+    for name, levels in levels_written(formula, names, weights, offset).items():
+        if not isinstance(out.get(name), list):
+            out[name] = levels
+    return out
+
+
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     """The same design, by which private numbers are cut to declared limits.
 
@@ -212,10 +252,8 @@ def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
     return replace(design, boxes=boxes)
 
 
-def _private_kind(
-    table: Table, name: str, formula: str, limit: Any, written: bool, releases_levels: bool
-) -> Any:
-    """How a column of private rows is declared: by its type, or as the user says.
+def _private_kind(table: Table, name: str, formula: str, limit: Any, written: bool) -> Any:
+    """How a column of private rows is declared: by its type, or as the user says; None: not yet.
 
     One that folders name is a number, unless the formula takes it for a category (``written``): their
     texts are values of rows, and one of them would change what is guessed from all.
@@ -229,19 +267,31 @@ def _private_kind(
     if kind in ("number", "bool"):
         return float if kind == "number" else bool
     if kind in ("category", "object"):
-        raise SchemaError(
-            f"`{name}` holds {WORDS[kind]}: without public rows its levels must be declared, "
-            f"without looking at the private rows, limits={{'{name}': ['a', 'b']}}"
-            + (
-                "; or state the privacy as epsilon=1, delta=1e-6: text levels that many rows have "
-                "are then released."
-                if releases_levels
-                else "."
-            )
-        )
+        return None
     raise SchemaError(
         f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"
         + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
+    )
+
+
+def _undeclared(names: Sequence[str], table: Table, releases_levels: bool) -> str:
+    """What to type for columns of text, or of objects, whose levels nobody has declared."""
+    kinds = {table.type_of(name).kind for name in names}
+    held = "text or categories" if kinds == {"category"} else "text or Python objects"
+    verb, whose = ("holds", "its") if len(names) == 1 else ("hold", "their")
+    declared = ", ".join(f"{name!r}: ['a', 'b']" for name in names)
+    truths = "; of True and False: column.astype('boolean')" if "object" in kinds else ""
+    return (
+        f"{', '.join(f'`{name}`' for name in names)} {verb} {held}. Where a column should be numbers, "
+        f"make it so first: {ADVICE['object'].partition('e.g. ')[2]}{truths}. Else, without public "
+        f"rows, {whose} levels must be declared, without looking at the private rows, "
+        f"limits={{{declared}}}"
+        + (
+            "; or state the privacy as epsilon=1, delta=1e-6: text levels that many rows have are "
+            "then released."
+            if releases_levels
+            else "."
+        )
     )
 
 
@@ -271,6 +321,8 @@ def declare_design(
     ('Intercept', 'center(x)', 'g[T.b]')
     """
     schema = mapping("the schema", schema)
+    named = tuple(name for name in schema if name != WEIGHTS)
+    schema = _with_levels_written(schema, formula, named, weights, offset)
     declared = {
         name: declared_spec(name, value) for name, value in schema.items() if name != WEIGHTS
     }
@@ -365,6 +417,12 @@ def _parse(
         if name is not None and name not in names and not _CALCULATED.isdisjoint(name):
             raise SchemaError(_calculated(formula, role, name))
     parsed = parse(formula, names, hidden)
+    response = parsed.response
+    if response is not None and any(response.text == f.text for t in parsed.terms for f in t):
+        raise FormulaError(
+            f"`{response.text}` is the response of '{formula}' and also on its right-hand side: "
+            "leave it out there."
+        )
     given = () if offset is None else (f"`{offset}`",)
     return parsed, (*parsed.offsets, *given)
 

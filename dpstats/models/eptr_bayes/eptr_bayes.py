@@ -17,7 +17,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits
+from dpstats.call import Call
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, class_design
@@ -172,12 +172,12 @@ def eptr_bayes(
     levels = design.columns[column].levels or ()
     if len(levels) < 2:
         raise PublicDataError(
-            f"`{column}` has {len(levels)} class in the public data; a classifier needs two or more. "
+            f"`{column}` has {len(levels)} class; a classifier needs two or more. "
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
-    check_limits(design, public is None, limits, ALONE)
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
+        charged.check_limits(design, public is None, limits, ALONE)
         rows = charged.rows(design)
         searched = public is None and kind in (*KINDS, CHOSEN)
         declared = declared_features(design, len(levels), limits or {}) if searched else None

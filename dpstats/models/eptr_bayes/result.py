@@ -208,7 +208,7 @@ class BayesModel(TestedResult):
         newdata : table or dict
             Rows with the features' columns and the class column.
         """
-        x, _, _ = predicted_rows(self.design, newdata)
+        x, _, _ = predicted_rows(self.design, newdata, warns=False)
         k = len(self.levels)
         known = np.isfinite(x).all(axis=1)
         truth = x[known, :k].argmax(axis=1)

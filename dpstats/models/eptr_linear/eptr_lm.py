@@ -14,7 +14,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers, check_size, mapping
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits
+from dpstats.call import Call
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written
 from dpstats.mechanism.session import Session
@@ -197,7 +197,7 @@ def eptr_lm(
         if design is None:
             design = charged.design(formula, limits, None, None, releases_levels=False)
         check_response(design)
-        check_limits(design, moments is None, without_coef(limits), ALONE)
+        charged.check_limits(design, moments is None, without_coef(limits), ALONE)
         rows = charged.rows(design)
         check_size(rows.n, rows.d)
         if method != "rounds":

@@ -15,7 +15,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits
+from dpstats.call import Call
 from dpstats.errors import ArgumentError
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
@@ -165,10 +165,10 @@ def eptr_nw(
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
-    check_limits(design, public is None, limits, ALONE)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
+        charged.check_limits(design, public is None, limits, ALONE)
         rows = charged.rows(design)
         find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
         setting = find(2 / spend.mu)

@@ -10,7 +10,7 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_size, check_vcov, naming, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, check_limits
+from dpstats.call import Call
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     PanelColumns,
@@ -133,11 +133,11 @@ def dp_feols(
     with naming("the public data"):
         moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
-    check_limits(moments.design, False, limits)
     within = person is not None and person in formula.effects
     options: dict[str, Any] = {**call.given, "vcov": None if errors == "hetero" else errors}
     options |= {"weights": weights, "limits": limits}
     with call.charged(call.text(fml, options), data) as charged:
+        charged.check_limits(moments.design, False, limits)
         rows = charged.rows(moments.design)
         check_size(rows.n, rows.d, call.unit.counted)
         _check_dummies(formula, columns, rows.n, call.total.mu, person)

@@ -19,7 +19,6 @@ from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, sho
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
-    check_limits,
     choose_method,
     declared,
     public_rows,
@@ -198,7 +197,7 @@ def dp_glm(
         if design is None:
             design = charged.design(formula, limits, weights, offset, unknown)
             check_response(design, model)
-        check_limits(design, public is None, limits)
+        charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
@@ -221,7 +220,7 @@ def dp_glm(
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
         ready = replace(task, design=design).prepared(rows.n)

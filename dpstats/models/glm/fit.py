@@ -480,7 +480,14 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         diagnostics,
         (() if start.enough else TOO_LITTLE)
         + (() if alone else few_rows_note(n, len(terms), rounds.session.total.mu, persons))
-        + unused_note(summary, design.formula, persons, alone, _IMPOSSIBLE)
+        + unused_note(
+            summary,
+            design,
+            persons,
+            alone,
+            _IMPOSSIBLE,
+            None if family.linear else family.domain,
+        )
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + _warnings(curvature, unsettled, ridge)
         + (_SEPARATED if separated else ())

@@ -22,12 +22,15 @@ from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, p
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
 from dpstats.numerics.matrices import Whitening, equilibrated_inverse, symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.coarse import coarse_map
-from dpstats.score_rounds.estimate import Estimate, not_private
+from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
 from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import ScoreSession
 
 _PAPERS_STEPS = 5
+_MOST = 0.5
+"""Share of the rows."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,12 @@ class GlmTaskForN:
         after: Session[Any] | None = None,
     ) -> tuple[GlmFit, ScoreSession]:
         """Spend a total on a fit of these rows; the session tells what was released for it."""
+        fit, session = self._fit_rows(rows, total, noise, after)
+        return (_without_rows(fit, self.task.family) if _hardly_any(fit) else fit), session
+
+    def _fit_rows(
+        self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
+    ) -> tuple[GlmFit, ScoreSession]:
         task, zero = self.task, np.zeros(rows.d)
         family, ridge, steps = task.family, task.ridge, task.iterations
         design, errors = task.design, task.errors
@@ -164,6 +173,29 @@ class GlmTaskForN:
         dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
         sampling = dispersion / m * equilibrated_inverse(information)
         return not_private(coef, sampling, dispersion, information, m)
+
+
+def _hardly_any(fit: GlmFit) -> bool:
+    """Whether coefficients are given, though the rows that count cannot be told from none.
+
+    That is told by the released share of those that do not. Most rows must surely not count: with a
+    small budget the noise of the share hides all rows as well.
+    """
+    line = next((line for line in fit.diagnostics if line.name == EMPTY), None)
+    given = bool(np.isfinite(fit.estimate.coef).any())
+    if not given or line is None or line.value is None or line.noise_sd is None:
+        return False  # the papers' algorithm does not count them
+    return 1 - line.value < 3 * line.noise_sd and line.value - 3 * line.noise_sd > _MOST
+
+
+def _without_rows(fit: GlmFit, family: Family) -> GlmFit:
+    """A fit of hardly any row: its coefficients would be made of noise, and of any size."""
+    note = (
+        f"Hardly any row can be used, and no coefficients are given: the {family} family needs "
+        f"responses that are {family.domain}. Look at missing values and at levels too."
+    )
+    estimate = without_columns(fit.estimate)
+    return replace(fit, estimate=estimate, system=None, notes=(note, *fit.notes))
 
 
 @np.errstate(all="ignore")  # what noise makes of rows may be of any size

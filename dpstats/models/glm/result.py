@@ -165,7 +165,8 @@ class GlmModel(MarginalModel):
         Parameters
         ----------
         newdata : table or dict
-            Rows with the formula's columns. A row that cannot be encoded gets NaN.
+            Rows with the formula's columns. A row that cannot be encoded gets NaN; a
+            warning names levels that are new.
         type : {"link", "response"}
             Linear predictor (R's default), or mean of the response.
         interval : {None, "confidence"}

@@ -20,7 +20,6 @@ from dpstats.arguments import check_numbers, check_size, check_vcov
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
-    check_limits,
     choose_method,
     declared,
     resolve_public,
@@ -125,8 +124,8 @@ def dp_lm(
         and ``"(weights)"``; without public rows also a box, to which values of a column are cut (a
         note names such columns; wide limits cost nothing). There text columns need levels (or, with
         epsilon and delta, those that many rows have are released, for a tenth of delta), and poly,
-        bs, scale and center need a box. "ssp" needs an entry for every column, and takes
-        ``"(norm)"``, a bound on the length of a design row.
+        bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp" needs
+        an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
     budget : Budget, optional
         What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho
         or epsilon set how much of it the call may spend.
@@ -220,7 +219,7 @@ def dp_lm(
         if design is None:
             design = charged.design(formula, limits, weights, offset, unknown)
             check_response(design)
-        check_limits(design, public is None, limits)
+        charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
@@ -228,7 +227,7 @@ def dp_lm(
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
-        design = charged.design(formula, levels.limits(limits), weights, offset)
+        design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None

@@ -191,7 +191,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     fit = reported(ready, rounds, made, estimate, solved.system, (terms, given), ridge)
     if not lost:
         return fit
-    unused = unused_note(summary_of(made), ready.design.formula, session.persons, alone=True)
+    unused = unused_note(summary_of(made), ready.design, session.persons, alone=True)
     why = LOST if ready.enough else TOO_LITTLE
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
@@ -259,7 +259,7 @@ def reported(
         unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
         notes += leverage_note(ready.lost if len(unknown) > 1 else 0.0) + ridge_note(ridge)
-    notes += unused_note(summary, ready.design.formula, rounds.session.persons, not ready.arrived)
+    notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:

@@ -147,7 +147,8 @@ class LinearModel(MarginalModel):
         Parameters
         ----------
         newdata : table or dict
-            Rows with the formula's columns. A row that cannot be encoded gets NaN.
+            Rows with the formula's columns. A row that cannot be encoded gets NaN; a
+            warning names levels that are new.
         interval : {None, "confidence", "prediction"}
             None gives a Series; otherwise a frame with R's columns fit, lwr, upr.
         level : float

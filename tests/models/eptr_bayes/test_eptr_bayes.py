@@ -352,7 +352,8 @@ def test_predictions_of_rows_that_cannot_be_encoded() -> None:
     found = fit(formula="g ~ x1 + h")
     odd = TEST.head(5).assign(x1=[np.nan, np.inf, 1.0, 1.0, 1.0], h=["u", "u", "zz", None, "v"])
     odd.index = pd.Index(list("vwxyz"))
-    names, chances = found.predict(odd), found.predict(odd, type="prob")
+    with pytest.warns(UserWarning, match=r"new levels of `h`, 'zz'"):
+        names, chances = found.predict(odd), found.predict(odd, type="prob")
     assert names.isna().tolist() == [True, True, True, True, False]
     assert chances.isna().all(axis=1).tolist() == [True, True, True, True, False]
     assert chances.sum(axis=1).iloc[-1] == pytest.approx(1)

@@ -221,7 +221,8 @@ def test_tables_have_the_columns_of_broom_and_r(method: str) -> None:
     wide = found.predict(head, interval="prediction")
     assert (wide.upr > predicted.upr).all()
     assert found.predict(head).to_numpy() == pytest.approx(predicted.fit.to_numpy())
-    odd = found.predict(DATA.head(3).assign(x1=[np.nan, 1.0, 1.0], g=["a", "zz", "b"]))
+    with pytest.warns(UserWarning, match=r"new levels of `g`, 'zz'"):
+        odd = found.predict(DATA.head(3).assign(x1=[np.nan, 1.0, 1.0], g=["a", "zz", "b"]))
     assert np.isnan(odd).tolist() == [True, True, False]
 
 

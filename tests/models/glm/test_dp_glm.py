@@ -523,6 +523,24 @@ def test_a_logit_that_separates_its_responses_gives_no_errors_and_says_why() -> 
     assert ordinary.se().notna().all()
 
 
+@pytest.mark.parametrize("public", [None, PUBLIC])
+@pytest.mark.parametrize(("column", "family"), [("count", "poisson"), ("y", "binomial")])
+def test_responses_that_a_family_does_not_have_give_no_coefficients(
+    column: str, family: str, public: Any
+) -> None:
+    """Noise over no information has any size; that no row counts is told by the released share."""
+    for seed in (1, 2):
+        found = fit(
+            DATA.assign(**{column: -1.0}), f"{column} ~ x1", family=family, public=public, seed=seed
+        )
+        assert found.coef().isna().all()
+        assert found.se().isna().all()
+        assert "Hardly any row can be used" in found.notes[0]
+        assert "NA" in str(found.summary())
+    small = fit(DATA[:300], "y ~ x1", public=public, mu=0.5 if public is not None else 2)
+    assert small.coef().notna().all()  # a noisy share of few rows is no sign of missing ones
+
+
 @pytest.mark.parametrize("vcov", ["HC1", None, True, 3])
 def test_errors_that_are_not_there_are_refused(vcov: Any) -> None:
     with pytest.raises(ArgumentError, match="vcov must be 'hetero'"):

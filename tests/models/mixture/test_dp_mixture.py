@@ -558,6 +558,13 @@ def test_a_component_lost_in_noise_is_said_to_be() -> None:
     assert_sound(found)
 
 
+def test_names_of_regressions_are_answered_by_the_table_that_has_their_numbers() -> None:
+    for name in ("coef", "se", "confint", "vcov"):
+        with pytest.raises(AttributeError, match=r"here it is tidy\(\)"):
+            getattr(fit(), name)
+    assert "std_error" in fit().tidy()
+
+
 def test_what_needs_rows_is_not_released() -> None:
     for name in ("resid", "fittedvalues", "data"):
         with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
