@@ -25,6 +25,7 @@ from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Step
 
 _ENOUGH_ROWS = 2000
+_HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 
 
@@ -221,6 +222,32 @@ class StepRange:
         if self.rows is None:
             return 2 * self.typical(move)
         return float(np.quantile(np.abs(self.rows @ move), 0.998))
+
+    def lengths(self) -> Floats:
+        """Lengths of the public rows; without these the root mean square length alone."""
+        if self.rows is None:
+            return np.array([math.sqrt(float(np.trace(self.metric)))])
+        return np.asarray(np.linalg.norm(self.rows, axis=1))
+
+
+def loss_with_unseen(
+    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float
+) -> Callable[[Floats], Floats]:
+    """The expected ``loss`` of a cut of bounded scores, at least that of outcomes which nothing shows.
+
+    The score of a rare outcome is as long as its row, however short all others are. As many as the
+    noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of the
+    rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
+    takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
+    shorter, and the fit runs away with ever smaller errors.
+    """
+    size, share = reach.lengths(), _HIDING * noise
+
+    def both(length: Floats) -> Floats:
+        hidden = share * np.maximum(size - length[:, None], 0.0).mean(axis=1)
+        return np.asarray(hidden if loss is None else np.maximum(hidden, loss(length)))
+
+    return both
 
 
 @dataclass(frozen=True)
