@@ -22,7 +22,7 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
 )
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.estimate import Step
+from dpstats.score_rounds.estimate import Estimate, Step
 
 _ENOUGH_ROWS = 2000
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
@@ -340,6 +340,25 @@ def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -
         else:
             high = middle
     return move(high)
+
+
+def left_by_one_step(
+    larger: Estimate, smaller: Estimate, kept: Sequence[int], level: float, bend: float
+) -> Floats:
+    """By how much one Newton step to a sub-model may miss each of its coefficients.
+
+    What is left out changes linear predictors by D, and the step leaves the score that is the mean of
+    bend h z D^2/2, with ``bend`` the relative change of the curvature h by the linear predictor. In the
+    direction of the constant that is bend/2 times q, the mean of h D^2, which released information
+    tells; in others it is taken to be as long in its own errors, bend q / (2 sqrt(level)), ``level`` the
+    mean of h.
+    """
+    moved = larger.coef.copy()
+    moved[list(kept)] -= smaller.coef
+    square = max(float(moved @ larger.moments @ moved), 0.0)
+    length = bend * square / (2 * math.sqrt(max(level, 1e-300)))
+    inverse = np.linalg.inv(smaller.moments + smaller.ridge * np.eye(len(kept)))
+    return np.asarray(length * np.sqrt(np.maximum(np.diag(inverse), 0.0)))
 
 
 def near_enough(last: GlmStep, reach: StepRange, noise_sd: float, n: int) -> bool:
