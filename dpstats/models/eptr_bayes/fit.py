@@ -44,6 +44,10 @@ from dpstats.report.released import Diagnostic
 
 _TAILS = 1.0
 """Standard errors by which the cut may move a mean without a note."""
+_ALLOWED = 0.5
+"""Share of the variance of a mean that allows for unseen rows, from which a note says so."""
+_FEW = 200
+"""Public rows whose longest, fewer than 15 of them, tell a tail only roughly."""
 CHOSEN = "chosen"
 """Of the released covariances, that which classifies public rows best."""
 
@@ -252,6 +256,24 @@ def _tails(taken: Floats, mean_sd: Floats) -> tuple[str, ...]:
     )
 
 
+def _unknown_tails(
+    moved_variance: Floats, root: Floats, mean_sd: Floats, m: float
+) -> tuple[str, ...]:
+    """Said where most of an error allows for what the cut does to rows longer than public ones.
+
+    How long these are is guessed from few rows: an error that consists of the guess may be too short.
+    """
+    allowed = moved_variance[:, None] * (root**2).sum(axis=0)
+    share = float((allowed / np.maximum(mean_sd**2, 1e-300)).max())
+    if m >= _FEW or share < _ALLOWED:
+        return ()
+    return (
+        "The public rows are too few to show how long the tails of the features are: most of the error "
+        "of some class mean allows for longer rows, which the cut shortens, and means of skewed "
+        "features may miss by more. More public rows, or a transformation, such as log, help.",
+    )
+
+
 def from_moments(
     session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
 ) -> BayesFit:
@@ -269,6 +291,8 @@ def from_moments(
     noise2 = len(root) * float(((released.sums_sd / (rows * cut.slope)) ** 2).sum())
     taken = np.abs(cut.moved @ root) / cut.slope
     notes = fit.notes + _tails(taken, mean_sd)
+    if geometry.counts is not None:
+        notes += _unknown_tails(cut.moved_variance, root, mean_sd, float(geometry.counts.sum()))
     return BayesFit(
         fit.rule.prior,
         fit.prior_sd,

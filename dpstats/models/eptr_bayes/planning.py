@@ -12,12 +12,15 @@ from dpstats.arrays import Floats
 LIFT = 0.75
 """b / R: 4 % more noise in the means than at b = R, and 22 % less in second moments."""
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-_BEYOND = (1.2, 1.5)
+_BEYOND = 1.25 * math.sqrt(2) ** np.arange(21)
 """Radii beyond the longest public row, in its lengths."""
 _ROOMS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 """Radii in units of sqrt(p), where there are no public rows."""
 _UNSEEN = 1.5
-"""Length of the row that m public ones of a class have not shown yet, in that of their longest."""
+"""Length of the row that m public ones of a class have not shown yet, in that of their longest; for
+second moments, whose errors are not printed."""
+_INDEX = (2.5, 20.0)
+"""Least and largest index of the tail of row lengths: shares beyond r fall as its power of 1/r."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,10 @@ def plan_moments(z: Floats, code: np.ndarray, classes: int, n: int, mu: float) -
     length = np.linalg.norm(z, axis=1)
     longest = float(length.max()) or 1.0
     radii = [float(r) for r in np.quantile(length, _QUANTILES) if r > 0]
-    best, least = _effect(z, length, code, classes, longest), math.inf
-    for radius in dict.fromkeys([*radii, *(longest * np.array(_BEYOND))]):
-        cut = _effect(z, length, code, classes, float(radius))
+    index = tail_index(length)
+    best, least = _effect(z, length, code, classes, longest, index), math.inf
+    for radius in dict.fromkeys([*radii, *(longest * _BEYOND)]):
+        cut = _effect(z, length, code, classes, float(radius), index)
         sums, squares, _ = moment_noise(cut.radius, mu)
         cut = replace(cut, by_class=_by_class(squares, n * share, p))
         rows = n * share if cut.by_class else np.full(classes, n)
@@ -91,8 +95,46 @@ def plan_moments(z: Floats, code: np.ndarray, classes: int, n: int, mu: float) -
     return best
 
 
-def _effect(z: Floats, length: Floats, code: np.ndarray, classes: int, radius: float) -> MomentCut:
-    """What a cut does to public rows, and to one more of each class that is longer than they are."""
+def tail_index(length: Floats) -> float:
+    """How fast shares of longer rows fall: Hill's estimate less a standard error, from sqrt(m) rows.
+
+    Examples
+    --------
+    >>> u = (np.arange(400) + 0.5) / 400
+    >>> round(tail_index(u ** (-1 / 3)), 1), tail_index(np.ones(400))
+    (2.5, 20.0)
+    """
+    count = min(math.ceil(math.sqrt(len(length))), len(length) - 1)
+    top = np.sort(length)[::-1][: count + 1]
+    if not (count and top[-1] > 0):
+        return _INDEX[0]
+    mean = float(np.log(top[:-1] / top[-1]).mean())
+    found = 1 / max(mean, 1e-9) / (1 + 1 / math.sqrt(count))
+    return min(max(found, _INDEX[0]), _INDEX[1])
+
+
+def unseen_beyond(radius: float, longest: float, index: float) -> float:
+    """Mean of (length - R)+ over rows longer than any of m public ones, times m.
+
+    One row of m is longer, and shares fall from there by the tail's index.
+
+    Examples
+    --------
+    >>> unseen_beyond(2.0, 1.0, 3.0), unseen_beyond(0.5, 1.0, 3.0)
+    (0.125, 1.0)
+    """
+    farther = max(radius, longest)
+    share = (longest / farther) ** index if farther > 0 else 0.0
+    return share * (farther * index / (index - 1) - radius)
+
+
+def _effect(
+    z: Floats, length: Floats, code: np.ndarray, classes: int, radius: float, index: float
+) -> MomentCut:
+    """What a cut does to public rows, and to rows of each class that are longer than they are.
+
+    What it does to these is not known, and may all have one direction.
+    """
     p = z.shape[1]
     out = length > radius
     scale = np.where(out, radius / np.where(out, length, 1.0), 1.0)
@@ -102,13 +144,14 @@ def _effect(z: Floats, length: Floats, code: np.ndarray, classes: int, radius: f
     for k in range(classes):
         rows, s = z[code == k], scale[code == k]
         size = length[code == k]
-        unseen = _UNSEEN * float(size.max())
+        longest = float(size.max())
         moves = rows * (s - 1)[:, None]
         moved[k] = moves.mean(axis=0)
         lost[k] = (rows * (1 - s**2)[:, None]).T @ rows / len(rows)
-        apart = float((moves**2).sum()) + max(unseen - radius, 0.0) ** 2
-        variance[k] = apart / (p * (len(rows) * slope) ** 2)
-        apart = float((((1 - s**2) * size**2) ** 2).sum()) + max(unseen**2 - radius**2, 0.0) ** 2
+        apart = float((moves**2).sum()) / p + unseen_beyond(radius, longest, index) ** 2
+        variance[k] = apart / (len(rows) * slope) ** 2
+        apart = float((((1 - s**2) * size**2) ** 2).sum())
+        apart += max((_UNSEEN * longest) ** 2 - radius**2, 0.0) ** 2
         doubt[k] = apart / (p * (p + 1) * len(rows) ** 2)
     return MomentCut(radius, True, slope, moved, variance, lost, doubt)
 

@@ -22,9 +22,10 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
 )
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.estimate import Step
+from dpstats.score_rounds.estimate import Estimate, Step
 
 _ENOUGH_ROWS = 2000
+_HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 
 
@@ -222,6 +223,32 @@ class StepRange:
             return 2 * self.typical(move)
         return float(np.quantile(np.abs(self.rows @ move), 0.998))
 
+    def lengths(self) -> Floats:
+        """Lengths of the public rows; without these the root mean square length alone."""
+        if self.rows is None:
+            return np.array([math.sqrt(float(np.trace(self.metric)))])
+        return np.asarray(np.linalg.norm(self.rows, axis=1))
+
+
+def loss_with_unseen(
+    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float
+) -> Callable[[Floats], Floats]:
+    """The expected ``loss`` of a cut of bounded scores, at least that of outcomes which nothing shows.
+
+    The score of a rare outcome is as long as its row, however short all others are. As many as the
+    noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of the
+    rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
+    takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
+    shorter, and the fit runs away with ever smaller errors.
+    """
+    size, share = reach.lengths(), _HIDING * noise
+
+    def both(length: Floats) -> Floats:
+        hidden = share * np.maximum(size - length[:, None], 0.0).mean(axis=1)
+        return np.asarray(hidden if loss is None else np.maximum(hidden, loss(length)))
+
+    return both
+
 
 @dataclass(frozen=True)
 class GlmStep:
@@ -313,6 +340,25 @@ def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -
         else:
             high = middle
     return move(high)
+
+
+def left_by_one_step(
+    larger: Estimate, smaller: Estimate, kept: Sequence[int], level: float, bend: float
+) -> Floats:
+    """By how much one Newton step to a sub-model may miss each of its coefficients.
+
+    What is left out changes linear predictors by D, and the step leaves the score that is the mean of
+    bend h z D^2/2, with ``bend`` the relative change of the curvature h by the linear predictor. In the
+    direction of the constant that is bend/2 times q, the mean of h D^2, which released information
+    tells; in others it is taken to be as long in its own errors, bend q / (2 sqrt(level)), ``level`` the
+    mean of h.
+    """
+    moved = larger.coef.copy()
+    moved[list(kept)] -= smaller.coef
+    square = max(float(moved @ larger.moments @ moved), 0.0)
+    length = bend * square / (2 * math.sqrt(max(level, 1e-300)))
+    inverse = np.linalg.inv(smaller.moments + smaller.ridge * np.eye(len(kept)))
+    return np.asarray(length * np.sqrt(np.maximum(np.diag(inverse), 0.0)))
 
 
 def near_enough(last: GlmStep, reach: StepRange, noise_sd: float, n: int) -> bool:

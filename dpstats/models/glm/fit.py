@@ -21,6 +21,7 @@ from dpstats.models.glm.estimate import (
     ReleasedInformation,
     StepRange,
     expected_loss,
+    loss_with_unseen,
     near_enough,
     pool_information,
     trusted_step,
@@ -326,6 +327,8 @@ def _round_plan(
         tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
     else:
         loss = expected_loss(family, start.rows, start.whitening, coef)
+    if family.binary:
+        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n)
     above, seen = histograms[1].count_above, histograms[1].seen_above
     clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))

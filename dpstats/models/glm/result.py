@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from dpstats.margins.lines import ResponseScale
 from dpstats.margins.rows import slope_of
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.glm.bounds import GlmFacts, glm_bounds, last_step_bounds
+from dpstats.models.glm.estimate import left_by_one_step
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
@@ -23,7 +24,15 @@ from dpstats.report.frames import WholeFrame
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
+from dpstats.score_rounds.estimate import without_errors
+from dpstats.score_rounds.result import coefficients_of
 
+_MISSED = 1.0
+"""Standard errors that one step to a sub-model may miss, by a bound about twice what it misses."""
+_REFIT = (
+    "Standard errors are not given: what is left out matters so much that one Newton step from the "
+    "larger model may miss the sub-model by more than its errors. Call dp_glm again for it."
+)
 _RATIOS = {("binomial", "logit"): "odds_ratio", ("gamma", "log"): "mean_ratio"}
 
 
@@ -79,6 +88,41 @@ class GlmModel(MarginalModel):
     @property
     def _fixed_dispersion(self) -> bool:
         return not self.family.dispersed
+
+    def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
+        """The sub-model, without errors where one step from the larger model may miss it."""
+        made = super()._restricted(call, text, kept)
+        missed = left_by_one_step(self.estimate, made.estimate, kept, *self._curvature())
+        errors = np.sqrt(np.diag(made.estimate.vcov))
+        given = np.isfinite(errors)
+        far = bool((missed[given] > _MISSED * errors[given]).any())
+        if not far and _REFIT not in self.notes:
+            return made
+        estimate = without_errors(made.estimate)
+        return replace(
+            made,
+            estimate=estimate,
+            coefficients=coefficients_of(made.coefficients.terms, estimate),
+            notes=(_REFIT, *made.notes),
+        )
+
+    def _curvature(self) -> tuple[float, float]:
+        """Mean curvature of a row, and how fast it changes with the linear predictor, relatively.
+
+        A logit's changes by 1 - 2p, whose mean square is 1 - 4h.
+        """
+        moments, constant = self.estimate.moments, self.design.constant
+        if self.family.linear:
+            return 1.0, 0.0
+        if constant is not None:
+            level = float(moments[constant, constant])
+        elif self.public is not None:
+            level = float(np.trace(np.linalg.solve(self.public, moments))) / len(moments)
+        else:
+            return 0.0, 1.0
+        if self.family.link == "logit" and self.design.weights is None:
+            return level, math.sqrt(min(max(1 - 4 * level, 0.0), 1.0))
+        return level, 1.0
 
     @property
     def dispersion(self) -> float:

@@ -589,3 +589,29 @@ def test_hostile_private_data_never_raise_or_warn(name: str, method: str, declar
         assert said.mechanisms.equals(usual.mechanisms)
     assert np.isfinite(found.predict(TEST.head(9), type="prob")).all().all()
     assert isinstance(str(found.summary()), str)
+
+
+def skewed(n: int, seed: int) -> pd.DataFrame:
+    """A class twice as frequent as the other; one of four features has a long tail."""
+    rng = np.random.default_rng(seed)
+    code = (rng.uniform(size=n) < 1 / 3).astype(int)
+    x = rng.normal(size=(n, 4)) + code[:, None]
+    x[:, 3] = rng.lognormal(0.0, 1.3, n)
+    return pd.DataFrame(x, columns=["x1", "x2", "x3", "x4"]).assign(g=LETTERS[code])
+
+
+def test_few_public_rows_cut_far_enough_and_say_that_tails_are_unknown() -> None:
+    # means of a long-tailed feature were cut by five of their errors and more, and no note said so. A
+    # false alarm is a mean beyond seven errors in a fit without a note
+    rows = skewed(40_000, 1)
+    noted = 0
+    for seed in range(6):
+        given = {"public": skewed(100, 10 + seed), "epsilon": None, "delta": None, "mu": 1}
+        found = fit(rows, "g ~ x1 + x2 + x3 + x4", **given, seed=seed)
+        said = any("too few to show how long" in note for note in found.notes)
+        z = np.abs(found.means["x4"] - np.exp(1.3**2 / 2)) / found.mean_sd[:, 3]
+        noted += said
+        assert said or z.max() < 7
+    assert noted
+    more = fit(rows, "g ~ x1 + x2 + x3 + x4", **given | {"public": skewed(1000, 9)}, seed=1)
+    assert not any("too few to show how long" in note for note in more.notes)

@@ -9,6 +9,7 @@ from dpstats.models.glm.estimate import (
     StepRange,
     expected_loss,
     information_whitening,
+    loss_with_unseen,
     moments_fit,
     near_enough,
     pool_information,
@@ -144,6 +145,16 @@ def test_the_expected_loss_is_that_of_simulated_responses() -> None:
         expected = float(np.linalg.norm(total))
         assert float(loss(np.array(length))) == pytest.approx(expected, rel=0.1, abs=2e-3)
     assert float(loss(np.array(1e6))) == 0.0
+
+
+def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
+    length = np.array([0.5, 1.0, 2.0, 4.0])
+    bare = StepRange(4 * np.eye(4) / 4, None, False)  # rows of length 2, without public ones
+    rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
+    assert loss_with_unseen(None, bare, 0.01)(length) == pytest.approx([0.06, 0.04, 0.0, 0.0])
+    assert loss_with_unseen(None, rows, 0.01)(length) == pytest.approx([0.06, 0.04, 0.02, 0.0])
+    more = loss_with_unseen(lambda c: 0.05 + 0 * c, bare, 0.01)(length)
+    assert more == pytest.approx([0.06, 0.05, 0.05, 0.05])
 
 
 def test_nothing_is_expected_of_continuous_families() -> None:
