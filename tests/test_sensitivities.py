@@ -60,6 +60,15 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
     ("dp_mixture", "likelihood"): {
         "inside": partial(moments.sharp_groups, "likelihood", moments.INSIDE)
     },
+    ("dp_glm", "anchored, binomial"): {
+        "across": partial(
+            regressions.sharp_family,
+            "binomial",
+            (beam(0, 1e6, 1.0), beam(90, 3e7, 1.0)),
+            1.0,
+            public=True,
+        ),
+    },
     ("dp_glm", "ssp, binomial"): {
         "apart": partial(_within, "binomial", (_corner(2, 2, 0), _corner(2, 2, 1)), 1.0),
     },

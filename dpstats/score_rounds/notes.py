@@ -19,7 +19,7 @@ _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
-_OTHERWISE = 30.0
+_OTHERWISE = 15.0
 """Condition number of whitened moments from which public rows are poor coordinates."""
 CUT_ALLOWANCE = "cut allowance"
 MOSTLY = 0.5

@@ -69,6 +69,12 @@ LOST = (
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
     "a few public rows help.",
 )
+LOST_FROM_PUBLIC = (
+    "The fit did not converge: its last step was longer than noise and sampling explain, as where "
+    "private columns are in other units than public ones. The estimates may be far off, and no "
+    "standard errors are given. Check the units; else use a public sample that is more like the "
+    "private rows, or none.",
+)
 WIDENING = 0.2
 """Share of what is cut that standard errors count."""
 
@@ -178,7 +184,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         within=session.within,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
-    lost = not ready.arrived and not (ready.enough and rounds.settled())
+    lost = not (ready.enough and rounds.settled())
     if not ready.enough:
         estimate = without_columns(estimate)
     elif lost:
@@ -191,8 +197,9 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     fit = reported(ready, rounds, made, estimate, solved.system, (terms, given), ridge)
     if not lost:
         return fit
-    unused = unused_note(summary_of(made), ready.design, session.persons, alone=True)
-    why = LOST if ready.enough else TOO_LITTLE
+    design, alone = ready.design, not ready.arrived
+    unused = unused_note(summary_of(made), design, session.persons, alone=alone)
+    why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else TOO_LITTLE
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from dpstats.score_rounds.cuts import score_error
 
 _LARGE_TABLE = 10**7
+AGAIN = (0.015, 0.08)
+"""Lengths and second moments of rows that are whitened for the second time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def plan_linear(
     assert best is not None
     few = m is not None and m < 5 * d
     return LinearPlan(
-        stages=((length, 0.05), (0.015, 0.08)) if few else ((length, best[1]),),
+        stages=((length, 0.05), AGAIN) if few else ((length, best[1]),),
         scale=scale,
         later_scale=0.08,
         far=0.06,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.linear.estimate import condition_lines, explained
-from dpstats.models.linear.planning import LinearPlan, plan_alone, plan_linear
+from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
@@ -22,6 +22,10 @@ from dpstats.score_rounds.first_look import FirstLook
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.whitening import whitened_lengths, whitened_moments
+
+_SHORTENED = 0.35
+"""Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
+steps are too long by as much, and beyond a half they lead nowhere."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +125,11 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
         seen = seen.for_persons(rows_of_each(persons, n))
         session.whiten(seen.whitening.back, seen.shift)
     expected = _public_scale(moments, seen.whitening.back, d)
-    for lengths, gram in plan.stages:
-        curvature, radius = _curvature(session, d, moments, lengths, gram)
+    taken = 1.0
+    for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
+        if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):
+            break
+        curvature, radius, taken = _curvature(session, d, moments, lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
@@ -161,12 +168,17 @@ def prepared_alone(
 
 def _curvature(
     session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
-) -> tuple[Curvature, float]:
-    """Second moments of the rows, as they are whitened now, and where rows are cut for them."""
+) -> tuple[Curvature, float, float]:
+    """Second moments of the rows, as they are whitened now, and where rows are cut for them.
+
+    The third number is the share of their trace that the cut takes off.
+    """
     tail, _ = whitened_lengths(session, lengths_share, d)
     radius = cut_of_moments(tail, d, session.n, session.total.mu * math.sqrt(share))
     found = whitened_moments(session, share, d, radius)
-    return shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged), radius
+    used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
+    taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
+    return used, radius, taken / (taken + float(np.trace(used.used)))
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:

@@ -113,13 +113,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
 
+        From a public fit any round may have come before it, or none; else one that began near the fit.
         A step that is longer than noise at a chance of one in a thousand, than twice what noise and
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
         rows that weighed less before.
         """
-        used = [one.step for one, how in zip(self.steps, self.plans, strict=True) if how.pooled]
+        made = zip(self.steps, self.plans, strict=True)
+        used = [one.step for one, how in made if self.arrived or how.pooled]
         if len(used) < 2:
-            return False
+            return self.arrived
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
         square = float(last.move @ last.move)
