@@ -70,6 +70,7 @@ from dpstats.frame import (
     public_moments,
     require_formula,
     require_known_limits,
+    shows_types,
     undeclared_levels,
     with_response,
 )
@@ -410,8 +411,7 @@ def with_levels(
     columns are public, and looked at before anything is charged: where that takes no reading of rows.
     """
     mapping("limits", limits)
-    read = callable(data) or type(data).__name__ in ("RecordBatchReader", "DuckDBPyRelation")
-    if call.given.get("delta") is None or read:
+    if call.given.get("delta") is None or not shows_types(data):
         return call, ()
     with naming("the private data"):
         unknown = undeclared_levels(formula, data, limits, weights, offset)

@@ -82,10 +82,12 @@ class ColumnSession(Session[ColumnRows]):
         Questions of one price are one vector. One row replaced moves each of its q counts by one at
         most: sensitivity sqrt(q).
         """
+        prices = sorted({one.price for one in asked})
+        of = {price: [k for k, one in enumerate(asked) if one.price == price] for price in prices}
+        costs = {price: self._spend(share * price * len(at)) for price, at in of.items()}
         self._read(asked)
         values, noise_sd = np.zeros(len(asked)), np.zeros(len(asked))
-        for price in sorted({one.price for one in asked}):
-            at = [k for k, one in enumerate(asked) if one.price == price]
+        for price, at in of.items():
             exact = [self._known[_key(asked[k])] for k in at]
             release = self._record(
                 release_vector(
@@ -93,7 +95,7 @@ class ColumnSession(Session[ColumnRows]):
                     np.array([int(count) * _FINE for count in exact], dtype=object),
                     math.sqrt(len(at)) * _FINE,
                     1 / _FINE,
-                    self._spend(share * price * len(at)),
+                    costs[price],
                     self._noise,
                 )
             )

@@ -16,6 +16,7 @@ from dpstats.frame.formula.layouts import (
     class_design,
     curve_formula,
     features_design,
+    listed_formula,
     points_formula,
 )
 from dpstats.frame.formula.learn import (
@@ -44,7 +45,7 @@ from dpstats.frame.rows import (
     open_rows,
     predicted_rows,
 )
-from dpstats.frame.source import opened
+from dpstats.frame.source import opened, shows_types
 
 __all__ = [
     "Block",
@@ -78,6 +79,7 @@ __all__ = [
     "learn_design",
     "level_name",
     "linear_constraints",
+    "listed_formula",
     "new_rows",
     "open_persons",
     "open_public_rows",
@@ -92,6 +94,7 @@ __all__ = [
     "public_persons",
     "require_formula",
     "require_known_limits",
+    "shows_types",
     "subset_design",
     "undeclared_levels",
     "with_response",

@@ -65,6 +65,10 @@ class Source(Protocol):
         """The same rows in several sources that can be pickled."""
 
 
+_IN_MEMORY = ("polars", "DataFrame"), ("pyarrow", "Table")
+"""Tables of Arrow data that are no streams."""
+
+
 def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | TextFiles | DaskPartitions:
     """See the module's docstring; reads nothing of a source that is not in memory.
 
@@ -130,6 +134,23 @@ def column_types(data: Any) -> Table:
     if first is None:
         raise SchemaError(NO_BLOCK)
     return first
+
+
+def shows_types(data: Any) -> bool:
+    """Whether names and types of the columns are there without reading a row, of which there may be one
+    reading only, and which a function or a stream may charge for, or refuse.
+
+    Examples
+    --------
+    >>> shows_types(pd.DataFrame({"x": [1.0]})), shows_types(lambda: pd.DataFrame({"x": [1.0]}))
+    (True, False)
+    """
+    if is_table(data) or isinstance(data, pd.DataFrame) or is_path(data) or _is_dask(data):
+        return True
+    if isinstance(data, list | tuple):
+        return all(map(shows_types, data))
+    kind = type(data)
+    return (kind.__module__.partition(".")[0], kind.__name__) in _IN_MEMORY
 
 
 def opened(data: Any) -> Any:

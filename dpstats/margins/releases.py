@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
 from dpstats.margins.rows import AverageRows, Cuts
 from dpstats.mechanism.claims import ANSWERS, COUNTS, SQUARE, VECTOR, Claim
@@ -124,23 +124,23 @@ class AverageSession(Session[AverageRows]):
         length = clamp_to_safe_range(cuts.length)
         half = np.array([clamp_to_safe_range(float(h)) for h in cuts.half])
         cuts = Cuts(cuts.centre, half, length)
+        each = (shares.values, shares.squares, shares.gradients, shares.counts)
+        costs = [self._spend(share) for share in each]
         totals = self._rows.sums(cuts)
         root = math.sqrt(k)
-        values = self._sum(
-            "sums of values", totals.values, 2.0 * root * fine, 1 / fine, shares.values
-        )
+        values = self._sum("sums of values", totals.values, 2.0 * root * fine, 1 / fine, costs[0])
         squares = self._sum(
-            "sums of squared values", totals.squares, root * fine, 1 / fine, shares.squares
+            "sums of squared values", totals.squares, root * fine, 1 / fine, costs[1]
         )
         gradients = self._sum(
-            "sums of gradients", totals.gradients, 2.0 * fine, length / fine, shares.gradients
+            "sums of gradients", totals.gradients, 2.0 * fine, length / fine, costs[2]
         )
         counts = self._sum(
             "numbers of used and of cut rows",
             totals.counts * _FINE,
             math.sqrt(2) * _FINE,
             1 / _FINE,
-            shares.counts,
+            costs[3],
         )
         return ReleasedSums(
             half * values.value,
@@ -154,9 +154,8 @@ class AverageSession(Session[AverageRows]):
         )
 
     def _sum(
-        self, what: str, total: Integers, sensitivity: float, unit: float, share: float
+        self, what: str, total: Integers, sensitivity: float, unit: float, cost: Cost
     ) -> Release:
-        cost = self._spend(share)
         return self._record(release_vector(what, total, sensitivity, unit, cost, self._noise))
 
 

@@ -1508,16 +1508,16 @@ _ALONE = (
     _alone(
         "of questions of one price only the first is charged",
         "dpstats/column_search/releases.py",
-        "self._spend(share * price * len(at)),",
-        "self._spend(share * price).share(len(at)),",
+        "self._spend(share * price * len(at)) for price",
+        "self._spend(share * price).share(len(at)) for price",
         *_replayed("dp_lm, anchored, alone"),
         f"{_COLUMNS}::test_q_counts_cost_q_shares_and_have_sensitivity_root_q",
     ),
     _alone(
         "a dear question costs no more than a plain one",
         "dpstats/column_search/releases.py",
-        "self._spend(share * price * len(at)),",
-        "self._spend(share * len(at)).share(price),",
+        "self._spend(share * price * len(at)) for price",
+        "self._spend(share * len(at)).share(price) for price",
         f"{_COLUMNS}::test_prices_are_released_apart",
     ),
     _alone(

@@ -99,7 +99,7 @@ def curve_formula(formula: str, names: Sequence[str]) -> str:
 def points_formula(columns: str | Sequence[str], names: Sequence[str]) -> str:
     """The formula of points with a constant first, from a one-sided formula or a list of columns."""
     if not isinstance(columns, str):
-        columns = _listed(columns)
+        columns = listed_formula(columns)
     parsed = parse(columns, names)
     if parsed.response is not None:
         written = formula_text(None, ((), (parsed.response,), *(t for t in parsed.terms if t)), ())
@@ -136,7 +136,8 @@ def check_columns(columns: Any) -> None:
         raise FormulaError(f"{message}.")
 
 
-def _listed(columns: Sequence[str]) -> str:
+def listed_formula(columns: Sequence[str]) -> str:
+    """A list of columns as a one-sided formula."""
     check_columns(columns)
     names = list(columns)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy, Total
-from dpstats.arguments import mapping
+from dpstats.arguments import mapping, naming
 from dpstats.arrays import Floats
-from dpstats.call import check_limits
+from dpstats.call import Charged
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, without_trace
 from dpstats.frame import (
     Design,
     check_columns,
     design_products,
+    listed_formula,
     points_formula,
     private_design,
 )
@@ -118,15 +119,26 @@ class FoundColumns:
     m: int = 0
 
 
-def columns_to_find(
-    columns: str | Sequence[str], data: Any, limits: Mapping[str, Any] | None
-) -> ColumnsToFind:
-    """From names and kinds of columns, and limits; no row is looked at."""
+def written(columns: str | Sequence[str], limits: Mapping[str, Any] | None) -> str:
+    """The columns as the call prints them; nothing of the data is touched."""
     check_columns(columns)
     mapping("limits", limits, "{'g': ['a', 'b']}")
-    formula = points_formula(columns, column_types(data).names)
-    design = private_design(formula, data, limits, numbers=True)
-    check_limits(design, True, limits)
+    return columns if isinstance(columns, str) else listed_formula(columns)
+
+
+def columns_to_find(
+    charged: Charged, columns: str | Sequence[str], limits: Mapping[str, Any] | None
+) -> ColumnsToFind:
+    """From names and kinds of columns, and limits; of a stream rows are read for these."""
+    try:
+        with naming("the private data"):
+            table = column_types(charged.table)
+            formula = points_formula(columns, table.names)
+            design = private_design(formula, table, limits, numbers=True)
+    except BaseException as error:  # Ctrl-C among them
+        without_trace(error)
+        raise
+    charged.check_limits(design, True, limits)
     known = design_products(design).known
     searched = tuple(j for j in range(1, len(design.terms)) if j not in known)
     boxes = {

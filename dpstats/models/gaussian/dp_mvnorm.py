@@ -35,9 +35,11 @@ from dpstats.models.gaussian.alone import (
     refuse_public_options,
     require_gaussian,
     with_all_columns,
+    written,
 )
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
+    covariance_name,
     fit_mean,
     known_covariance,
     papers_mean,
@@ -339,16 +341,16 @@ def _mean_of_private_rows(
     method: str,
 ) -> GaussianModel:
     """`dp_mean` without public rows."""
-    wanted = columns_to_find(formula, data, limits)
-    d = len(wanted.terms)
-    known = None if covariance is None else stated_covariance(wanted.terms, covariance)
     options: dict[str, Any] = {
         **call.given,
-        "covariance": None if known is None else known.name,
+        "covariance": covariance_name(covariance),
         "method": method,
         "limits": limits,
     }
-    with call.charged(call.text(wanted.design.formula, options), data) as charged:
+    with call.charged(call.text(written(formula, limits), options), data) as charged:
+        wanted = columns_to_find(charged, formula, limits)
+        d = len(wanted.terms)
+        known = None if covariance is None else stated_covariance(wanted.terms, covariance)
         rows = charged.rows(wanted.design)
         delta = call.given.get("delta")
         check_budget(rows.n, d, total.mu, call.unit, delta, least_for_mean(d))
@@ -374,10 +376,10 @@ def _gaussian_of_private_rows(
     eta: float,
 ) -> GaussianModel:
     """`dp_mvnorm` without public rows."""
-    wanted = columns_to_find(formula, data, limits)
-    d = len(wanted.terms)
     options: dict[str, Any] = {**call.given, "cond": cond, "method": method, "limits": limits}
-    with call.charged(call.text(wanted.design.formula, options), data) as charged:
+    with call.charged(call.text(written(formula, limits), options), data) as charged:
+        wanted = columns_to_find(charged, formula, limits)
+        d = len(wanted.terms)
         rows = charged.rows(wanted.design)
         _check_size(rows.n, d)
         delta = call.given.get("delta")

@@ -105,6 +105,11 @@ class FixedCovariance:
         return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
 
 
+def covariance_name(covariance: Any) -> str | None:
+    """What the call prints of a covariance that speaks of no public row."""
+    return covariance if covariance is None or isinstance(covariance, str) else "stated"
+
+
 def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovariance:
     """A covariance that speaks of no public row."""
     if isinstance(covariance, str):

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpstats import dp_mean, dp_mvnorm
-from dpstats.errors import PlanWarning
+from dpstats import Budget, dp_mean, dp_mvnorm
+from dpstats.errors import BudgetExceeded, PlanWarning, SchemaError
 from dpstats.models.gaussian.alone import least_for_covariance, least_for_mean
 
 _FAR = 5.2
@@ -207,3 +207,42 @@ def test_a_long_tail_is_cut_far_out_and_said_to_be() -> None:
     assert found.diagnostics().value["cut allowance"] > 0.2
     normal = dp_mean(["x"], pd.DataFrame({"x": rng.normal(size=10_000)}), mu=1, seed=14)
     assert normal.diagnostics().value["cut allowance"] == 0
+
+
+def _read_only_if(allowed: bool, data: pd.DataFrame) -> Callable[[], pd.DataFrame]:
+    def make() -> pd.DataFrame:
+        assert allowed, "a row was read before the charge"
+        return data.copy()
+
+    return make
+
+
+@both
+def test_a_refused_call_reads_no_row(fit: Any) -> None:
+    data = _normal(3000, 2, 1)
+    with pytest.raises(BudgetExceeded):
+        fit("~ x1 + x2", _read_only_if(False, data), mu=5, budget=Budget(mu=1))
+    assert fit("~ x1 + x2", _read_only_if(True, data), mu=1, seed=1).mean.notna().all()
+
+
+@both
+def test_a_stream_that_can_be_read_once_is_enough(fit: Any) -> None:
+    pa = pytest.importorskip("pyarrow")
+    data = _normal(3000, 2, 1)
+    reader = pa.Table.from_pandas(data).to_reader()
+    streamed, held = (fit("~ x1 + x2", rows, mu=1, seed=1) for rows in (reader, data))
+    assert streamed.mean.equals(held.mean)
+
+
+@both
+def test_errors_before_the_rows_are_counted_keep_none_of_them(fit: Any) -> None:
+    data = _normal(3000, 2, 1)
+    with pytest.raises(SchemaError) as caught:
+        fit("~ x1 + nothing", lambda: data.copy(), mu=1, seed=1)
+    trace = caught.tb
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if name.startswith("dpstats.frame"):
+            assert not any(isinstance(v, pd.DataFrame) for v in trace.tb_frame.f_locals.values())
+            assert "table" not in trace.tb_frame.f_locals
+        trace = trace.tb_next

@@ -874,7 +874,7 @@ REFUSED: list[Any] = [
     ({"public": None, "gamma": 0.5}, "gamma= .*there are none"),
     ({"public": None, "epsilon": 1.0}, "epsilon alone.*public=frame.*delta="),
     ({"public": None, "formula": "~ x1 + g"}, "levels must be declared"),
-    ({"public": None, "limits": {"zz": (0, 1)}}, "no such column"),
+    ({"public": None, "limits": {"zz": (0, 1)}}, "no column has this name"),
     ({"public": None, "formula": "~ nothere"}, "nothere"),
     ({"public": None, "formula": 3}, "not int"),
     ({"public": "abc"}, "no file or folder"),
