@@ -272,8 +272,8 @@ def mean_alone(
     noise = NoiseLevel(rho=session.total.mu**2 / 2)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
-    radius, lost = last_mean_cut(noise, session.left, n, lengths, seen.variance, d)
-    radius = max(radius, LEAST_RADIUS * math.sqrt(d))
+    cut = last_mean_cut(noise, session.left, n, lengths, seen.variance, d)
+    radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius)
     root = cell.root * found.units
     if known is None:
@@ -281,10 +281,10 @@ def mean_alone(
         source = "private rows, released before the mean"
     else:
         matrix, source = known.matrix, known.source
-    own = Spread(seen, lost, mean_notes(lengths, n, seen, released, lost, radius))
+    own = Spread(seen, cut.lost, mean_notes(lengths, n, seen, released, cut))
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=matrix * (1 / released.n + lost**2),
+        sampling=matrix * (1 / released.n + cut.lost**2),
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,

@@ -34,6 +34,7 @@ from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
     LEAST_RADIUS,
+    MeanCut,
     cell_lengths,
     first_radius,
     last_mean_cut,
@@ -54,10 +55,8 @@ SPREAD = 0.05
 """Share of second moments from which standard errors follow."""
 _HIDDEN_BY = 0.5
 """Noise of a variance, relative, from which on it is not released."""
-_FAR = 3.0
-"""Errors of a mean from which on what may be hidden is spoken of."""
-_SEEN = 0.7
-"""The same, of what was lost to cuts at rows that were seen: no more is then said of hidden ones."""
+_FAR = 2.5
+"""Errors of a mean, of what cuts hardly take off, from which on hidden rows are spoken of."""
 _LONGEST = 0.6
 """Share of a variance that allows for cuts, from which on cuts may have moved a mean by more."""
 _NEAR = 2.5
@@ -330,10 +329,10 @@ def _with_own_spread(
     noise = NoiseLevel(rho=call.facts.rho)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     share = session.left * (1 - _CUT_SHARE)
-    radius, lost = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d)
-    released = last_mean(session, cell, radius)
-    own = Spread(seen, lost, mean_notes(lengths, session.n, seen, released, lost, radius))
-    return _result(session, points, known, call, released, radius, rounds, 1.0, own)
+    cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d)
+    released = last_mean(session, cell, cut.radius)
+    own = Spread(seen, cut.lost, mean_notes(lengths, session.n, seen, released, cut))
+    return _result(session, points, known, call, released, cut.radius, rounds, 1.0, own)
 
 
 @dataclass(frozen=True)
@@ -363,25 +362,22 @@ def mean_notes(
     n: int,
     seen: Moments,
     released: ReleasedMean,
-    lost: float,
-    radius: float,
+    cut: MeanCut,
 ) -> tuple[str, ...]:
     """What is said of rows that lie far out, or may do so without being seen.
 
-    Where far rows were seen, intervals allow for what cuts took off (`mean_allowance`), for which they
-    mostly do where tails are longest; there it may be more.
+    Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
+    where tails are longest; there it may be more, as where noise hides them.
     """
-    others = 1 / n + released.sd**2 / seen.variance
+    lost, others = cut.lost, 1 / n + released.sd**2 / seen.variance
     if lost**2 > _LONGEST * (lost**2 + others):
         return (
             "Rows lie so far from the others that most of an interval allows for what cutting them took "
             "off a mean; it may be more. A logarithm, or a larger budget, helps.",
         )
-    if lost > _SEEN * math.sqrt(others):
+    if cut.most < _FAR * math.sqrt(lost**2 + others):
         return ()
     hidden = _NEAR * lengths.noise_sd / n
-    if hidden * radius / math.sqrt(seen.variance) / 2 < _FAR / math.sqrt(n):
-        return ()
     return (
         f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being "
         "seen. They would be cut: the mean of a column with a long tail is then drawn towards "

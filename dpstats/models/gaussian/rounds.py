@@ -33,6 +33,8 @@ from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rows import Partition
 from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail
 from dpstats.numerics.histogram import LogHistogram
+from dpstats.score_rounds.cuts import cut_for_intervals
+from dpstats.score_rounds.tails import most_excess, tail_of
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
@@ -44,6 +46,8 @@ LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
 _FREE, _FREE_SPREAD = 0.2, 0.1
 """Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
+_ONE_SIDED = 0.5
+"""Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
 
 
 @dataclass(frozen=True)
@@ -227,18 +231,49 @@ def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
     return tail.best_cut(lambda length: unit * length**2, tail.spread_loss())
 
 
+@dataclass(frozen=True)
+class MeanCut:
+    """Where rows are cut for a mean.
+
+    Attributes
+    ----------
+    radius : float
+    lost : float
+        What errors count of what that takes off a mean, in standard deviations.
+    most : float
+        What it hardly takes off, by the counts of lengths and what tails may be: 5 % of laws take more.
+        Infinite where counts show nothing.
+    """
+
+    radius: float
+    lost: float
+    most: float
+
+
 def last_mean_cut(
     noise: NoiseLevel, share: float, n: int, lengths: LogHistogram, variance: float, d: int
-) -> tuple[float, float]:
+) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
-    A radius at which noise is a small part of the error of sampling is never too large.
+    A radius at which noise is a small part of the error of sampling is never too large. Far rows need
+    not be seen: as for scores, what counts and their noise leave possible of a tail is weighed against
+    the noise of the mean, `_ONE_SIDED` of it as if it had one direction.
     """
     level = min(0.01, 0.3 / math.sqrt(n))
-    free = _FREE * math.sqrt(variance / n) / noise.vector(1.0, share, n, d)
-    least = max(first_radius(lengths, n, d, level), free)
-    beyond = seen_tail(lengths, d, n)
-    return (least, 0.0) if beyond is None else mean_cut(noise, share, n, d, beyond, least)
+    sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
+    radius = max(first_radius(lengths, n, d, level), _FREE * sd / math.sqrt(n) / unit)
+    beyond, quantile, lost, most = seen_tail(lengths, d, n), lengths.quantile(0.9), 0.0, math.inf
+    if beyond is not None:
+        radius, lost = mean_cut(noise, share, n, d, beyond, radius)
+    if quantile is not None:
+        tail = tail_of(lengths, quantile, n)
+        cut = cut_for_intervals(tail, quantile, n, d, 2 / (n * unit), _ONE_SIDED)
+        lost = lost if radius >= cut.length else 0.0
+        radius = max(radius, cut.length)
+        excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
+        lost = max(lost, _ONE_SIDED * excess)
+        most = most_excess(tail, quantile, n, radius, power=1) / sd
+    return MeanCut(radius, lost, most)
 
 
 def _mean_apart(

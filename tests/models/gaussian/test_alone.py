@@ -206,7 +206,7 @@ def test_a_long_tail_is_cut_far_out_and_said_to_be() -> None:
     assert abs(found.mean.x - truth) < _FAR * found.se().x
     assert found.diagnostics().value["cut allowance"] > 0.2
     normal = dp_mean(["x"], pd.DataFrame({"x": rng.normal(size=10_000)}), mu=1, seed=14)
-    assert normal.diagnostics().value["cut allowance"] == 0
+    assert normal.diagnostics().value["cut allowance"] < 0.05
 
 
 def _read_only_if(allowed: bool, data: pd.DataFrame) -> Callable[[], pd.DataFrame]:
@@ -246,3 +246,32 @@ def test_errors_before_the_rows_are_counted_keep_none_of_them(fit: Any) -> None:
             assert not any(isinstance(v, pd.DataFrame) for v in trace.tb_frame.f_locals.values())
             assert "table" not in trace.tb_frame.f_locals
         trace = trace.tb_next
+
+
+@pytest.mark.parametrize("law", ["exponential", "lognormal", "often zero"])
+def test_a_skewed_mean_holds_or_a_note_says_that_it_may_not(law: str) -> None:
+    """At a small budget, where noise hides the tail.
+
+    Four errors are exceeded by chance in one fit of 16 000; two fits of 12 in 4 x 10^7 such tests.
+    """
+    silent = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 8])
+        if law == "often zero":
+            x, truth = rng.exponential(10, 5000) * (rng.random(5000) < 0.1), 1.0
+        else:
+            x = getattr(rng, law)(size=5000)
+            truth = 1.0 if law == "exponential" else math.exp(0.5)
+        found = dp_mean(["x"], pd.DataFrame({"x": x}), epsilon=1, delta=1e-6, seed=seed)
+        noted = "may lie far from the others" in " ".join(found.notes)
+        silent += abs(found.mean.x - truth) > 4 * found.se().x and not noted
+    assert silent < 2
+
+
+def test_normal_rows_hardly_get_a_note_where_the_budget_shows_their_lengths() -> None:
+    noted = 0
+    for seed in range(8):
+        found = dp_mean(["x1", "x2"], _normal(10_000, 2, seed), mu=1, seed=seed)
+        noted += any("far from the others" in note for note in found.notes)
+        assert found.diagnostics().value["cut allowance"] < 0.2
+    assert noted <= 2
