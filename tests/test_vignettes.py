@@ -54,7 +54,8 @@ PAGES = {
     ),
     "no_public_data.py": (
         "Method: score rounds, from private rows alone",
-        "`region` holds categories: without public rows its levels must be",
+        "`region` holds text or categories.",
+        "without public rows, its",
         "The levels of `region` with more than about 69 rows were released",
         "outside the limits of `age` (18 to 65)",
         "`poly(age, 2)` needs to know where `age` lies",
@@ -169,9 +170,9 @@ def test_public_data(page: Page) -> None:
     assert max(*public, centred) < 1 < plain
     assert alone > 4
     under = {age: text.partition(f"under {age}: ")[2].partition("'se': '")[2] for age in (25, 32)}
-    assert float(under[32].partition("'")[0]) < 1.5 < float(under[25].partition("'")[0])
+    assert max(float(told.partition("'")[0]) for told in under.values()) < 1.5
     assert "column `age` holds categories" in text
-    assert "What they leave open was found in the private rows" in text
+    assert "What they leave open was found in the private rows" in " ".join(text.split())
     assert "180 public (and 20 left out: missing or not finite)" in text
     assert "The public sample is the private table itself" in text
 

@@ -44,9 +44,10 @@ pd.set_option("display.width", 100)
 pd.set_option("display.max_columns", 12)
 
 
-def wrap(text: Any) -> None:
-    """Print a long text in lines."""
-    print(textwrap.fill(str(text), 90))
+def wrap(*texts: Any) -> None:
+    """Print long texts in lines."""
+    for text in texts:
+        print(textwrap.fill(str(text), 90))
 
 
 def survey(n: int, seed: int) -> pd.DataFrame:

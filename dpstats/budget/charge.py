@@ -114,7 +114,8 @@ def naming_budget(given: Mapping[str, float | None], budget: Any) -> Iterator[No
     try:
         yield
     except PrivacyError as error:
-        if (budget or open_budget()) is not None and all(v is None for v in given.values()):
+        has_budget = budget is not None or open_budget() is not None
+        if has_budget and all(v is None for v in given.values()):
             error.args = (f"{error} A budget does not say how much of it a call may spend.",)
         raise
 

@@ -19,6 +19,8 @@ _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.003
 """Share of the rows, as noise of a count, from which tails are out of sight."""
+_CLEAR = 3.0
+"""Standard errors that cuts are expected to have moved, from which a tail is there to be seen."""
 _OTHERWISE = 15.0
 """Condition number of whitened moments from which public rows are poor coordinates."""
 CUT_ALLOWANCE = "cut allowance"
@@ -89,7 +91,8 @@ def tail_note(
     """Where what was cut may move coefficients by more than their intervals allow for.
 
     ``share`` says how many scores were cut; from ``allowed`` standard errors on, of what the cuts
-    hardly exceed, a note is printed. Intervals allow for what is expected beyond a cut
+    hardly exceed, a note is printed. It says "may have a long tail" where counts show little of one
+    and do not exclude it. Intervals allow for what is expected beyond a cut
     (`allowance_line`); they fail where more is there, as a few rows that noise hides.
     """
     doubtful = moved.most > allowed
@@ -101,7 +104,8 @@ def tail_note(
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
     return (
-        f"Residuals have a long tail: cutting {cut} of the scores may have moved "
+        f"Residuals {'have' if most > _CLEAR else 'may have'} a long tail: cutting {cut} of the "
+        f"scores may have moved "
         f"{named}{more} by {most:.2g} standard errors or more. "
         + (
             "A larger budget helps."

@@ -179,7 +179,7 @@ _UNCUT = {
     "linear": ("dp_lm", "pmt", {"x": _FAR}),
     "linear, least squares": ("eptr_lm", "adassp", {"x": _FAR}),
     "family": ("dp_glm", "anchored, binomial", {"x": _FAR}),
-    "class": ("eptr_bayes", "sums", {"x": _LONG}),
+    "class": ("eptr_bayes", "sums", {"x": _FAR}),
     "cell": ("dp_mvnorm", "refined", {"x": _FAR}),
     "cell, sums": ("dp_mean", "refined", {"x": _LONG}),
     "kernel": ("eptr_nw", "gp", {"y": _LONG}),

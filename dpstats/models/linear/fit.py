@@ -271,6 +271,6 @@ def reported(
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         formula = ready.design.formula
-        cautions = unseen_note(rounds.noise_sd, rounds.session.n, formula)
-        cautions += tail_note(terms, moved, summary.cut_share, _NOTED, formula)
+        tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula)
+        cautions = tail or unseen_note(rounds.noise_sd, rounds.session.n, formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
