@@ -149,10 +149,12 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # A residual that is cut pulls less on the line than it would. If as much is cut above the line as
 # below, nothing moves. If errors are skewed the coefficients move, the constant most.
 #
-# A released histogram shows how far scores reach beyond the cut. The bias that this could cause, if
-# all of it pulled in one direction, is compared with the standard error of each coefficient; part
-# of it is in the printed error. Where it could exceed 1.75 standard errors, and does not make up
-# most of the printed error, a note names the coefficients. So:
+# Released histograms show how far scores reach beyond the cut. Two numbers follow for each
+# coefficient: by how much cutting would move it if all that was cut pulled in one direction, as is
+# expected from the counts, and what that hardly exceeds, given that noise hides a few rows. Part of
+# the first is in the printed error. What is cut pulls both ways in the main, so the truth is mostly
+# far below both. Where the second is ten printed errors or more, a note names the coefficients and
+# says how large the first is. So:
 #
 # - no note: the intervals may be used as they are. On real tables they cover nearly as often as
 #   those without privacy do (the page on accuracy has the figures);
@@ -161,6 +163,8 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # - no note, but a line "cut allowance 0.8" among the diagnostics: four fifths of a printed
 #   variance allow for bias from cuts. Such intervals are valid but long: the same three
 #   remedies make them shorter;
+# - a note that says "may have a long tail": little of one was seen, and the noise is too large to
+#   exclude it. A larger budget tells;
 # - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
 #   The note and the allowance take both into account.
 #

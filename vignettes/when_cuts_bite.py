@@ -70,9 +70,9 @@ beside
 #
 # Four places, all computed from released numbers:
 #
-# 1. a note names the coefficients that the cut may have moved by more than their intervals allow for;
-#    where intervals allow for it, and are long for that reason, `cut allowance` among the
-#    diagnostics says how much of a variance that is;
+# 1. a note names the coefficients that the cut may have moved by far more than their intervals allow
+#    for (ten printed errors, if all that is cut pulled in one direction); `cut allowance` among the
+#    diagnostics says how much of a variance allows for what cuts are expected to have moved;
 # 2. `truncated rows` among the diagnostics: not the share alone counts, but how long what was cut is;
 # 3. among the bounds, the estimated distance to the fit without noise *and without cuts*;
 # 4. the range beside sigma and R-squared in the summary.

@@ -17,6 +17,7 @@ from dpstats.arrays import Floats
 
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 _SURE, _NEAR = 5.5, 2.5
+_ALL = 3.0
 
 
 def merged(counts: NDArray[Any], fine: int) -> NDArray[Any]:
@@ -107,6 +108,14 @@ class LogHistogram:
         inside = (target - below) / held if held > 0 else 0.0
         edges = self.edges()
         return float(edges[k] + inside * (edges[k + 1] - edges[k]))
+
+    def rows(self, n: int) -> int:
+        """How many of n rows are counted: all, unless counts show that values are missing."""
+        total, sd = float(self.counts.sum()), math.sqrt(self.counts.size) * self.noise_sd
+        if total + _ALL * sd >= n:
+            return n
+        seen = float(np.sum(self.counts[self._seen()]))
+        return max(round(min(max(seen, total - _ALL * sd), total + _ALL * sd)), 1)
 
     def largest(self) -> int:
         """The largest whole number that may be in the last bin that seems to hold some; at least 1.

@@ -2,9 +2,10 @@
 
 The number of rows longer than t, beyond the 90 % quantile q, is taken to be
 
-    N(t) = (n/10) exp(-a x - b x^2),    x = log(t/q),
+    N(t) = (m/10) exp(-a x - b x^2),    x = log(t/q),    m rows that are counted at all,
 
-the law of a normal tail, of a lognormal and of a power alike, with a and b unknown; beside it there
+the law of a normal tail, of a lognormal and of a power alike, with a and b unknown, or nothing at all
+beyond the bin of q, as where all rows are of one length (a column of zeros and ones); beside it there
 may be a few outliers, whose number falls as a power of their length. Counts of bins are weighed against
 a belief about these numbers, so that a bin of noise is not read as a tail; what is returned is the mean
 over all that remains possible.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,11 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram, merged, merged_edges
 
+_SLOPES = 0.4, 12.0
 _SLOPE, _SLOPE_SD = 3.0, 2.0
 _BEND, _BEND_SD = 0.0, 4.0
+_ENDS, _STEEP = 0.02, 1e3
+"""Probability that no row is longer than those of the quantile's bin, and a slope that says so."""
 _OUTLIERS = (0.0, 4.0, 10.0, 25.0, 60.0)
 """Rows that outliers may be, beyond `_APART` times the quantile."""
 _POWERS = (1.2, 2.0, 3.0)
@@ -41,8 +45,8 @@ WHOLE = 0.1
 _TENTH = 0.1
 """Share of the rows beyond the 90 % quantile."""
 SHORTEST = 0.6
-_GRID = np.geomspace(SHORTEST, 2.0**12, 600)
-"""Lengths at which the tail is known, in units of the quantile."""
+_GRID = np.union1d(np.geomspace(SHORTEST, 2.0**12, 600), 1.0)
+"""Lengths at which the tail is known, in units of the quantile, which is one of them."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,15 @@ class Tail:
         Increasing.
     share : (k,) array
         Share of the rows that are longer.
+    rows : int
+        How many of the rows have a length.
     weight : (L, k) array
         How probable each law of the body is, with each number and power of outliers.
     """
 
     lengths: Floats
     share: Floats
+    rows: int = 0
     weight: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def without_laws(self) -> Tail:
@@ -87,19 +94,20 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     True
     """
     beyond = _beyond(histogram, quantile90)
-    laws = _laws(n, power)
-    weight, expected = _posterior(laws, beyond, quantile90)
-    of_body = weight.sum(axis=1)
-    body, outliers = n / 10 * _grid_law(), _apart(_GRID, laws.rows, laws.powers)
-    share: Floats = (of_body @ body + weight.sum(axis=0) @ outliers) / n
+    laws, rows = _laws(power), histogram.rows(n)
+    weight, expected = _posterior(laws, rows, beyond, quantile90)
+    of_body, tenth = weight.sum(axis=1), _TENTH * rows / n
+    body, outliers = tenth * _grid_law(), _apart(_GRID, laws.rows, laws.powers) / n
+    share: Floats = of_body @ body + weight.sum(axis=0) @ outliers
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile90
         law = np.interp(edges, _GRID, share)
         farther = law[-1] if beyond.noise_sd[known - 1] >= WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
-        share = _rescaled(share, law, actual, edges, float(beyond.noise_sd[:known].max()) < WHOLE)
-    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), weight)
+        whole = float(beyond.noise_sd[:known].max()) < WHOLE
+        share = _rescaled(share, law, actual, edges, tenth, whole)
+    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), rows, weight)
 
 
 def median_excess(tail: Tail, quantile90: float, n: int, length: float) -> float:
@@ -109,7 +117,7 @@ def median_excess(tail: Tail, quantile90: float, n: int, length: float) -> float
     goes as far as one of n rows does. Outliers that no count shows are not in it. ``tail`` is
     one for means of squares.
     """
-    body, _ = _excess_at(length / quantile90, n)
+    body, _ = _excess_at(length / quantile90, n, tail.rows)
     return _quantile(body, tail.weight.sum(axis=1), 0.5) * quantile90**2
 
 
@@ -121,7 +129,7 @@ def most_excess(
     The ``level`` quantile over all that remains possible, outliers that no count shows included.
     ``tail`` is one for means of that power.
     """
-    body, outliers = _excess_at(length / quantile90, n, power)
+    body, outliers = _excess_at(length / quantile90, n, tail.rows, power)
     both = (body[:, None] + outliers).ravel()
     return _quantile(both, tail.weight.ravel(), level) * quantile90**power
 
@@ -140,10 +148,10 @@ def counted_excess(histogram: LogHistogram, quantile90: float, n: int, length: f
     return (float(lost @ counts) + 2.33 * sd * float(np.linalg.norm(lost))) / n
 
 
-def _excess_at(length: float, n: int, power: int = 2) -> tuple[Floats, Floats]:
-    """Mean excess of a power beyond a length, by law of the body and by that of outliers."""
+def _excess_at(length: float, n: int, rows: int, power: int = 2) -> tuple[Floats, Floats]:
+    """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers."""
     grid = np.geomspace(length, max(_FARTHEST, length), 200)
-    body, outliers = _laws(n, power).longer(grid)
+    body, outliers = _laws(power).longer(grid, rows)
     half = np.diff(grid) / 2
     trapezoids = (np.append(half, 0.0) + np.append(0.0, half)) / n
     times = power * grid ** (power - 1) * trapezoids
@@ -191,16 +199,16 @@ def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
     >>> bool(seen.weight @ seen.second[:, np.searchsorted(seen.lengths, 4.0)] < 0.01)
     True
     """
-    laws = _laws(n, 2)
-    weight = _posterior(laws, _beyond(histogram, quantile90), quantile90)[0]
+    laws, rows = _laws(2), histogram.rows(n)
+    weight = _posterior(laws, rows, _beyond(histogram, quantile90), quantile90)[0]
     kept = weight > _UNLIKELY * weight.max()
     grid = np.geomspace(SHORTEST, _FARTHEST, 200)
-    body, outliers = laws.longer(grid)
+    body, outliers = laws.longer(grid, rows)
     body = np.where(body >= 1, body, 0.0)
 
     def excess(power: int) -> Floats:
         """By law, body and outliers together."""
-        parts = [mean_excess(grid, longer / laws.n, power) for longer in (body, outliers)]
+        parts = [mean_excess(grid, longer / n, power) for longer in (body, outliers)]
         at = np.nonzero(kept)
         both: Floats = (parts[0][at[0]] + parts[1][at[1]]) * quantile90**power
         return both
@@ -217,7 +225,9 @@ def mean_excess(lengths: Floats, share: Floats, power: int) -> Floats:
     return np.concatenate([beyond, np.zeros((len(share), 1))], axis=1)
 
 
-def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats, whole: bool) -> Floats:
+def _rescaled(
+    share: Floats, law: Floats, actual: Floats, edges: Floats, tenth: float, whole: bool
+) -> Floats:
     """The share of longer rows as it is at the edges of bins; between them it falls like the law.
 
     Where counts are ``whole``, all rows of the last bin that holds some may stand at its upper edge.
@@ -227,23 +237,28 @@ def _rescaled(share: Floats, law: Floats, actual: Floats, edges: Floats, whole: 
     inside: Floats = actual[at + 1] + (actual[at] - actual[at + 1]) * (share - law[at + 1]) / fall
     if whole:
         inside = np.where(actual[at + 1] > 0, inside, actual[at])
-    below = _below(share, float(law[0]), float(actual[0]), whole)
+    below = _below(share, float(law[0]), float(actual[0]), float(edges[0]), tenth, whole)
     above = share * actual[-1] / max(law[-1], 1e-300)
     return np.where(edges[0] > _GRID, below, np.where(edges[-1] > _GRID, inside, above))
 
 
-def _below(share: Floats, law: float, actual: float, whole: bool) -> Floats:
+def _below(
+    share: Floats, law: float, actual: float, edge: float, tenth: float, whole: bool
+) -> Floats:
     """The share of longer rows up to the first edge: a tenth at the quantile, ``actual`` at the edge.
 
-    Rows of the bin that holds the quantile, of which a tenth of all are longer, may be all there are.
+    Rows of the bin that holds the quantile, of which a tenth of all are longer, may be all there are:
+    they may then lie anywhere in it.
     """
     start = float(np.interp(1.0, _GRID, share))
     past = _GRID >= 1.0
     fallen = np.clip((start - share) / max(start - law, 1e-300), 0.0, 1.0)
-    inside = _TENTH - fallen * max(_TENTH - actual, 0.0)
+    if law < _TENTH * start:
+        fallen = np.minimum(fallen, np.clip((_GRID - 1) / max(edge - 1, 1e-300), 0.0, 1.0))
+    inside = tenth - fallen * max(tenth - actual, 0.0)
     if whole and actual <= 0:
-        inside = np.full_like(share, _TENTH)
-    return np.where(past, inside, share * _TENTH / max(start, 1e-300))
+        inside = np.full_like(share, tenth)
+    return np.where(past, inside, share * tenth / max(start, 1e-300))
 
 
 @dataclass(frozen=True)
@@ -271,9 +286,11 @@ def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
 
 
 def _law(x: Floats, slopes: Floats, bends: Floats) -> Floats:
-    """exp(-a x - b x^2), one row for each a and b."""
-    bent = np.where(x > 0, bends[:, None] * x**2, 0.0)
-    return np.exp(-np.minimum(slopes[:, None] * x + bent, 700.0))
+    """exp(-a x - b x^2), one row for each a and b; shorter lengths know no slope that is steep."""
+    beyond = x > 0
+    bent = np.where(beyond, bends[:, None] * x**2, 0.0)
+    fall = np.where(beyond, slopes[:, None], np.minimum(slopes, _SLOPES[1])[:, None])
+    return np.exp(-np.minimum(fall * x + bent, 700.0))
 
 
 def _apart(length: Floats, rows: Floats, powers: Floats) -> Floats:
@@ -287,7 +304,6 @@ def _apart(length: Floats, rows: Floats, powers: Floats) -> Floats:
 class _Laws:
     """A grid of laws of the body and of outliers, and how probable each is before counts are seen."""
 
-    n: int
     slopes: Floats
     bends: Floats
     rows: Floats
@@ -295,18 +311,18 @@ class _Laws:
     log_body: Floats
     log_outliers: Floats
 
-    def longer(self, lengths: Floats) -> tuple[Floats, Floats]:
-        """Rows of the body, and outliers, that are longer; lengths in units of the quantile."""
-        body = self.n / 10 * _law(np.log(lengths), self.slopes, self.bends)
+    def longer(self, lengths: Floats, n: int) -> tuple[Floats, Floats]:
+        """Of n rows, those of the body and outliers that are longer; lengths in quantiles."""
+        body = _TENTH * n * _law(np.log(lengths), self.slopes, self.bends)
         return body, _apart(lengths, self.rows, self.powers)
 
 
 @cache
 def _slopes_and_bends() -> tuple[Floats, Floats]:
-    """Those of the laws of the body that fall in the end."""
-    slope, bend = np.meshgrid(np.geomspace(0.4, 12.0, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
+    """Those of the laws of the body that fall in the end; the last one ends at once."""
+    slope, bend = np.meshgrid(np.geomspace(*_SLOPES, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
     falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
-    return slope.ravel()[falls], bend.ravel()[falls]
+    return np.append(slope.ravel()[falls], _STEEP), np.append(bend.ravel()[falls], 0.0)
 
 
 @cache
@@ -315,18 +331,19 @@ def _grid_law() -> Floats:
     return _law(np.log(_GRID), *_slopes_and_bends())
 
 
-@lru_cache(maxsize=64)
-def _laws(n: int, power: int) -> _Laws:
+@cache
+def _laws(power: int) -> _Laws:
     slopes, bends = _slopes_and_bends()
     log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
     log_body += np.log(slopes)  # the grid is denser at small slopes
+    log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
     few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:], np.array(_POWERS) + power - 1))
     log_outliers = np.log(np.append(_NONE, np.full(len(few), (1 - _NONE) / len(few))))
     rows, powers = np.append(0.0, few), np.append(1.0, fall)
-    return _Laws(n, slopes, bends, rows, powers, log_body, log_outliers)
+    return _Laws(slopes, bends, rows, powers, log_body, log_outliers)
 
 
-def _posterior(laws: _Laws, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
+def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
     """How probable each law is given the counts, and the mean of the counts without their noise.
 
     A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
@@ -340,7 +357,9 @@ def _posterior(laws: _Laws, beyond: _Beyond, quantile90: float) -> tuple[Floats,
         weight = np.exp(log_weight - log_weight.max())
         return weight / weight.sum(), counts
     edges = beyond.edges[: len(counts) + 1] / quantile90
-    body, outliers = (np.maximum(-np.diff(rows, axis=1), 0.0) for rows in laws.longer(edges))
+    body, outliers = (
+        np.maximum(-np.diff(longer, axis=1), 0.0) for longer in laws.longer(edges, rows)
+    )
     known = noise_sd**2 + 1e-12
     some = _possible(log_weight, body, counts, known, int(np.sum(edges[1:] <= _APART)))
     expected = body[some, None] + outliers

@@ -195,3 +195,33 @@ def test_laws_that_are_left_out_would_change_nothing(
     every = tail_of(LogHistogram(counts, noise_sd, -10, 20), 1.645, 20_000, 2)
     assert found.weight == pytest.approx(every.weight, rel=1e-9, abs=1e-13)
     assert found.share == pytest.approx(every.share, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("noise_sd", [2.0, 20.0])
+@pytest.mark.parametrize("length", [1.27, 1.49])
+def test_rows_of_one_length_have_no_tail(length: float, noise_sd: float) -> None:
+    """As those of a column of zeros and ones, which are neither cut nor thought to be long."""
+    for seed in range(10):
+        histogram, quantile = _histogram(np.full(4000, length), noise_sd, seed)
+        tail = tail_of(histogram, quantile, 4000, 2)
+        assert median_excess(tail, quantile, 4000, 1.5) < 1e-3
+        cut = cut_for_intervals(tail, quantile, 4000, 2, 1.0, 0.4)
+        assert 0.95 * length < cut.length < (2 if noise_sd < 10 else 8)
+
+
+def test_a_tail_is_that_of_the_rows_that_are_there() -> None:
+    """Half of the values are missing: shares are those of all rows, tails those of the others."""
+    for seed in range(10):
+        lengths = np.abs(np.random.default_rng(seed).normal(size=5000))
+        histogram, quantile = _histogram(lengths, 20.0, seed)
+        half, whole = (tail_of(histogram, quantile, n) for n in (10_000, 5000))
+        assert abs(half.rows - 5000) < 1000
+        at = np.searchsorted(half.lengths, [1.7, 2.5])
+        assert half.share[at] == pytest.approx(whole.share[at] / 2, rel=0.2)
+        cut, other = (
+            cut_for_intervals(tail, quantile, n, 3, 1.0, 0.4)
+            for tail, n in ((half, 10_000), (whole, 5000))
+        )
+        assert cut.length < 1.5 * other.length
+    assert LogHistogram(np.zeros(80), 5.0, -10, 20).rows(100) == 100
+    assert LogHistogram(np.zeros(80), 0.01, -10, 20).rows(100) == 1

@@ -36,6 +36,7 @@ from dpstats.models.gaussian.fit import (
     GaussianFit,
     plan_call,
     refined_gaussian,
+    unused_notes,
 )
 from dpstats.models.gaussian.mean_fit import (
     SPREAD,
@@ -294,7 +295,7 @@ def mean_alone(
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
         ),
-        notes=own.notes,
+        notes=own.notes + unused_notes(released.n, released.count_sd, n, d, False),
     )
 
 

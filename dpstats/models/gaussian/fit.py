@@ -45,6 +45,8 @@ _MEAN_APART = 0.25
 """Of the last release, for means of rows with long tails."""
 _HIDES = 0.12
 """Noise of a covariance, relative, from which on tails would not be seen."""
+_UNUSED = 0.01
+"""Share of the rows that a note is about."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
     "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
@@ -320,7 +322,6 @@ def _fit(
     shape = symmetric(root.T @ root)
     noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
-    unknown = "levels that " + ("no public row has" if points.m else "are not declared")
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
@@ -351,16 +352,7 @@ def _fit(
             "tail, which makes a variance too small. A logarithm of such a column, more rows, or a "
             "larger budget helps.",
         )
-    if moments.count < max(4 * moments.count_sd, len(units) + 1):
-        notes += (
-            f"Hardly any private row could be used: they have missing values, or {unknown}. What "
-            "is shown is noise.",
-        )
-    elif empty > 0.01:
-        notes += (
-            f"About {100 * empty:.2g} % of the private rows were not used: missing values, or "
-            f"{unknown}.",
-        )
+    notes += unused_notes(moments.count, moments.count_sd, session.n, len(units), points.m > 0)
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"
         notes += (
@@ -381,4 +373,20 @@ def _fit(
         ),
         diagnostics=diagnostics,
         notes=notes,
+    )
+
+
+def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) -> tuple[str, ...]:
+    """Where hardly any of n rows, or not all, could be used, by their released count, and why."""
+    unknown = "levels that " + ("no public row has" if public else "are not declared")
+    if count < max(4 * count_sd, d + 1):
+        return (
+            f"Hardly any private row could be used: they have missing values, or {unknown}. What "
+            "is shown is noise.",
+        )
+    empty = 1 - count / n
+    if empty <= max(_UNUSED, 2 * count_sd / n):
+        return ()
+    return (
+        f"About {100 * empty:.2g} % of the private rows were not used: missing values, or {unknown}.",
     )

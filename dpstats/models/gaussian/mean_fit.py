@@ -16,7 +16,7 @@ from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
-from dpstats.models.gaussian.fit import GaussianFit, noise_level
+from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
@@ -435,6 +435,7 @@ def _result(
                 "Unit variances are assumed, but the public rows vary differently (standard "
                 f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
             )
+    notes += unused_notes(released.n, released.count_sd, session.n, len(units), points.m > 0)
     bounds: tuple[Bound, ...] = ()
     if known.stated:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))
