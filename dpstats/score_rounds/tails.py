@@ -80,8 +80,12 @@ class Tail:
         return every
 
 
-def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) -> Tail:
+def tail_of(
+    histogram: LogHistogram, quantile90: float, n: int, power: int = 1, rows: int | None = None
+) -> Tail:
     """The tail beyond a 90 % quantile, from noisy counts, for means of a power of the lengths.
+
+    ``rows``: how many of the n are counted, where that is known better than from the counts.
 
     Examples
     --------
@@ -94,7 +98,7 @@ def tail_of(histogram: LogHistogram, quantile90: float, n: int, power: int = 1) 
     True
     """
     beyond = _beyond(histogram, quantile90)
-    laws, rows = _laws(power), histogram.rows(n)
+    laws, rows = _laws(power), histogram.rows(n) if rows is None else rows
     weight, expected = _posterior(laws, rows, beyond, quantile90)
     of_body, tenth = weight.sum(axis=1), _TENTH * rows / n
     body, outliers = tenth * _grid_law(), _apart(_GRID, laws.rows, laws.powers) / n

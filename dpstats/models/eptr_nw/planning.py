@@ -131,10 +131,8 @@ class Residuals:
         total = histogram(above + below, math.sqrt(2) * counts.noise_sd)
         quantile = total.quantile(0.9)
         if quantile is None or all(side.tail is None for side in sides):
-            tail = tail_of(
-                histogram(0 * above, counts.noise_sd), scale, max(n, _FEWEST)
-            ).without_laws()
-            side = Side(0.5, 0.0, scale, tail)
+            nothing, rows = histogram(0 * above, counts.noise_sd), max(n, _FEWEST)
+            side = Side(0.5, 0.0, scale, tail_of(nothing, scale, rows, rows=rows).without_laws())
             return cls(side, side, scale)
         return cls(sides[0], sides[1], quantile)
 
@@ -175,4 +173,5 @@ def _side(histogram: LogHistogram, n: int) -> Side:
     least, most = _TENTH
     beyond = min(max(float(inside @ histogram.counts), least * seen), most * seen)
     rows = min(max(int(10 * beyond), _FEWEST), n)
-    return Side(rows / n, first, quantile, tail_of(histogram, quantile, rows).without_laws())
+    tail = tail_of(histogram, quantile, rows, rows=rows).without_laws()
+    return Side(rows / n, first, quantile, tail)
