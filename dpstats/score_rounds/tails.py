@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
+_EVERY = slice(None)
 _TENTH = 0.1
 """Share of the rows beyond the 90 % quantile."""
 SHORTEST = 0.6
@@ -121,8 +123,8 @@ def median_excess(tail: Tail, quantile90: float, n: int, length: float) -> float
     goes as far as one of n rows does. Outliers that no count shows are not in it. ``tail`` is
     one for means of squares.
     """
-    body, _ = _excess_at(length / quantile90, n, tail.rows)
-    return _quantile(body, tail.weight.sum(axis=1), 0.5) * quantile90**2
+    body, _, weight = _excess_at(tail, length / quantile90, n, 2)
+    return _quantile(body, weight.sum(axis=1), 0.5) * quantile90**2
 
 
 def most_excess(
@@ -133,9 +135,9 @@ def most_excess(
     The ``level`` quantile over all that remains possible, outliers that no count shows included.
     ``tail`` is one for means of that power.
     """
-    body, outliers = _excess_at(length / quantile90, n, tail.rows, power)
+    body, outliers, weight = _excess_at(tail, length / quantile90, n, power)
     both = (body[:, None] + outliers).ravel()
-    return _quantile(both, tail.weight.ravel(), level) * quantile90**power
+    return _quantile(both, weight.ravel(), level) * quantile90**power
 
 
 def counted_excess(histogram: LogHistogram, quantile90: float, n: int, length: float) -> float:
@@ -152,14 +154,18 @@ def counted_excess(histogram: LogHistogram, quantile90: float, n: int, length: f
     return (float(lost @ counts) + 2.33 * sd * float(np.linalg.norm(lost))) / n
 
 
-def _excess_at(length: float, n: int, rows: int, power: int = 2) -> tuple[Floats, Floats]:
-    """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers."""
+def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, Floats, Floats]:
+    """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers.
+
+    And the weights of these laws: those of the body that have none are left out.
+    """
+    possible = np.asarray(tail.weight > 0).any(axis=1)
     grid = np.geomspace(length, max(_FARTHEST, length), 200)
-    body, outliers = _laws(power).longer(grid, rows)
+    body, outliers = _laws(power).longer(grid, tail.rows, possible)
     half = np.diff(grid) / 2
     trapezoids = (np.append(half, 0.0) + np.append(0.0, half)) / n
     times = power * grid ** (power - 1) * trapezoids
-    return np.where(body >= 1, body, 0.0) @ times, outliers @ times
+    return np.where(body >= 1, body, 0.0) @ times, outliers @ times, tail.weight[possible]
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
@@ -291,10 +297,11 @@ def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
 
 def _law(x: Floats, slopes: Floats, bends: Floats) -> Floats:
     """exp(-a x - b x^2), one row for each a and b; shorter lengths know no slope that is steep."""
-    beyond = x > 0
-    bent = np.where(beyond, bends[:, None] * x**2, 0.0)
-    fall = np.where(beyond, slopes[:, None], np.minimum(slopes, _SLOPES[1])[:, None])
-    return np.exp(-np.minimum(fall * x + bent, 700.0))
+    beyond, gentle = np.maximum(x, 0.0), np.minimum(slopes, _SLOPES[1])
+    fall = np.multiply.outer(slopes, beyond)
+    fall += np.multiply.outer(gentle, np.minimum(x, 0.0)) + np.multiply.outer(bends, beyond**2)
+    fallen: Floats = np.exp(-np.minimum(fall, 700.0))
+    return fallen
 
 
 def _apart(length: Floats, rows: Floats, powers: Floats) -> Floats:
@@ -315,9 +322,9 @@ class _Laws:
     log_body: Floats
     log_outliers: Floats
 
-    def longer(self, lengths: Floats, n: int) -> tuple[Floats, Floats]:
+    def longer(self, lengths: Floats, n: int, some: Any = _EVERY) -> tuple[Floats, Floats]:
         """Of n rows, those of the body and outliers that are longer; lengths in quantiles."""
-        body = _TENTH * n * _law(np.log(lengths), self.slopes, self.bends)
+        body = _TENTH * n * _law(np.log(lengths), self.slopes[some], self.bends[some])
         return body, _apart(lengths, self.rows, self.powers)
 
 
