@@ -19,7 +19,7 @@
 # adds noise once, at the end. This page shows
 #
 # 1. what `data=` may be, and that the answer does not depend on it, to the last bit;
-# 2. a fit of ten million rows in the memory that one million take;
+# 2. a fit of ten million rows from files, in a third of the memory that the table itself would take;
 # 3. what processes and a Dask cluster cost, and from which size on they pay;
 # 4. how the cost grows with rows and columns, and a projection for 10^10 rows.
 #
@@ -97,7 +97,9 @@ public = table(200, seed=1)
 #
 # The path of the folder is all that `dp_lm` needs. It reads the columns of the formula, some tens
 # of thousands of rows at a time: once for the lengths of rows, once for second moments and the
-# scale of the first scores, and then once or twice for each round of scores.
+# scale of the first scores, and then once or twice for each round of scores. What a model reads is
+# kept while the call runs, as long as its numbers fit into a gigabyte; of larger tables every pass
+# reads the files again, in the memory that a million rows take.
 
 # %%
 fit = dp_lm(FORMULA, folder, public=public, mu=1)
@@ -226,8 +228,8 @@ except SchemaError as error:
 # | 10,000,000 | 2.6 | 2.0 | 3.3 | 6.8 |
 #
 # One process is the fastest up to a few million rows: it uses both processors anyhow, and keeps a
-# table of up to 256 MiB of numbers between its readings, where workers read theirs anew at every
-# pass. A pool pays where a table is larger than that; a cluster pays where the rows are too many
+# table of up to a gigabyte of numbers between its passes, where workers read theirs anew at every
+# one. A pool pays where a table is larger than that; a cluster pays where the rows are too many
 # for one machine, or are there already. Give Dask the path rather than a Dask DataFrame where you
 # can: its workers then read Parquet as this package does, some tens of thousands of rows at a time,
 # and no table of pandas is made of whole partitions. A frame in the caller's memory travels to the
@@ -240,27 +242,28 @@ except SchemaError as error:
 #
 # | rows, 12 columns | seconds | million rows/s in a pass that reads |
 # |---|---|---|
-# | 300,000 | 0.07 | 9.1 |
-# | 1,000,000 | 0.19 | 11.3 |
-# | 3,000,000 | 0.72 | 12.2 |
-# | 10,000,000 | 2.30 | 12.8 |
+# | 300,000 | 0.09 | 10.8 |
+# | 1,000,000 | 0.20 | 12.6 |
+# | 3,000,000 | 0.61 | 13.1 |
+# | 10,000,000 | 2.29 | 13.7 |
 #
 # | columns, 1,000,000 rows | seconds | million rows/s in a pass that reads |
 # |---|---|---|
-# | 6 | 0.14 | 14.9 |
-# | 12 | 0.20 | 8.4 |
-# | 24 | 0.51 | 5.5 |
-# | 48 | 1.43 | 2.8 |
+# | 6 | 0.17 | 19.6 |
+# | 12 | 0.20 | 12.6 |
+# | 24 | 0.42 | 7.1 |
+# | 48 | 1.30 | 3.1 |
 #
-# Time grows as rows^1.02, and a pass that reads as columns^0.8 up to 48 columns: reading, rounding
+# Time grows as rows^0.9, and a pass that reads as columns^0.9 up to 48 columns: reading, rounding
 # and whitening a number cost more than the products of second moments, whose share grows with the
-# square of the columns. (Tables of up to 256 MiB are read once, the larger ones three to seven
-# times; the last row of the second table is the first of these.) The peak of memory, Python and all
-# included, is 583 MiB at a million rows and 504 MiB at ten million.
+# square of the columns. All of these are kept between passes: they take up to a gigabyte of numbers.
+# The peak of memory, Python and all included, is 500 MiB at a million rows and 1.6 GiB at ten
+# million, where a table of pandas or pyarrow takes 4.5 GiB while it is read. Were every pass to read
+# the files, as it does beyond a gigabyte, ten million rows would take 2.9 seconds and 400 MiB.
 #
-# **A projection, not a measurement.** Two processes made 8.3 million rows a second per pass and
-# processor. At that speed 10^10 rows of 12 columns, a terabyte, take 57 seconds for three passes on
-# 64 workers of one processor, *if* storage gives 55 GB a second and the 38,000 tasks of a pass cost
-# nothing themselves; a millisecond each on the scheduler would add two minutes, which larger row
+# **A projection, not a measurement.** Two processes made 7.5 million rows a second per pass and
+# processor. At that speed 10^10 rows of 12 columns, a terabyte, take 83 seconds for four passes on
+# 64 workers of one processor, *if* storage gives 50 GB a second and the 38,000 tasks of a pass cost
+# nothing themselves; a millisecond each on the scheduler would add 150 seconds, which larger row
 # groups avoid. Noise does not grow with the rows: at this size it is nothing beside the sampling
 # error, and so is that.
