@@ -134,11 +134,11 @@ class LevelSession(Session[Any]):
         self._use_slack()
         out = {}
         for name in names:
+            chance = self.total.slack / len(names)
+            cost = Privacy(self._spend(share / len(names)).mu)
             counts = suppress_private_errors(partial(self._rows.counts, name))
             if counts is None:
                 raise PassError("the private levels could not be read; the cause is withheld.")
-            chance = self.total.slack / len(names)
-            cost = Privacy(self._spend(share / len(names)).mu)
             found, kept = release_frequent("levels", counts, chance, cost, self._noise)
             self._record(found)
             out[name] = list(kept), frequent_threshold(found.noise_sd, chance)

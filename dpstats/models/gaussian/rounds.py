@@ -46,6 +46,8 @@ LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
 _FREE, _FREE_SPREAD = 0.2, 0.1
 """Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
+_DEAREST = 1.0
+"""Noise of a mean, in errors of sampling, that rows which nobody sees may cost."""
 _ONE_SIDED = 0.5
 """Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
 
@@ -255,9 +257,10 @@ def last_mean_cut(
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
-    A radius at which noise is a small part of the error of sampling is never too large. Far rows need
-    not be seen: as for scores, what counts and their noise leave possible of a tail is weighed against
-    the noise of the mean, `_ONE_SIDED` of it as if it had one direction.
+    A radius at which noise is a small part of the error of sampling is never too large. Where no long
+    tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
+    against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
+    to `_DEAREST` errors of sampling.
     """
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
@@ -267,11 +270,11 @@ def last_mean_cut(
         radius, lost = mean_cut(noise, share, n, d, beyond, radius)
     if quantile is not None:
         tail = tail_of(lengths, quantile, n)
-        cut = cut_for_intervals(tail, quantile, n, d, 2 / (n * unit), _ONE_SIDED)
-        lost = lost if radius >= cut.length else 0.0
-        radius = max(radius, cut.length)
-        excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
-        lost = max(lost, _ONE_SIDED * excess)
+        if beyond is None:
+            cut = cut_for_intervals(tail, quantile, n, d, 2 / (n * unit), _ONE_SIDED)
+            radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))
+            excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
+            lost = _ONE_SIDED * excess
         most = most_excess(tail, quantile, n, radius, power=1) / sd
     return MeanCut(radius, lost, most)
 
