@@ -408,7 +408,7 @@ ax.spines[["top", "right"]].set_visible(False)
 #   that more may be there than is seen; on Gaussian rows such a note is on three fits in ten at n = 5000 and epsilon = 1,
 #   and on few at mu = 1.
 # - *Mixtures*: the number of components is within 1 of what BIC finds without privacy in 0.79 / 0.87 of the fits (digits,
-#   where 54 public rows see 3 to 5 of 10, and storms, whose winds repeat, are the others); irises with k = 3: adjusted Rand index 0.85 / 0.83 against 0.87.
+#   where 54 public rows see 3 to 5 of 10, and storms, whose winds repeat, are the others); irises with k = 3: adjusted Rand index 0.86 / 0.86 against 0.88.
 #   Notes are on nearly every fit, since components of real tables overlap. 0.2 s with k, 0.3 to 2.4 s without.
 # - *Classifiers* follow the public rows where these are as good; the worst ratios are tables of some hundred rows.
 
