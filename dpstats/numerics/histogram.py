@@ -18,6 +18,7 @@ from dpstats.arrays import Floats
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 _SURE, _NEAR = 5.5, 2.5
 _ALL = 3.0
+_MASS = 0.6
 
 
 def merged(counts: NDArray[Any], fine: int) -> NDArray[Any]:
@@ -97,9 +98,10 @@ class LogHistogram:
         Taken over the bins that are `_seen`, interpolated linearly inside a bin.
         """
         seen = self._seen()
-        if not seen.any():
-            return None
-        cumulative = np.cumsum(np.where(seen, self.counts, 0.0))
+        return self._quantile(np.where(seen, self.counts, 0.0), level) if seen.any() else None
+
+    def _quantile(self, held: Floats, level: float) -> float:
+        cumulative = np.cumsum(held)
         cumulative = np.maximum(np.maximum.accumulate(cumulative), 0.0)
         target = level * cumulative[-1]
         k = int(np.searchsorted(cumulative, target))
@@ -116,6 +118,26 @@ class LogHistogram:
             return n
         seen = float(np.sum(self.counts[self._seen()]))
         return max(round(min(max(seen, total - _ALL * sd), total + _ALL * sd)), 1)
+
+    def tail_begins(self, n: int) -> tuple[float, int] | None:
+        """The 90 % quantile of n values, and of how many it is one; None when nothing is seen.
+
+        Of all that are counted; or of those beyond a bin that holds most of them, as of the others than
+        zero where most are zeros, if noise alone would not make so many.
+        """
+        long, rows = self.quantile(0.9), self.rows(n)
+        if long is None:
+            return None
+        at = int(np.searchsorted(self.edges(), long))
+        held, farther = self.counts[at - 1], np.cumsum(self.counts[at:])
+        if held < _MASS * rows or not len(farther):
+            return long, rows
+        sure = farther / (max(self.noise_sd, 1e-9) * np.sqrt(np.arange(1, len(farther) + 1)))
+        last = at + int(np.argmax(sure)) + 1
+        if sure.max() < _SURE:
+            return long, rows
+        others = np.where(np.arange(self.counts.size) < at, 0.0, self.counts)[:last]
+        return self._quantile(others, 0.9), max(round(float(others.sum())), 1)
 
     def largest(self) -> int:
         """The largest whole number that may be in the last bin that seems to hold some; at least 1.

@@ -39,6 +39,8 @@ _FARTHEST = 2.0**9
 """No outlier is longer than so many quantiles."""
 _MISFIT = 0.05
 """Relative error of a count that the law may have."""
+_CERTAIN = 5.5
+"""Standard deviations of noise that noise alone does not reach."""
 _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
 WHOLE = 0.1
@@ -194,8 +196,10 @@ class Losses:
     second: Floats
 
 
-def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
+def losses(histogram: LogHistogram, quantile90: float, n: int, rows: int | None = None) -> Losses:
     """What cutting at a length may take off moments, from noisy counts and what is believed of tails.
+
+    ``rows``: of how many of the n it is the quantile, where these are not all that are counted.
 
     A law of the body goes as far as one of n rows does, outliers as far as they are believed to.
 
@@ -209,7 +213,7 @@ def losses(histogram: LogHistogram, quantile90: float, n: int) -> Losses:
     >>> bool(seen.weight @ seen.second[:, np.searchsorted(seen.lengths, 4.0)] < 0.01)
     True
     """
-    laws, rows = _laws(2), histogram.rows(n)
+    laws, rows = _laws(2), histogram.rows(n) if rows is None else rows
     weight = _posterior(laws, rows, _beyond(histogram, quantile90), quantile90)[0]
     kept = weight > _UNLIKELY * weight.max()
     grid = np.geomspace(SHORTEST, _FARTHEST, 200)
@@ -359,11 +363,14 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
 
     A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
     per cent of the body, all of the outliers. Of what a noisy count differs from its law, the share
-    that is not noise is believed.
+    that is not noise is believed; all of it where a count stands `_CERTAIN` standard deviations of its
+    noise above zero, as that of ones among many zeros, which no law foresees.
     """
     log_weight = laws.log_body[:, None] + laws.log_outliers
+    sure = beyond.counts > _CERTAIN * beyond.noise_sd
     used = beyond.edges[1:] <= quantile90 * _FARTHEST
-    counts, noise_sd = beyond.counts[used], beyond.noise_sd[used]
+    used |= (beyond.edges[1:] <= quantile90 * _GRID[-1]) & (np.cumsum(sure[::-1])[::-1] > 0)
+    counts, noise_sd, sure = beyond.counts[used], beyond.noise_sd[used], sure[used]
     if not len(counts):
         weight = np.exp(log_weight - log_weight.max())
         return weight / weight.sum(), counts
@@ -381,8 +388,9 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     weight = np.zeros_like(log_weight)
     weight[some] = np.exp(likely - likely.max())
     weight /= weight.sum()
-    # the counts, less the share of their distance that is noise
+    # the counts, less the share of their distance that is noise; or as they are, whatever laws say
     actual = np.maximum(counts - known * np.einsum("bo,bok->k", weight[some], parts), 0.0)
+    actual = np.where(sure, np.maximum(actual, counts), actual)
     return weight, np.where(noise_sd < WHOLE, np.rint(actual), actual)
 
 

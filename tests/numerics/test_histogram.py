@@ -54,3 +54,21 @@ def test_noise_alone_is_no_tail() -> None:
         seen = LogHistogram(rng.normal(0, 10, 128), 10.0, -10, 32)
         believed += bool(seen.tail(seen.edges()[60:92]).sum() > 0)
     assert believed < 20  # 2.5 sd at the first threshold: 0.6 % each, 20 of 200 less than 1e-12
+
+
+@pytest.mark.parametrize("far", [0, 1500])
+def test_a_tail_begins_beyond_a_bin_that_holds_most(far: int) -> None:
+    """Of 20 000 values most are alike; 1500 others are spread over bins that noise hides one by one."""
+    edges = LogHistogram(np.zeros(80), 33.0, -10, 20).edges()
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = np.append(np.full(20_000 - far, 0.22), np.exp(rng.normal(1.5, 1, far)))
+        counts = np.histogram(values, edges)[0] + rng.normal(0, 33.0, 80)
+        begins = LogHistogram(counts, 33.0, -10, 20).tail_begins(20_000)
+        assert begins is not None
+        if far:
+            assert 900 < begins[1] < 2100
+            assert 5 < begins[0] < 50
+        else:
+            assert begins == (pytest.approx(0.24, abs=0.02), 20_000)
+    assert LogHistogram(np.zeros(80), 33.0, -10, 20).tail_begins(100) is None

@@ -225,3 +225,14 @@ def test_a_tail_is_that_of_the_rows_that_are_there() -> None:
         assert cut.length < 1.5 * other.length
     assert LogHistogram(np.zeros(80), 5.0, -10, 20).rows(100) == 100
     assert LogHistogram(np.zeros(80), 0.01, -10, 20).rows(100) == 1
+
+
+def test_many_that_no_law_foresees_are_believed() -> None:
+    """One in twenty rows 30 times as long as the others, and none between: a cut keeps them."""
+    for seed in range(10):
+        lengths = np.abs(np.random.default_rng(seed).normal(size=20_000))
+        lengths[:1000] += 50.0
+        tail, quantile = _tail(lengths, 50.0, seed)
+        cut = cut_for_intervals(tail, quantile, 20_000, 3, 0.2, 0.4)
+        assert cut.length > 40
+        assert _share_beyond(tail, 30.0) == pytest.approx(0.05, rel=0.3)

@@ -282,6 +282,10 @@ def mean_alone(
         source = "private rows, released before the mean"
     else:
         matrix, source = known.matrix, known.source
+    unused = unused_notes(released.count, released.count_sd, n, d, False)
+    if released.hardly_any:
+        unknown = np.full((d, d), math.nan)
+        return GaussianFit(unknown[0], unknown, unknown, unknown, "not released", notes=unused)
     own = Spread(seen, cut.lost, mean_notes(lengths, n, seen, released, cut))
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
@@ -295,7 +299,7 @@ def mean_alone(
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
         ),
-        notes=own.notes + unused_notes(released.n, released.count_sd, n, d, False),
+        notes=own.notes + unused,
     )
 
 

@@ -382,7 +382,7 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
     if count < max(4 * count_sd, d + 1):
         return (
             f"Hardly any private row could be used: they have missing values, or {unknown}. What "
-            "is shown is noise.",
+            "is shown, if anything, is noise.",
         )
     empty = 1 - count / n
     if empty <= max(_UNUSED, 2 * count_sd / n):

@@ -239,8 +239,14 @@ class ReleasedMean:
     mean: Floats
     sd: float
     n: float
+    count: float
     count_sd: float
     cut: tuple[float, float] | None
+
+    @property
+    def hardly_any(self) -> bool:
+        """Whether noise is all that the number of rows shows."""
+        return self.count < max(4 * self.count_sd, len(self.mean) + 1)
 
 
 def _release(
@@ -249,7 +255,7 @@ def _release(
     """Mean of the rows cut to a radius, in the cell's coordinates."""
     sums, cut = session.vector_sum(share, cell.frame, radius, cut_share)
     n = used_rows(session.n, sums.count, sums.count_sd)
-    return ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count_sd, cut)
+    return ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count, sums.count_sd, cut)
 
 
 def last_mean(session: CellSession, cell: Cell, radius: float) -> ReleasedMean:
@@ -435,7 +441,7 @@ def _result(
                 "Unit variances are assumed, but the public rows vary differently (standard "
                 f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
             )
-    notes += unused_notes(released.n, released.count_sd, session.n, len(units), points.m > 0)
+    notes += unused_notes(released.count, released.count_sd, session.n, len(units), points.m > 0)
     bounds: tuple[Bound, ...] = ()
     if known.stated:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))

@@ -265,11 +265,12 @@ def last_mean_cut(
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
     radius = max(first_radius(lengths, n, d, level), _FREE * sd / math.sqrt(n) / unit)
-    beyond, quantile, lost, most = seen_tail(lengths, d, n), lengths.quantile(0.9), 0.0, math.inf
+    beyond, begins, lost, most = seen_tail(lengths, d, n), lengths.tail_begins(n), 0.0, math.inf
     if beyond is not None:
         radius, lost = mean_cut(noise, share, n, d, beyond, radius)
-    if quantile is not None:
-        tail = tail_of(lengths, quantile, n)
+    if begins is not None:
+        quantile, rows = begins
+        tail = tail_of(lengths, quantile, n, rows=rows)
         if beyond is None:
             cut = cut_for_intervals(tail, quantile, n, d, 2 / (n * unit), _ONE_SIDED)
             radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))

@@ -79,8 +79,9 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     >>> seen_tail(counted(normal**2), 3, 10_000) is None
     False
     """
-    typical, long = lengths.quantile(0.5), lengths.quantile(0.9)
-    if typical is None or long is None:
+    rows = max(round(n), 2)
+    typical, begins = lengths.quantile(0.5), lengths.tail_begins(rows)
+    if typical is None or begins is None:
         return None
     variance = typical**2 / float(scipy.stats.chi2.median(d))
     asked = np.sqrt(variance * scipy.stats.chi2.isf(_LEVELS, d))
@@ -91,8 +92,8 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     farther = edges[edges >= begin[-1]]
     if not near and not _stand_out(lengths, farther, 1, normal[-1], _SURE):
         return None
-    rows = max(round(n), 2)
-    return SeenTail(_with_lumps(losses(lengths, long, rows), lengths, rows), variance)
+    long, longer = begins
+    return SeenTail(_with_lumps(losses(lengths, long, rows, longer), lengths, rows), variance)
 
 
 def _stand_out(
