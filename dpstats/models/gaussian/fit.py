@@ -385,7 +385,7 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
             "is shown, if anything, is noise.",
         )
     empty = 1 - count / n
-    if empty <= max(_UNUSED, 2 * count_sd / n):
+    if empty <= max(_UNUSED, 3 * count_sd / n):
         return ()
     return (
         f"About {100 * empty:.2g} % of the private rows were not used: missing values, or {unknown}.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy.special
 
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
@@ -25,6 +26,7 @@ from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import Estimate, Step
 
 _ENOUGH_ROWS = 2000
+_LENGTHS = 40
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 
@@ -224,14 +226,17 @@ class StepRange:
         return float(np.quantile(np.abs(self.rows @ move), 0.998))
 
     def lengths(self) -> Floats:
-        """Lengths of the public rows; without these the root mean square length alone."""
+        """Lengths of the public rows; without these those of Gaussian ones of the same mean square."""
         if self.rows is None:
-            return np.array([math.sqrt(float(np.trace(self.metric)))])
+            d = len(self.metric)
+            at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS
+            square = 2 * scipy.special.gammaincinv(d / 2, at)  # quantiles of chi squared
+            return np.asarray(np.sqrt(square * float(np.trace(self.metric)) / d))
         return np.asarray(np.linalg.norm(self.rows, axis=1))
 
 
 def loss_with_unseen(
-    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float
+    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float, level: float
 ) -> Callable[[Floats], Floats]:
     """The expected ``loss`` of a cut of bounded scores, at least that of outcomes which nothing shows.
 
@@ -239,9 +244,11 @@ def loss_with_unseen(
     noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of the
     rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
     takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
-    shorter, and the fit runs away with ever smaller errors.
+    shorter, and the fit runs away with ever smaller errors. ``level``, the information of a row, says
+    how rare the rarer outcome is in the fit, p (1 - p); where both are alike, scores balance.
     """
-    size, share = reach.lengths(), _HIDING * noise
+    rare = (1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2
+    size, share = (1 - rare) * reach.lengths(), max(_HIDING * noise, (1 - 2 * rare) * rare)
 
     def both(length: Floats) -> Floats:
         hidden = share * np.maximum(size - length[:, None], 0.0).mean(axis=1)

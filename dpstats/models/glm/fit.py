@@ -328,7 +328,7 @@ def _round_plan(
     else:
         loss = expected_loss(family, start.rows, start.whitening, coef)
     if family.binary:
-        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n)
+        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, level)
     above, seen = histograms[1].count_above, histograms[1].seen_above
     clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))

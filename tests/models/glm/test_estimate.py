@@ -149,12 +149,25 @@ def test_the_expected_loss_is_that_of_simulated_responses() -> None:
 
 def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
     length = np.array([0.5, 1.0, 2.0, 4.0])
-    bare = StepRange(4 * np.eye(4) / 4, None, False)  # rows of length 2, without public ones
+    bare = StepRange(np.eye(4), None, False)  # rows of length 2 or so, without public ones
     rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
-    assert loss_with_unseen(None, bare, 0.01)(length) == pytest.approx([0.06, 0.04, 0.0, 0.0])
-    assert loss_with_unseen(None, rows, 0.01)(length) == pytest.approx([0.06, 0.04, 0.02, 0.0])
-    more = loss_with_unseen(lambda c: 0.05 + 0 * c, bare, 0.01)(length)
-    assert more == pytest.approx([0.06, 0.05, 0.05, 0.05])
+    lost = loss_with_unseen(None, bare, 0.01, 0.0)(length)
+    far = np.linalg.norm(np.random.default_rng(1).normal(size=(100_000, 4)), axis=1)
+    assert lost == pytest.approx(
+        [0.04 * np.maximum(far - c, 0).mean() for c in length], rel=0.05, abs=1e-4
+    )
+    assert loss_with_unseen(None, rows, 0.01, 0.0)(length) == pytest.approx([0.06, 0.04, 0.02, 0.0])
+    more = loss_with_unseen(lambda c: 0.05 + 0 * c, bare, 0.01, 0.0)(length)
+    assert more == pytest.approx(np.maximum(lost, 0.05))
+
+
+def test_a_cut_loses_rare_outcomes_as_often_as_the_fit_expects_them() -> None:
+    """One in ten: 0.1 x 0.8 of the rows, with scores of 0.9 of a row's length; of even ones, none."""
+    length = np.array([0.5, 1.0, 2.0, 4.0])
+    rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
+    asked = [0.08 * np.maximum(np.array([0.9, 2.7]) - c, 0).mean() for c in length]
+    assert loss_with_unseen(None, rows, 1e-6, 0.09)(length) == pytest.approx(asked)
+    assert loss_with_unseen(None, rows, 0.0, 0.25)(length) == pytest.approx(np.zeros(4))
 
 
 def test_nothing_is_expected_of_continuous_families() -> None:
