@@ -258,7 +258,8 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         if len(args) > len(places) and not takes_all:
             raise UnknownArgument(_too_many(called_as, places, known))
         if any(isinstance(given, int | float) for given in args[of_public]):
-            raise UnknownArgument(f"{called_as}() takes a table as public=; write mu=1.")
+            budget = "; write mu=1" if "mu" in known and "mu" not in named else ""
+            raise UnknownArgument(f"{called_as}() takes a table as public={budget}.")
         return function(*args, **named)
 
     return checked
