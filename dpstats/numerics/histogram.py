@@ -18,7 +18,9 @@ from dpstats.arrays import Floats
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 _SURE, _NEAR = 5.5, 2.5
 _ALL = 3.0
+"""Standard deviations of the number counted, from which values are missing."""
 _MASS = 0.6
+"""Share of the values in one bin, from which they are taken to be alike."""
 
 
 def merged(counts: NDArray[Any], fine: int) -> NDArray[Any]:
