@@ -453,7 +453,8 @@ ax.spines[["top", "right"]].set_visible(False)
 # | `dp_lm`, 10^7 × 12 from Parquet (`--part parquet`) | 2.5 s; peak memory 1.6 GiB in all (500 MiB at 10^6 rows) |
 # | over reading the file once and forming X'X block by block, pyarrow in small buffers, 0.75 s | 3.3 times |
 # | the same over polars in batches, 0.35 s | 7.1 times |
-# | over `pyarrow.parquet.read_table` and X'X of all columns, processor time | 1.2 times; `dp_glm` 2.0, `dp_mvnorm` 1.3 |
+# | over pyarrow's table read at once, a matrix of its columns and X'X, processor time | 0.7 to 1.2 times; `dp_glm` 0.8 to 2.0, `dp_mvnorm` 0.6 to 1.3 |
+# | over pyarrow in small buffers, processor time | 5.1 times; `dp_glm` 5.9, `dp_mvnorm` 4.4 |
 # | without public responses (three rounds) | 3.0 s, 4.1 times pyarrow in small buffers |
 # | `dp_lm` in memory, 10^6 × 20, over statsmodels' `ols` (`--part memory`) | 0.20 |
 # | `dp_glm`, binomial, 10^6 × 20, over statsmodels' `glm` | 0.14 |

@@ -19,7 +19,7 @@
 # adds noise once, at the end. This page shows
 #
 # 1. what `data=` may be, and that the answer does not depend on it, to the last bit;
-# 2. a fit of ten million rows from files, in a third of the memory that the table itself would take;
+# 2. a fit of ten million rows from files, in 1.6 GiB of memory;
 # 3. what processes and a Dask cluster cost, and from which size on they pay;
 # 4. how the cost grows with rows and columns, and a projection for 10^10 rows.
 #
@@ -258,7 +258,7 @@ except SchemaError as error:
 # and whitening a number cost more than the products of second moments, whose share grows with the
 # square of the columns. All of these are kept between passes: they take up to a gigabyte of numbers.
 # The peak of memory, Python and all included, is 500 MiB at a million rows and 1.6 GiB at ten
-# million, where a table of pandas or pyarrow takes 4.5 GiB while it is read. Were every pass to read
+# million, where pyarrow's table and a matrix of its columns take 3.4 to 4.5 GiB. Were every pass to read
 # the files, as it does beyond a gigabyte, ten million rows would take 2.9 seconds and 400 MiB.
 #
 # **A projection, not a measurement.** Two processes made 7.5 million rows a second per pass and

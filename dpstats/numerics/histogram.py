@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 
 _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
-_SURE, _NEAR = 5.5, 2.5
+SURE = 5.5
+"""Standard deviations of its noise above zero that noise alone hardly ever reaches."""
+_NEAR = 2.5
 _ALL = 3.0
 """Standard deviations of the number counted, from which values are missing."""
 _MASS = 0.6
@@ -88,10 +90,10 @@ class LogHistogram:
         window = np.convolve(self.counts, np.ones(_WINDOW), "valid")
         start = int(np.argmax(window))
         kept = np.zeros(self.counts.size, dtype=np.bool_)
-        if window[start] > _SURE * math.sqrt(_WINDOW) * self.noise_sd:
+        if window[start] > SURE * math.sqrt(_WINDOW) * self.noise_sd:
             kept[max(start - _BELOW, 0) : start + _WINDOW] = True
         three = np.convolve(self.counts, np.ones(3), "same")
-        seen = three > _SURE * math.sqrt(3) * self.noise_sd
+        seen = three > SURE * math.sqrt(3) * self.noise_sd
         return kept | np.convolve(seen, np.ones(3), "same").astype(np.bool_)
 
     def quantile(self, level: float) -> float | None:
@@ -136,7 +138,7 @@ class LogHistogram:
             return long, rows
         sure = farther / (max(self.noise_sd, 1e-9) * np.sqrt(np.arange(1, len(farther) + 1)))
         last = at + int(np.argmax(sure)) + 1
-        if sure.max() < _SURE:
+        if sure.max() < SURE:
             return long, rows
         others = np.where(np.arange(self.counts.size) < at, 0.0, self.counts)[:last]
         return self._quantile(others, 0.9), max(round(float(others.sum())), 1)
@@ -184,7 +186,7 @@ class LogHistogram:
         found, bins = self.within(threshold, 1)
         noise = np.sqrt(bins) * self.noise_sd
         reached = np.cumprod(found > _NEAR * noise).astype(np.bool_)
-        return np.where(reached | (found > _SURE * noise), np.maximum(found, 0.0), 0.0)
+        return np.where(reached | (found > SURE * noise), np.maximum(found, 0.0), 0.0)
 
     def seen_above(self, threshold: Floats) -> Floats:
         """How many of the values that are `_seen` lie above each threshold, however far."""

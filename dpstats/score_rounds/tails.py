@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.numerics.histogram import LogHistogram, merged, merged_edges
+from dpstats.numerics.histogram import SURE, LogHistogram, merged, merged_edges
 
 _SLOPES = 0.4, 12.0
 _SLOPE, _SLOPE_SD = 3.0, 2.0
@@ -39,8 +39,6 @@ _FARTHEST = 2.0**9
 """No outlier is longer than so many quantiles."""
 _MISFIT = 0.05
 """Relative error of a count that the law may have."""
-_CERTAIN = 5.5
-"""Standard deviations of noise that noise alone does not reach."""
 _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
 WHOLE = 0.1
@@ -363,13 +361,15 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
 
     A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
     per cent of the body, all of the outliers. Of what a noisy count differs from its law, the share
-    that is not noise is believed; all of it where a count stands `_CERTAIN` standard deviations of its
+    that is not noise is believed; all of it where a count stands `SURE` standard deviations of its
     noise above zero, as that of ones among many zeros, which no law foresees.
     """
     log_weight = laws.log_body[:, None] + laws.log_outliers
-    sure = beyond.counts > _CERTAIN * beyond.noise_sd
+    sure = beyond.counts > SURE * beyond.noise_sd
     used = beyond.edges[1:] <= quantile90 * _FARTHEST
-    used |= (beyond.edges[1:] <= quantile90 * _GRID[-1]) & (np.cumsum(sure[::-1])[::-1] > 0)
+    used |= (beyond.edges[1:] <= quantile90 * _GRID[-1]) & np.logical_or.accumulate(sure[::-1])[
+        ::-1
+    ]
     counts, noise_sd, sure = beyond.counts[used], beyond.noise_sd[used], sure[used]
     if not len(counts):
         weight = np.exp(log_weight - log_weight.max())

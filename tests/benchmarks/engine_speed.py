@@ -40,10 +40,13 @@ GROUP_ROWS = 2**18
 BATCH_ROWS = 65536
 PUBLIC_ROWS = 200
 ARROW = "X'X, pyarrow"
+ARROW_WHOLE = "X'X, pyarrow, read at once"
 POLARS = "X'X, polars, read at once"
 POLARS_BATCHES = "X'X, polars, in batches"
 DP_LM = "dp_lm"
 DESIGN_ONLY = "dp_lm, public design only"
+DP_GLM = "dp_glm"
+DP_MVNORM = "dp_mvnorm"
 
 
 # Data ---------------------------------------------------------------------------------------------
@@ -120,6 +123,15 @@ def arrow_gram(path: Path) -> Any:
     return total
 
 
+def arrow_whole_gram(path: Path) -> Any:
+    """The same of a table and a matrix that are held whole."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    x = np.column_stack([column.to_numpy() for column in table.columns])
+    return x.T @ x
+
+
 def polars_gram(path: Path) -> Any:
     """The same by polars, which holds the whole table meanwhile."""
     import polars as pl
@@ -157,16 +169,36 @@ def fit_by_design(path: Path) -> Any:
 
     public = first_rows(path)
     formula = formula_of(public)
-    moments = dpstats.public_moments(formula.removeprefix("y "), public)
-    return dpstats.dp_lm(formula, path, public=moments, mu=1, seed=0)
+    design = dpstats.public_moments(formula.removeprefix("y "), public)
+    return dpstats.dp_lm(formula, path, public=design, mu=1, seed=0)
+
+
+def fit_binomial(path: Path) -> Any:
+    """dp_glm of whether the response is positive."""
+    import dpstats
+
+    public = first_rows(path)
+    formula = "I(y > 0)" + formula_of(public).removeprefix("y")
+    return dpstats.dp_glm(formula, path, public=public, family="binomial", mu=1, seed=0)
+
+
+def moments(path: Path) -> Any:
+    """dp_mvnorm of the columns beside the response."""
+    import dpstats
+
+    public = first_rows(path)
+    return dpstats.dp_mvnorm(formula_of(public).removeprefix("y "), path, public, mu=1, seed=0)
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
     ARROW: arrow_gram,
+    ARROW_WHOLE: arrow_whole_gram,
     POLARS: polars_gram,
     POLARS_BATCHES: polars_batches_gram,
     DP_LM: fit,
     DESIGN_ONLY: fit_by_design,
+    DP_GLM: fit_binomial,
+    DP_MVNORM: moments,
 }
 
 

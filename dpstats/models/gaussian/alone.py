@@ -46,7 +46,7 @@ from dpstats.models.gaussian.mean_fit import (
     mean_notes,
     rows_of_mean,
 )
-from dpstats.models.gaussian.moments import Cell, cell_at, moments_of
+from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
@@ -283,7 +283,7 @@ def mean_alone(
     else:
         matrix, source = known.matrix, known.source
     unused = unused_notes(released.count, released.count_sd, n, d, False)
-    if released.hardly_any:
+    if hardly_any(released.count, released.count_sd, d):
         unknown = np.full((d, d), math.nan)
         return GaussianFit(unknown[0], unknown, unknown, unknown, "not released", notes=unused)
     own = Spread(seen, cut.lost, mean_notes(lengths, n, seen, released, cut))

@@ -14,7 +14,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.moments import Moments, cell_at, mean_allowance, symmetric
+from dpstats.models.gaussian.moments import Moments, cell_at, hardly_any, mean_allowance, symmetric
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     plan_gaussian,
@@ -379,7 +379,7 @@ def _fit(
 def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) -> tuple[str, ...]:
     """Where hardly any of n rows, or not all, could be used, by their released count, and why."""
     unknown = "levels that " + ("no public row has" if public else "are not declared")
-    if count < max(4 * count_sd, d + 1):
+    if hardly_any(count, count_sd, d):
         return (
             f"Hardly any private row could be used: they have missing values, or {unknown}. What "
             "is shown, if anything, is noise.",

@@ -243,11 +243,6 @@ class ReleasedMean:
     count_sd: float
     cut: tuple[float, float] | None
 
-    @property
-    def hardly_any(self) -> bool:
-        """Whether noise is all that the number of rows shows."""
-        return self.count < max(4 * self.count_sd, len(self.mean) + 1)
-
 
 def _release(
     session: CellSession, cell: Cell, radius: float, share: float, cut_share: float = 0.0

@@ -201,3 +201,8 @@ def moments_of(cell: Cell, lifted: AugmentedMoments, j: int, n_known: bool) -> M
 def used_rows(n: float, count: float, count_sd: float) -> float:
     """All n rows, unless the released count shows that some are missing."""
     return n if count > n - 2 * count_sd else max(count, 0.01 * n, 1.0)
+
+
+def hardly_any(count: float, count_sd: float, d: int) -> bool:
+    """Whether a released number of rows may be noise, or is too small for d columns."""
+    return count < max(4 * count_sd, d + 1)

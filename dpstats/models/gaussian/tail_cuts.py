@@ -16,16 +16,17 @@ import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
-from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.histogram import SURE, LogHistogram
 from dpstats.score_rounds.tails import Losses, losses, mean_excess
 
 _LEVELS = (0.05, 0.02, 0.01, 0.004, 0.001)
 """Shares of a Gaussian's rows beyond the lengths at which tails are looked for."""
 _OCTAVES = 2
 _SEEN = 3.0
-"""Standard deviations of noise by which rows beyond such a length are more than a Gaussian's."""
-_SURE = 5.5
-"""The same of any octave that is farther out; noise alone makes one of 10^5 histograms do that."""
+"""Standard deviations of noise by which rows beyond such a length are more than a Gaussian's.
+
+Of any octave that is farther out, `SURE`: noise alone makes one of 10^5 histograms do that.
+"""
 _CARE = 0.7
 """Share of what is lost in length that falls on one direction."""
 
@@ -90,7 +91,7 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     normal = n * scipy.stats.chi2.sf(begin**2 / variance, d)
     near = _stand_out(lengths, begin, _OCTAVES, normal, _SEEN)
     farther = edges[edges >= begin[-1]]
-    if not near and not _stand_out(lengths, farther, 1, normal[-1], _SURE):
+    if not near and not _stand_out(lengths, farther, 1, normal[-1], SURE):
         return None
     long, longer = begins
     return SeenTail(_with_lumps(losses(lengths, long, rows, longer), lengths, rows), variance)
