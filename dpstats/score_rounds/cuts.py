@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
-from dpstats.score_rounds.tails import SHORTEST, Tail
+from dpstats.score_rounds.tails import Tail
 
 _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
@@ -108,14 +108,14 @@ class Cut:
     efficiency: float = 1.0
 
 
-def cut_for_intervals(tail: Tail, quantile90: float, n: int, d: int, mu: float, care: float) -> Cut:
+def cut_for_intervals(tail: Tail, n: int, d: int, mu: float, care: float) -> Cut:
     """The cut of a score round of cost ``mu`` whose noise and bias are smallest together.
 
     The noise has 2 C/(mu n) per coordinate. What is cut may all have one direction: ``care`` times its
     mean is weighed like noise. Of cuts that differ by less than `_NOTHING` of a standard error the
     shortest is taken.
     """
-    unit = quantile90 / PRODUCT_QUANTILE / math.sqrt(d)
+    unit = tail.quantile / PRODUCT_QUANTILE / math.sqrt(d)
     excess = tail.excess()
     error = (2 * tail.lengths / (n * mu)) ** 2 + (care * excess) ** 2
     best = int(np.argmax(error <= error.min() + (_NOTHING * unit) ** 2 / n))
@@ -137,7 +137,7 @@ def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     while that noise falls.
     """
     noise = tail.lengths**2 / (n * mu)
-    scale = float(tail.lengths[0]) / (SHORTEST * PRODUCT_QUANTILE)
+    scale = tail.quantile / PRODUCT_QUANTILE
     allowed = (noise <= _BLURRED * scale**2) | (tail.lengths <= 3 * scale)
     error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
     unseen = scale * math.sqrt(min(_UNSEEN * math.sqrt(2 * n) * mu, (n * mu) ** (1 / 3)))

@@ -1,6 +1,7 @@
 """The tail of a table's lengths, from a noisy histogram: how many are longer than t, and by how much.
 
-The number of rows longer than t, beyond the 90 % quantile q, is taken to be
+The number of rows longer than t, beyond the 90 % quantile q of all rows, or of those that do not lie
+in a bin with most others, is taken to be
 
     N(t) = (m/10) exp(-a x - b x^2),    x = log(t/q),    m rows that are counted at all,
 
@@ -41,6 +42,8 @@ _MISFIT = 0.05
 """Relative error of a count that the law may have."""
 _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
+_NOTHING = 1e-8
+"""The same, where quantiles over laws are taken."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
 _EVERY = slice(None)
@@ -61,20 +64,23 @@ class Tail:
         Increasing.
     share : (k,) array
         Share of the rows that are longer.
+    quantile : float
+        Where the tail begins: the 90 % quantile of ``rows``.
     rows : int
-        How many of the rows have a length.
+        How many of the rows have a length, and do not lie in a bin with most others.
     weight : (L, k) array
         How probable each law of the body is, with each number and power of outliers.
     """
 
     lengths: Floats
     share: Floats
+    quantile: float = 1.0
     rows: int = 0
     weight: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def without_laws(self) -> Tail:
         """The tail alone, for a result that keeps it: laws take space."""
-        return Tail(self.lengths, self.share)
+        return Tail(self.lengths, self.share, self.quantile, self.rows)
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
@@ -83,11 +89,12 @@ class Tail:
 
 
 def tail_of(
-    histogram: LogHistogram, quantile90: float, n: int, power: int = 1, rows: int | None = None
+    histogram: LogHistogram, guess: float, n: int, power: int = 1, rows: int | None = None
 ) -> Tail:
-    """The tail beyond a 90 % quantile, from noisy counts, for means of a power of the lengths.
+    """The tail of n lengths, from noisy counts, for means of a power of them.
 
-    ``rows``: how many of the n are counted, where that is known better than from the counts.
+    It begins where counts say (`LogHistogram.tail_begins`), and at ``guess`` where they say nothing; or
+    there in any case, if it is known to be the 90 % quantile of so many ``rows``.
 
     Examples
     --------
@@ -99,55 +106,53 @@ def tail_of(
     >>> bool(0.8 < np.interp(2.0, tail.lengths, tail.share) / 0.0455 < 1.25)
     True
     """
-    beyond = _beyond(histogram, quantile90)
-    laws, rows = _laws(power), histogram.rows(n) if rows is None else rows
-    weight, expected = _posterior(laws, rows, beyond, quantile90)
-    of_body, tenth = weight.sum(axis=1), _TENTH * rows / n
-    body, outliers = tenth * _grid_law(), _apart(_GRID, laws.rows, laws.powers) / n
-    share: Floats = of_body @ body + weight.sum(axis=0) @ outliers
+    begins = histogram.tail_begins(n) if rows is None else (guess, rows)
+    quantile, rows = begins or (guess, histogram.rows(n))
+    laws, beyond = _laws(power), _beyond(histogram, quantile)
+    weight, expected = _posterior(laws, rows, beyond, quantile)
+    tenth = _TENTH * rows / n
+    outliers = weight.sum(axis=0) @ _apart(_GRID, laws.rows, laws.powers)
+    share: Floats = tenth * (weight.sum(axis=1) @ _grid_law()) + outliers / n
     known = len(expected)
     if known:
-        edges = beyond.edges[: known + 1] / quantile90
+        edges = beyond.edges[: known + 1] / quantile
         law = np.interp(edges, _GRID, share)
         farther = law[-1] if beyond.noise_sd[known - 1] >= WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
         whole = float(beyond.noise_sd[:known].max()) < WHOLE
         share = _rescaled(share, law, actual, edges, tenth, whole)
-    return Tail(quantile90 * _GRID, np.minimum(share, 0.5), rows, weight)
+    return Tail(quantile * _GRID, np.minimum(share, 0.5), quantile, rows, weight)
 
 
-def median_excess(tail: Tail, quantile90: float, n: int, length: float) -> float:
+def median_excess(tail: Tail, n: int, length: float) -> float:
     """Mean over all rows of (l^2 - length^2), where positive: the median over the laws of a body.
 
     Laws with an infinite mean square are among them, so that their mean would be far too large; each
     goes as far as one of n rows does. Outliers that no count shows are not in it. ``tail`` is
     one for means of squares.
     """
-    body, _, weight = _excess_at(tail, length / quantile90, n, 2)
-    return _quantile(body, weight.sum(axis=1), 0.5) * quantile90**2
+    body, _, weight = _excess_at(tail, length, n, 2)
+    return _quantile(body, weight.sum(axis=1), 0.5)
 
 
-def most_excess(
-    tail: Tail, quantile90: float, n: int, length: float, power: int = 2, level: float = 0.95
-) -> float:
+def most_excess(tail: Tail, n: int, length: float, power: int = 2, level: float = 0.95) -> float:
     """Mean over all rows of (l^power - length^power), where positive, that tails hardly exceed.
 
     The ``level`` quantile over all that remains possible, outliers that no count shows included.
     ``tail`` is one for means of that power.
     """
-    body, outliers, weight = _excess_at(tail, length / quantile90, n, power)
-    both = (body[:, None] + outliers).ravel()
-    return _quantile(both, weight.ravel(), level) * quantile90**power
+    body, outliers, weight = _excess_at(tail, length, n, power)
+    return _quantile((body[:, None] + outliers).ravel(), weight.ravel(), level)
 
 
-def counted_excess(histogram: LogHistogram, quantile90: float, n: int, length: float) -> float:
+def counted_excess(histogram: LogHistogram, tail: Tail, n: int, length: float) -> float:
     """The mean of (l - length), where positive, that counts by themselves hardly exceed.
 
     All rows of a bin at its upper edge, and the noise of the counts at 2.33 standard deviations, 1 % of
     it beyond. It says nothing where the noise is large, and all where counts are whole numbers.
     """
     edges, sd = histogram.edges(), histogram.noise_sd
-    counts, upper = histogram.counts, np.minimum(edges[1:], _FARTHEST * quantile90)
+    counts, upper = histogram.counts, np.minimum(edges[1:], _FARTHEST * tail.quantile)
     lost = np.maximum(upper - length, 0.0)
     if sd < WHOLE:
         return float(lost @ np.rint(counts)) / n
@@ -157,18 +162,22 @@ def counted_excess(histogram: LogHistogram, quantile90: float, n: int, length: f
 def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, Floats, Floats]:
     """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers.
 
-    And the weights of these laws: those of the body that have none are left out.
+    And the weights of these laws: those of the body that have next to none are left out.
     """
-    possible = np.asarray(tail.weight > 0).any(axis=1)
-    grid = np.geomspace(length, max(_FARTHEST, length), 200)
+    most = tail.weight.max(axis=1)
+    possible = most > _NOTHING * most.max()
+    at = length / tail.quantile
+    grid = np.geomspace(at, max(_FARTHEST, at), 100)
     body, outliers = _laws(power).longer(grid, tail.rows, possible)
     half = np.diff(grid) / 2
     trapezoids = (np.append(half, 0.0) + np.append(0.0, half)) / n
-    times = power * grid ** (power - 1) * trapezoids
+    times = power * grid ** (power - 1) * trapezoids * tail.quantile**power
     return np.where(body >= 1, body, 0.0) @ times, outliers @ times, tail.weight[possible]
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
+    likely = weight > _NOTHING * weight.max()
+    values, weight = values[likely], weight[likely]
     order = np.argsort(values)
     known = np.cumsum(weight[order])
     return float(values[order[int(np.searchsorted(known, level * known[-1]))]])
@@ -378,33 +387,54 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     body, outliers = (
         np.maximum(-np.diff(longer, axis=1), 0.0) for longer in laws.longer(edges, rows)
     )
-    known = noise_sd**2 + 1e-12
-    some = _possible(log_weight, body, counts, known, int(np.sum(edges[1:] <= _APART)))
-    expected = body[some, None] + outliers
-    variance = expected + (known + (_MISFIT * body[some]) ** 2)[:, None] + outliers**2
-    away = counts - expected
-    parts = away / variance
-    likely = log_weight[some] - (away * parts + np.log(variance)).sum(axis=-1) / 2
+    known, near = noise_sd**2 + 1e-12, int(np.sum(edges[1:] <= _APART))
+    misfit = known + (_MISFIT * body) ** 2
+    alone = _Parts.of(counts, body, body + misfit)
+    some = _possible(log_weight, alone, near)
+    # outliers change what is expected of the bins beyond `_APART` only
+    expected = body[some, None, near:] + outliers[:, near:]
+    farther = _Parts.of(
+        counts[near:], expected, expected + misfit[some, None, near:] + outliers[:, near:] ** 2
+    )
+    likely = log_weight[some] + alone.log_density[some, None, :near].sum(axis=-1)
+    likely += farther.log_density.sum(axis=-1)
     weight = np.zeros_like(log_weight)
     weight[some] = np.exp(likely - likely.max())
     weight /= weight.sum()
     # the counts, less the share of their distance that is noise; or as they are, whatever laws say
-    actual = np.maximum(counts - known * np.einsum("bo,bok->k", weight[some], parts), 0.0)
+    parts = [
+        weight[some].sum(axis=1) @ alone.share[some, :near],
+        np.einsum("bo,bok->k", weight[some], farther.share),
+    ]
+    actual = np.maximum(counts - known * np.concatenate(parts), 0.0)
     actual = np.where(sure, np.maximum(actual, counts), actual)
     return weight, np.where(noise_sd < WHOLE, np.rint(actual), actual)
 
 
-def _possible(
-    log_weight: Floats, body: Floats, counts: Floats, known: Floats, near: int
-) -> NDArray[np.bool_]:
+@dataclass(frozen=True)
+class _Parts:
+    """Of each count: distance to what is expected over its variance, log density, and that at most."""
+
+    share: Floats
+    log_density: Floats
+    highest: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, expected: Floats, variance: Floats) -> _Parts:
+        away = counts - expected
+        share = away / variance
+        highest = -np.log(variance) / 2
+        return cls(share, highest - away * share / 2, highest)
+
+
+def _possible(log_weight: Floats, alone: _Parts, near: int) -> NDArray[np.bool_]:
     """Laws of the body that the counts leave possible, with some outliers or without.
 
-    Outliers are not among the first ``near`` bins. Farther out they add to the variance, and may make
-    the law agree with the counts: what is even then 1e-16 times as probable as the best law without
-    outliers is left out.
+    ``alone``: without. Outliers are not among the first ``near`` bins. Farther out they add to the
+    variance, and may make the law agree with the counts: what is even then 1e-16 times as probable as
+    the best law without outliers is left out.
     """
-    variance = known + body + (_MISFIT * body) ** 2
-    logs, away = np.log(variance) / 2, (counts - body) ** 2 / variance / 2
-    best = (log_weight[:, 0] - (logs + away).sum(axis=1)).max()
-    most = log_weight.max(axis=1) - logs.sum(axis=1) - away[:, :near].sum(axis=1)
+    best = (log_weight[:, 0] + alone.log_density.sum(axis=1)).max()
+    most = log_weight.max(axis=1) + alone.log_density[:, :near].sum(axis=1)
+    most += alone.highest[:, near:].sum(axis=1)
     return np.asarray(most > best + math.log(1e-16))

@@ -115,8 +115,8 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
     farther = _cut(tail, quantile, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
-        return replace(best, lost=median_excess(tail, quantile, n, best.radius))
-    lost = median_excess(tail, quantile, n, farther)
+        return replace(best, lost=median_excess(tail, n, best.radius))
+    lost = median_excess(tail, n, farther)
     return replace(_measured(session, best, farther, nothing), lost=lost)
 
 

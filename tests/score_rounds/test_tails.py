@@ -71,13 +71,13 @@ def test_a_bin_of_noise_is_not_read_as_a_tail() -> None:
     """Scales that noise has thrown off would make one fit in ten useless."""
     for seed in range(60):
         tail, quantile = _tail(_lengths(seed), 6.0, seed)
-        assert cut_for_intervals(tail, quantile, _N, 5, 0.8, 0.4).length < 6 * quantile
+        assert cut_for_intervals(tail, _N, 5, 0.8, 0.4).length < 6 * quantile
 
 
 def test_outliers_that_can_be_seen_widen_the_cut() -> None:
     for seed in range(20):
         tail, quantile = _tail(_lengths(seed, outliers=100), 6.0, seed)
-        cut = cut_for_intervals(tail, quantile, _N, 5, 0.8, 0.4)
+        cut = cut_for_intervals(tail, _N, 5, 0.8, 0.4)
         assert cut.length > 5 * quantile
         assert 0.3 < _share_beyond(tail, 16.0) * _N / 100 < 2
 
@@ -98,7 +98,7 @@ def test_the_median_excess_is_near_what_lies_beyond(law: str, worst: float) -> N
         at = 1.5 * quantile
         lost = np.maximum(lengths**2 - at**2, 0.0).mean()
         tail = tail_of(histogram, quantile, _N, 2)
-        assert 1 / worst < median_excess(tail, quantile, _N, at) / lost < worst
+        assert 1 / worst < median_excess(tail, _N, at) / lost < worst
 
 
 @pytest.mark.parametrize("law", ["normal", "exponential", "lognormal", "pareto"])
@@ -112,8 +112,8 @@ def test_the_most_that_a_cut_takes_off_holds_what_lies_beyond(law: str) -> None:
         at = 1.5 * quantile
         lost = np.maximum(lengths**2 - at**2, 0.0).mean()
         tail = tail_of(histogram, quantile, _N, 2)
-        most = most_excess(tail, quantile, _N, at)
-        assert most >= median_excess(tail, quantile, _N, at)
+        most = most_excess(tail, _N, at)
+        assert most >= median_excess(tail, _N, at)
         missed += most < lost
     assert missed <= 3
 
@@ -129,13 +129,13 @@ def test_counts_by_themselves_bound_what_a_cut_takes_off(law: str) -> None:
             histogram, quantile = _histogram(lengths, noise_sd, seed)
             at = 1.5 * quantile
             lost = np.maximum(lengths - at, 0.0).mean()
-            most = counted_excess(histogram, quantile, _N, at)
+            most = counted_excess(histogram, tail_of(histogram, quantile, _N), _N, at)
             if noise_sd < 1:
                 assert lost <= most
             missed += most < lost
     assert missed <= 3
     exact, quantile = _histogram(lengths, 0.01, 1)
-    assert counted_excess(exact, quantile, _N, 2 * float(lengths.max())) == 0
+    assert counted_excess(exact, tail_of(exact, quantile, _N), _N, 2 * float(lengths.max())) == 0
 
 
 def test_a_note_names_what_may_have_moved() -> None:
@@ -174,7 +174,7 @@ def test_rows_beyond_the_quantile_may_lie_in_its_own_bin() -> None:
     lengths = np.resize([1.8, 2.05, 2.2, 2.4], _N)
     tail, quantile = _tail(lengths, 1e-6, 1)
     assert _share_beyond(tail, quantile) == pytest.approx(0.1, abs=0.01)
-    cut = cut_for_intervals(tail, quantile, _N, 5, 1e6, 0.4)
+    cut = cut_for_intervals(tail, _N, 5, 1e6, 0.4)
     assert cut.length >= 2.4
     assert cut.excess == 0
 
@@ -204,8 +204,8 @@ def test_rows_of_one_length_have_no_tail(length: float, noise_sd: float) -> None
     for seed in range(10):
         histogram, quantile = _histogram(np.full(4000, length), noise_sd, seed)
         tail = tail_of(histogram, quantile, 4000, 2)
-        assert median_excess(tail, quantile, 4000, 1.5) < 1e-3
-        cut = cut_for_intervals(tail, quantile, 4000, 2, 1.0, 0.4)
+        assert median_excess(tail, 4000, 1.5) < 1e-3
+        cut = cut_for_intervals(tail, 4000, 2, 1.0, 0.4)
         assert 0.95 * length < cut.length < (2 if noise_sd < 10 else 8)
 
 
@@ -219,7 +219,7 @@ def test_a_tail_is_that_of_the_rows_that_are_there() -> None:
         at = np.searchsorted(half.lengths, [1.7, 2.5])
         assert half.share[at] == pytest.approx(whole.share[at] / 2, rel=0.2)
         cut, other = (
-            cut_for_intervals(tail, quantile, n, 3, 1.0, 0.4)
+            cut_for_intervals(tail, n, 3, 1.0, 0.4)
             for tail, n in ((half, 10_000), (whole, 5000))
         )
         assert cut.length < 1.5 * other.length
@@ -233,6 +233,6 @@ def test_many_that_no_law_foresees_are_believed() -> None:
         lengths = np.abs(np.random.default_rng(seed).normal(size=20_000))
         lengths[:1000] += 50.0
         tail, quantile = _tail(lengths, 50.0, seed)
-        cut = cut_for_intervals(tail, quantile, 20_000, 3, 0.2, 0.4)
+        cut = cut_for_intervals(tail, 20_000, 3, 0.2, 0.4)
         assert cut.length > 40
         assert _share_beyond(tail, 30.0) == pytest.approx(0.05, rel=0.3)

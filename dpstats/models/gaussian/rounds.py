@@ -265,18 +265,17 @@ def last_mean_cut(
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
     radius = max(first_radius(lengths, n, d, level), _FREE * sd / math.sqrt(n) / unit)
-    beyond, begins, lost, most = seen_tail(lengths, d, n), lengths.tail_begins(n), 0.0, math.inf
+    beyond, lost, most = seen_tail(lengths, d, n), 0.0, math.inf
     if beyond is not None:
         radius, lost = mean_cut(noise, share, n, d, beyond, radius)
-    if begins is not None:
-        quantile, rows = begins
-        tail = tail_of(lengths, quantile, n, rows=rows)
+    if (quantile := lengths.quantile(0.9)) is not None:
+        tail = tail_of(lengths, quantile, n)
         if beyond is None:
-            cut = cut_for_intervals(tail, quantile, n, d, 2 / (n * unit), _ONE_SIDED)
+            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED)
             radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
-        most = most_excess(tail, quantile, n, radius, power=1) / sd
+        most = most_excess(tail, n, radius, power=1) / sd
     return MeanCut(radius, lost, most)
 
 

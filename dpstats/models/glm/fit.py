@@ -317,7 +317,7 @@ def _round_plan(
     per_person = math.sqrt(max(rows, 1.0))
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
-        cut = cut_for_intervals(tail, lengths[1], n, d, score_mu, _CARE)
+        cut = cut_for_intervals(tail, n, d, score_mu, _CARE)
         squares = tail_of(histograms[1], lengths[1], n, 2)
         square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
         return RoundPlan(costs, cut, radius, per_person * square, last=last)

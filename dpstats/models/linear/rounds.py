@@ -55,15 +55,14 @@ class Seen:
 
     histogram: LogHistogram
     tail: Tail
-    scale: float
     n: int
 
     def lost(self, cut: Cut) -> tuple[float, float]:
         """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
-        at = self.scale, self.n, cut.length
+        at = self.n, cut.length
         excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
         by_laws = most_excess(self.tail, *at, power=1, level=_HARDLY)
-        most = max(excess, min(by_laws, counted_excess(self.histogram, *at)))
+        most = max(excess, min(by_laws, counted_excess(self.histogram, self.tail, *at)))
         return excess / cut.slope, most / cut.slope
 
 
@@ -173,16 +172,16 @@ class LinearRounds(ScoreRounds[LinearStep]):
         else:
             shares = Shares(score=limits.near if near else limits.far)
         tail = tail_of(histogram, scale, n)
-        self.scores.append(Seen(histogram, tail, scale, n))
+        self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        cut = cut_for_intervals(tail, scale, n, d, mu * math.sqrt(shares.score), care)
+        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
             square = cut_of_squares(squares, d, n, mu * math.sqrt(shares.squares))
             square *= math.sqrt(self.rows)
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
-            lost = self.rows * most_excess(squares, scale, n, own * math.sqrt(d)) / d
+            lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _is_last(self, scale: float) -> bool:
