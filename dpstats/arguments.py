@@ -249,6 +249,11 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     places = [name for name, one in own.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
     at = places.index("public") if "public" in places else None
     of_public = slice(0) if at is None else slice(at, at + 1)
+    needed = [
+        name
+        for name, one in own.items()
+        if name != "self" and one.default is one.empty and one.kind not in _VARIABLE
+    ]
     takes_all = any(one.kind is one.VAR_POSITIONAL for one in own.values())
     called_as = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
@@ -260,6 +265,9 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         if any(isinstance(given, int | float) for given in args[of_public]):
             budget = "; write mu=1" if "mu" in known and "mu" not in named else ""
             raise UnknownArgument(f"{called_as}() takes a table as public={budget}.")
+        here = {*places[: len(args)], *map(str, named)}
+        if not here.issuperset(needed):
+            raise UnknownArgument(_too_few(called_as, needed, here, known))
         return function(*args, **named)
 
     return checked
@@ -274,6 +282,13 @@ def _too_many(function: str, places: Sequence[str], known: Sequence[str]) -> str
     example = "mu=1" if "mu" in by_name else f"{by_name[0]}=..." if by_name else None
     rest = "" if example is None else f"; write the others by name, such as {example}"
     return f"{function}() takes {taken or 'no argument'} by position{rest}."
+
+
+def _too_few(function: str, needed: Sequence[str], given: set[str], known: Sequence[str]) -> str:
+    """What to type where a call lacks an argument that has no default."""
+    lacks = " and ".join(name for name in needed if name not in given)
+    budget = ", mu=1" if "mu" in known else ""
+    return f"{function}() lacks {lacks}; it is called as {function}({', '.join(needed)}{budget})."
 
 
 def require_known(function: str, named: Iterable[str], known: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dpstats
-from dpstats import Budget, anova, dp_glm, dp_lm, eptr_lm, plan_lm, public_moments
+from dpstats import Budget, anova, dp_glm, dp_lm, dp_mean, eptr_lm, plan_lm, public_moments
 from dpstats.arguments import UnknownArgument
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
@@ -64,6 +64,11 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "a total as public rows": (
         lambda: dp_lm(FORMULA, PRIVATE, 1),
         r"takes a table as public=; write mu=1",
+    ),
+    "no table": (lambda: dp_mean(PRIVATE, mu=1), r"lacks data; .* dp_mean\(formula, data, mu=1\)"),  # type: ignore[call-arg]
+    "a family by position": (
+        lambda: dp_glm("affairs ~ age", PRIVATE, "poisson", mu=1),
+        r"a family is named: family='poisson'",
     ),
     "type of lm": (lambda: FIT.predict(PUBLIC, type="response"), "on the scale of the response"),
     "a name by position": (lambda: FIT.coef("age"), r"coef\(\)\['x1'\] picks one"),

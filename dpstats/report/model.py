@@ -242,7 +242,9 @@ def closing_blocks(
     if bounds:
         full = bounds_table(bounds, rates)
         parts += [Heading("Error bounds"), Folded(bounds_in_short(bounds, rates), full)]
-    return [*parts, Heading("Diagnostics"), diagnostics_table(diagnostics)]
+    if diagnostics:
+        parts += [Heading("Diagnostics"), diagnostics_table(diagnostics)]
+    return parts
 
 
 def row_lines(

@@ -219,8 +219,7 @@ def test_a_tail_is_that_of_the_rows_that_are_there() -> None:
         at = np.searchsorted(half.lengths, [1.7, 2.5])
         assert half.share[at] == pytest.approx(whole.share[at] / 2, rel=0.2)
         cut, other = (
-            cut_for_intervals(tail, n, 3, 1.0, 0.4)
-            for tail, n in ((half, 10_000), (whole, 5000))
+            cut_for_intervals(tail, n, 3, 1.0, 0.4) for tail, n in ((half, 10_000), (whole, 5000))
         )
         assert cut.length < 1.5 * other.length
     assert LogHistogram(np.zeros(80), 5.0, -10, 20).rows(100) == 100
@@ -232,7 +231,7 @@ def test_many_that_no_law_foresees_are_believed() -> None:
     for seed in range(10):
         lengths = np.abs(np.random.default_rng(seed).normal(size=20_000))
         lengths[:1000] += 50.0
-        tail, quantile = _tail(lengths, 50.0, seed)
+        tail, _ = _tail(lengths, 50.0, seed)
         cut = cut_for_intervals(tail, 20_000, 3, 0.2, 0.4)
         assert cut.length > 40
         assert _share_beyond(tail, 30.0) == pytest.approx(0.05, rel=0.3)

@@ -34,6 +34,7 @@ from dpstats.models.gaussian.cuts import NoiseLevel, whitening_update
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
+    fit_of_noise,
     plan_call,
     refined_gaussian,
     unused_notes,
@@ -284,8 +285,7 @@ def mean_alone(
         matrix, source = known.matrix, known.source
     unused = unused_notes(released.count, released.count_sd, n, d, False)
     if hardly_any(released.count, released.count_sd, d):
-        unknown = np.full((d, d), math.nan)
-        return GaussianFit(unknown[0], unknown, unknown, unknown, "not released", notes=unused)
+        return fit_of_noise(d, False, unused)
     own = Spread(seen, cut.lost, mean_notes(lengths, n, seen, released, cut))
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),

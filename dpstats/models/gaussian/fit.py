@@ -307,6 +307,13 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
     return _fit(session, points, call, moments, rounds, notes)
 
 
+def fit_of_noise(d: int, covariance: bool, notes: tuple[str, ...]) -> GaussianFit:
+    """The result where hardly any row could be used: noise in units that no row has told, so NaN."""
+    unknown = np.full((d, d), math.nan)
+    noise = CovarianceNoise(unknown, math.nan, math.nan) if covariance else None
+    return GaussianFit(unknown[0], unknown, unknown, unknown, "not released", noise, notes=notes)
+
+
 def _fit(
     session: CellSession,
     points: StartingPoint,
@@ -317,6 +324,9 @@ def _fit(
 ) -> GaussianFit:
     """The result in the user's units, with its diagnostics and notes."""
     units, n = points.units, moments.cell.n
+    unused = unused_notes(moments.count, moments.count_sd, session.n, len(units), points.m > 0)
+    if not points.m and hardly_any(moments.count, moments.count_sd, len(units)):
+        return fit_of_noise(len(units), True, notes + unused)
     matrix = moments.covariance * np.outer(units, units)
     root = moments.cell.root * units
     shape = symmetric(root.T @ root)
@@ -352,7 +362,7 @@ def _fit(
             "tail, which makes a variance too small. A logarithm of such a column, more rows, or a "
             "larger budget helps.",
         )
-    notes += unused_notes(moments.count, moments.count_sd, session.n, len(units), points.m > 0)
+    notes += unused
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"
         notes += (

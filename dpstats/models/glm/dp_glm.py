@@ -26,10 +26,10 @@ from dpstats.call import (
     sums_persons,
     with_levels,
 )
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, UnknownArgument
 from dpstats.frame import Design, PublicMoments, check_written
 from dpstats.mechanism.threads import one_blas_thread
-from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.family import Family, is_family, resolve_family
 from dpstats.models.glm.fit import GlmFit
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
@@ -283,6 +283,10 @@ def family_moments(
 
     ``partly``: or moments that do not determine all columns.
     """
+    if isinstance(public, str) and is_family(public):
+        raise UnknownArgument(
+            f"{shown(public)} stands where public rows do; a family is named: family={public!r}."
+        )
     moments = resolve_public(formula, public, weights, offset, limits)
     if not partly:
         moments.require_full_rank()

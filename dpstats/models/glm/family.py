@@ -244,6 +244,15 @@ def resolve_family(family: Any) -> Family:
     raise ArgumentError(f"family must be one of {_OFFERED}; not {shown(family)}.")
 
 
+def is_family(text: str) -> bool:
+    """Whether a text names a family, as it may where public rows belong."""
+    try:
+        _by_name(text)
+    except ArgumentError:
+        return False
+    return True
+
+
 def _by_name(text: str) -> Family:
     found = re.fullmatch(
         r"\s*([\w .]+?)\s*(?:\(\s*(?:link\s*=\s*)?[\"']?(\w*)[\"']?\s*\))?\s*", text

@@ -114,6 +114,18 @@ def test_where_nothing_is_seen_nothing_is_returned(fit: Any) -> None:
     assert math.isnan(found.condition)
 
 
+@both
+def test_where_hardly_a_row_can_be_used_no_number_is_made_of_noise(fit: Any) -> None:
+    """By a released number of rows below 4 standard deviations of its noise: both are not in 1e-9."""
+    data = _normal(2000, 2, 3)
+    data.loc[5:, "x1"] = np.nan
+    noise = [fit(["x1", "x2"], data, mu=1, seed=seed) for seed in (3, 4)]
+    found = min(noise, key=lambda one: int(one.mean.notna().sum()))
+    assert found.mean.isna().all()
+    assert any(note.startswith("Hardly any private row could be used") for note in found.notes)
+    assert "Diagnostics" not in str(found.summary())
+
+
 def test_moments_of_the_columns_that_were_found_start_another_fit() -> None:
     data = _normal(5000, 2, 7).assign(same=1.0)
     found = dp_mvnorm(list(data), data, mu=1, seed=7)
