@@ -21,6 +21,10 @@ SURE = 5.5
 _NEAR = 2.5
 _ALL = 3.0
 """Standard deviations of the number counted, from which values are missing."""
+_GAP = 0.3
+"""Of the values beyond an octave, how many it holds at least where they are the tail of those below."""
+_MANY = 100, 0.01
+"""Values beyond a gap that are no outliers: their number, and their share of all."""
 _MASS = 0.6
 """Share of the values in one bin, from which they are taken to be alike."""
 
@@ -126,22 +130,48 @@ class LogHistogram:
     def tail_begins(self, n: int) -> tuple[float, int] | None:
         """The 90 % quantile of n values, and of how many it is one; None when nothing is seen.
 
-        Of all that are counted; or of those beyond a bin that holds most of them, as of the others than
-        zero where most are zeros, if noise alone would not make so many.
+        Of all that are counted; or, if noise alone would not make so many, of those beyond a bin that
+        holds most of them, as of the others than zero where most are zeros, or beyond a gap.
         """
         long, rows = self.quantile(0.9), self.rows(n)
         if long is None:
             return None
         at = int(np.searchsorted(self.edges(), long))
-        held, farther = self.counts[at - 1], np.cumsum(self.counts[at:])
-        if held < _MASS * rows or not len(farther):
+        start = self._beyond_a_gap(at, max(_MANY[0], _MANY[1] * rows))
+        if start is None and self.counts[at - 1] >= _MASS * rows:
+            start = at
+        end = None if start is None else self._stands_out(start)
+        if start is None or end is None:
             return long, rows
-        sure = farther / (max(self.noise_sd, 1e-9) * np.sqrt(np.arange(1, len(farther) + 1)))
-        last = at + int(np.argmax(sure)) + 1
-        if sure.max() < SURE:
-            return long, rows
-        others = np.where(np.arange(self.counts.size) < at, 0.0, self.counts)[:last]
+        others = np.where(np.arange(self.counts.size) < start, 0.0, self.counts)[:end]
         return self._quantile(others, 0.9), max(round(float(others.sum())), 1)
+
+    def _stands_out(self, start: int) -> int | None:
+        """Where the bins from ``start`` end that together stand out most; None where noise might."""
+        held = np.cumsum(self.counts[start:])
+        if not len(held):
+            return None
+        sure = held / (max(self.noise_sd, 1e-9) * np.sqrt(np.arange(1, len(held) + 1)))
+        return start + int(np.argmax(sure)) + 1 if sure.max() >= SURE else None
+
+    def _beyond_a_gap(self, at: int, many: float) -> int | None:
+        """The last bin from ``at`` on before which an octave holds less than a tail would, for sure.
+
+        A tail whose number of longer values falls as the power 0.4 of their length, or faster, has a
+        third as many in an octave as beyond it. Fewer than ``many`` beyond a gap are outliers.
+        """
+        edges = self.edges()
+        for start in range(self.counts.size - 1, at, -1):
+            before = int(np.searchsorted(edges, edges[start] / 2))
+            end = None if before < at else self._stands_out(start)
+            if end is None:
+                continue
+            gap, beyond = self.counts[before:start], self.counts[start:end]
+            noise = self.noise_sd * math.hypot(math.sqrt(gap.size), _GAP * math.sqrt(beyond.size))
+            held = float(beyond.sum())
+            if held > many and float(gap.sum()) + 2 * noise < _GAP * held:
+                return start
+        return None
 
     def largest(self) -> int:
         """The largest whole number that may be in the last bin that seems to hold some; at least 1.

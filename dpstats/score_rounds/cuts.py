@@ -108,15 +108,22 @@ class Cut:
     efficiency: float = 1.0
 
 
-def cut_for_intervals(tail: Tail, n: int, d: int, mu: float, care: float) -> Cut:
+def cut_for_intervals(
+    tail: Tail,
+    n: int,
+    d: int,
+    mu: float,
+    care: float,
+    loss: Callable[[Floats], Floats] | None = None,
+) -> Cut:
     """The cut of a score round of cost ``mu`` whose noise and bias are smallest together.
 
     The noise has 2 C/(mu n) per coordinate. What is cut may all have one direction: ``care`` times its
-    mean is weighed like noise. Of cuts that differ by less than `_NOTHING` of a standard error the
-    shortest is taken.
+    mean is weighed like noise; it is ``loss`` at least, where a model says what to expect. Of cuts that
+    differ by less than `_NOTHING` of a standard error the shortest is taken.
     """
     unit = tail.quantile / PRODUCT_QUANTILE / math.sqrt(d)
-    excess = tail.excess()
+    excess = tail.excess() if loss is None else np.maximum(tail.excess(), loss(tail.lengths))
     error = (2 * tail.lengths / (n * mu)) ** 2 + (care * excess) ** 2
     best = int(np.argmax(error <= error.min() + (_NOTHING * unit) ** 2 / n))
     return Cut(

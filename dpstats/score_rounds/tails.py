@@ -121,7 +121,7 @@ def tail_of(
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
         whole = float(beyond.noise_sd[:known].max()) < WHOLE
         share = _rescaled(share, law, actual, edges, tenth, whole)
-    return Tail(quantile * _GRID, np.minimum(share, 0.5), quantile, rows, weight)
+    return Tail(quantile * _GRID, np.minimum(share, min(rows / n, 0.5)), quantile, rows, weight)
 
 
 def median_excess(tail: Tail, n: int, length: float) -> float:

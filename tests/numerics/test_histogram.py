@@ -56,6 +56,33 @@ def test_noise_alone_is_no_tail() -> None:
     assert believed < 20  # 2.5 sd at the first threshold: 0.6 % each, 20 of 200 less than 1e-12
 
 
+@pytest.mark.parametrize("law", ["lognormal", "pareto", "normal"])
+def test_a_tail_without_a_gap_begins_at_the_quantile(law: str) -> None:
+    """Of 20 seeds at three levels of noise; a gap has two deviations of noise, and stands out by 5.5."""
+    edges = LogHistogram(np.zeros(80), 1.0, -10, 20).edges()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = rng.pareto(1.0, 20_000) if law == "pareto" else getattr(rng, law)(size=20_000)
+        for noise_sd in (1.0, 10.0, 100.0):
+            counts = np.histogram(np.abs(values), edges)[0] + rng.normal(0, noise_sd, 80)
+            seen = LogHistogram(counts, noise_sd, -10, 20)
+            assert seen.tail_begins(20_000) == (seen.quantile(0.9), seen.rows(20_000))
+
+
+def test_a_tail_begins_beyond_a_gap() -> None:
+    """Of 10 000 scores of rare counts, 5 % are far beyond the others, which are not alike."""
+    edges = LogHistogram(np.zeros(80), 8.0, -10, 20).edges()
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = np.exp(rng.normal(-3, 0.4, 10_000))
+        values[:500] = np.abs(rng.normal(1.5, 0.3, 500))
+        counts = np.histogram(values, edges)[0] + rng.normal(0, 8.0, 80)
+        begins = LogHistogram(counts, 8.0, -10, 20).tail_begins(10_000)
+        assert begins is not None
+        assert 1.5 < begins[0] < 2.5
+        assert 350 < begins[1] < 650  # 25 bins of noise at most: 3.75 deviations
+
+
 @pytest.mark.parametrize("far", [0, 1500])
 def test_a_tail_begins_beyond_a_bin_that_holds_most(far: int) -> None:
     """Of 20 000 values most are alike; 1500 others are spread over bins that noise hides one by one."""

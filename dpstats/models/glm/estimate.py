@@ -236,18 +236,17 @@ class StepRange:
 
 
 def loss_with_unseen(
-    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float, level: float
+    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float, rare: float
 ) -> Callable[[Floats], Floats]:
-    """The expected ``loss`` of a cut of bounded scores, at least that of outcomes which nothing shows.
+    """The expected ``loss`` of a cut of scores, at least that of rare outcomes which nothing shows.
 
     The score of a rare outcome is as long as its row, however short all others are. As many as the
     noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of the
     rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
     takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
-    shorter, and the fit runs away with ever smaller errors. ``level``, the information of a row, says
-    how rare the rarer outcome is in the fit, p (1 - p); where both are alike, scores balance.
+    shorter, and the fit runs away with ever smaller errors. ``rare`` is the share of rows that have the
+    rarer outcome in the fit (`Family.rarer`); where both are alike, scores balance.
     """
-    rare = (1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2
     size, share = (1 - rare) * reach.lengths(), max(_HIDING * noise, (1 - 2 * rare) * rare)
 
     def both(length: Floats) -> Floats:

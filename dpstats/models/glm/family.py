@@ -7,6 +7,7 @@ written here, whatever object was passed in.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -177,6 +178,10 @@ class Family:
         rest = y - mean
         return rest * (slope / variance), slope**2 / variance, rest / np.sqrt(variance)
 
+    def information(self, eta: float) -> float:
+        """Expected curvature of one row at a linear predictor."""
+        return float(self.working(np.array([eta]), np.ones(1))[1][0])
+
     def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None:
         """Responses that a row may have, each with its probability; None for continuous families.
 
@@ -196,6 +201,22 @@ class Family:
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
         return [(law.isf(p), np.full_like(mean, w)) for p, w in zip(middle, weight, strict=True)]
+
+    def rarer(self, level: float) -> float | None:
+        """Share of the rarer outcome, one or zero, where the information of a row is ``level``.
+
+        Of counts a half, unless nearly all are zero. None for continuous families.
+
+        Examples
+        --------
+        >>> Family("poisson", "log").rarer(0.05), Family("binomial", "logit").rarer(0.25)
+        (0.05, 0.5)
+        """
+        if self.binary:  # level = p (1 - p) for a logit, and nearly so for others
+            return (1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2
+        if self._kind.model not in ("Poisson", "NegativeBinomial"):
+            return None
+        return min(level / max(1 - (self.alpha or 0.0) * level, 1e-3), 0.5)
 
     def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float:
         """Deviance of weighted rows at linear predictors."""

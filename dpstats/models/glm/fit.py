@@ -267,7 +267,9 @@ def anchored(
         session.whiten(start.whitening.back, start.coef)
     if _needs_level(start, family, terms):
         spent += 0.03
-        coef = released_null(session, family, 0.03, d, terms.index("Intercept"))
+        constant = terms.index("Intercept")
+        coef = released_null(session, family, 0.03, d, constant)
+        start = replace(start, level=family.information(coef[constant]))
     squares = not family.binary or family.dispersed
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
@@ -315,20 +317,19 @@ def _round_plan(
     score_mu = mu * math.sqrt(costs.score)
     square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
     per_person = math.sqrt(max(rows, 1.0))
+    loss = None if start.rows is None else expected_loss(family, start.rows, start.whitening, coef)
+    rare = family.rarer(level)
+    if rare is not None:
+        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare)
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
-        cut = cut_for_intervals(tail, n, d, score_mu, _CARE)
+        cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
         squares = tail_of(histograms[1], lengths[1], n, 2)
         square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
         return RoundPlan(costs, cut, radius, per_person * square, last=last)
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
-    loss = None
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
         tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
-    else:
-        loss = expected_loss(family, start.rows, start.whitening, coef)
-    if family.binary:
-        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, level)
     above, seen = histograms[1].count_above, histograms[1].seen_above
     clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))

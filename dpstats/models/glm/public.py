@@ -102,14 +102,8 @@ def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None
         step = moments_fit(moments.gram, moments.cross, _constant(moments), *null)
         coef = coef + _shortened(step - coef, moments.gram, family.linear)
     reach = _reach(family, plain, moments.gram, None)
-    level = _level_at_zero(family)
+    level = family.information(0.0)
     return StartingPoint(plain, coef, reach, level, known=not moments.ridged)
-
-
-def _level_at_zero(family: Family) -> float:
-    """Curvature of a row whose linear predictor is zero."""
-    _, h, _ = family.working(np.zeros(1), np.ones(1))
-    return float(h[0])
 
 
 def _constant(moments: PublicMoments) -> int | None:
@@ -152,7 +146,7 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
 
 def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves."""
-    d, level = len(seen.whitening.back), _level_at_zero(family)
+    d, level = len(seen.whitening.back), family.information(0.0)
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
     reach = _reach(family, Whitening(np.eye(d), np.eye(d)), seen.curvature.used, None)
     information = math.sqrt(level) * seen.lengths
@@ -183,4 +177,4 @@ def declared_start(session: ScoreSession, family: Family, columns: Floats) -> St
     whitening = equilibrated_whitening(moment)
     session.whiten(whitening.back, np.zeros(d))
     reach = _reach(family, whitening, moment, None)
-    return StartingPoint(whitening, np.zeros(d), reach, _level_at_zero(family), spent=share)
+    return StartingPoint(whitening, np.zeros(d), reach, family.information(0.0), spent=share)

@@ -16,7 +16,7 @@ from dpstats.models.glm.estimate import (
     public_fit,
     trusted_step,
 )
-from dpstats.models.glm.family import resolve_family
+from dpstats.models.glm.family import Family, resolve_family
 from dpstats.models.glm.planning import (
     RoundShares,
     choose_information_radius,
@@ -166,8 +166,23 @@ def test_a_cut_loses_rare_outcomes_as_often_as_the_fit_expects_them() -> None:
     length = np.array([0.5, 1.0, 2.0, 4.0])
     rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
     asked = [0.08 * np.maximum(np.array([0.9, 2.7]) - c, 0).mean() for c in length]
-    assert loss_with_unseen(None, rows, 1e-6, 0.09)(length) == pytest.approx(asked)
-    assert loss_with_unseen(None, rows, 0.0, 0.25)(length) == pytest.approx(np.zeros(4))
+    assert loss_with_unseen(None, rows, 1e-6, 0.1)(length) == pytest.approx(asked)
+    assert loss_with_unseen(None, rows, 0.0, 0.5)(length) == pytest.approx(np.zeros(4))
+
+
+@pytest.mark.parametrize(("name", "link"), [("binomial", "logit"), ("poisson", "log")])
+def test_the_rarer_outcome_is_told_by_the_information_of_a_row(name: str, link: str) -> None:
+    family = Family(name, link)
+    for mean in (0.01, 0.2):
+        assert family.rarer(family.information(family.predictor(mean))) == pytest.approx(mean)
+    assert family.rarer(family.information(family.predictor(0.5))) == 0.5
+
+
+def test_counts_that_are_not_rare_balance_and_other_families_have_none() -> None:
+    counts = resolve_family(sm.families.NegativeBinomial(alpha=2.0))
+    assert counts.rarer(counts.information(counts.predictor(0.2))) == pytest.approx(0.2)
+    assert counts.rarer(counts.information(counts.predictor(30.0))) == 0.5
+    assert resolve_family("gamma").rarer(0.1) is None
 
 
 def test_nothing_is_expected_of_continuous_families() -> None:
