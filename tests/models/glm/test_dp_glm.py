@@ -404,7 +404,7 @@ def test_rare_outcomes_have_errors_without_public_rows() -> None:
 
 
 def test_rare_counts_keep_their_errors_without_public_rows() -> None:
-    # 5 % of 2000 and of 10 000 rows: errors were up to 15 times as far off as printed, or twice too long,
+    # 5 % of 2000 and 10 000 rows: fits were up to 15 printed errors off, or errors twice too long,
     # while cuts followed the zeros down. A false alarm is an estimate beyond seven errors in 16 fits
     for n, longest in ((2000, 4.0), (10_000, 1.5)):
         ratios = []
