@@ -1,0 +1,242 @@
+"""Do intervals hold on simulated rows that are hard to cut?
+
+Skewed errors, counts and outcomes that are rare, columns that are mostly zeros, missing values, rows of
+one length, public columns of another spread. The truth is known; a line per case:
+``error`` the root mean square distance to the fit without privacy, in its standard errors, ``width``
+the printed errors over those (median), ``cover`` of 95 % intervals for the truth and ``plain`` that of
+the fit without privacy, ``far`` the share of fits with a number beyond 3.29 printed errors of the
+fit without privacy, ``silent`` those of them without a note, ``noted`` all fits with a note, and
+``none`` numbers without an error.
+
+    python -m tests.benchmarks.hard_rows [--only rare,zeros] [--repeats 40] [--first 0] [--jobs 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+from dpstats import dp_glm, dp_lm, dp_mean
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Draw = Callable[[np.random.Generator, int], pd.DataFrame]
+Errors = Callable[[np.random.Generator, int], Array]
+_FAR = 3.29
+_EPSILON_1 = {"epsilon": 1, "delta": 1e-6}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows to draw, and the fit; ``truth``: coefficients, or one mean.
+
+    Attributes
+    ----------
+    kind : str
+        "lm", a family of dp_glm, or "mean" of the column y.
+    public : int
+        Public rows, 0 for none; ``other`` draws them, where they are of another kind.
+    """
+
+    draw: Draw
+    kind: str
+    truth: tuple[float, ...]
+    n: int
+    total: Mapping[str, float]
+    public: int = 0
+    other: Draw | None = None
+
+
+def _columns(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    return pd.DataFrame({"x": rng.normal(size=n), "t": 1.0 * (rng.random(n) < 0.5)})
+
+
+def _linear(errors: Errors, missing: float = 0.0, spread: float = 1.0) -> Draw:
+    """y = 1 + x + t and errors of mean zero."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n)
+        rows["x"] *= spread
+        rows["y"] = 1 + rows.x + rows.t + errors(rng, n)
+        return rows.mask(np.outer(rng.random(n) < missing, [False, False, True]))
+
+    return draw
+
+
+def _outcomes(at: float) -> Draw:
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n)
+        chance = 1 / (1 + np.exp(-(at + 0.5 * rows.x + 0.4 * rows.t)))
+        return rows.assign(y=1.0 * (rng.random(n) < chance))
+
+    return draw
+
+
+def _counts(at: float) -> Draw:
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n)
+        return rows.assign(y=rng.poisson(np.exp(at + 0.3 * rows.x + 0.3 * rows.t)).astype(float))
+
+    return draw
+
+
+def _ones(share: float) -> Draw:
+    """Zeros and ones for least squares; half as many more ones where t is one."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n)
+        return rows.assign(y=1.0 * (rng.random(n) < share * (1 + 0.5 * rows.t)))
+
+    return draw
+
+
+def _mostly_zero(share: float) -> Draw:
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        return pd.DataFrame({"y": np.where(rng.random(n) < share, rng.lognormal(3, 1, n), 0.0)})
+
+    return draw
+
+
+def _lognormal(rng: np.random.Generator, n: int) -> Array:
+    return np.asarray(rng.lognormal(size=n) - np.exp(0.5))
+
+
+def _normal(rng: np.random.Generator, n: int) -> Array:
+    return np.asarray(rng.normal(size=n))
+
+
+def _treated(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    rows = _columns(rng, n)[["t"]]
+    return rows.assign(y=1 + rows.t + rng.normal(size=n))
+
+
+_THREE = (1.0, 1.0, 1.0)
+_ZERO_MEAN = float(np.exp(3.5))
+
+CASES: dict[str, Case] = {
+    **{
+        f"skewed errors, n={n}, mu={mu}": Case(
+            _linear(_lognormal), "lm", _THREE, n, {"mu": mu}, 100
+        )
+        for n in (2000, 20_000)
+        for mu in (1, 3)
+    },
+    **{
+        f"half missing, {where}": Case(
+            _linear(_normal, 0.5), "lm", _THREE, 10_000, {"mu": 1}, public
+        )
+        for where, public in (("public rows", 200), ("alone", 0))
+    },
+    "y ~ treated, alone": Case(_treated, "lm", (1.0, 1.0), 5000, {"mu": 1}),
+    "columns of another spread": Case(
+        _linear(_normal), "lm", _THREE, 5000, {"mu": 1}, 200, _linear(_normal, spread=0.3)
+    ),
+    **{
+        f"rare ones for lm, {share:.3g}, n={n}": Case(
+            _ones(share), "lm", (share, 0.0, 0.5 * share), n, _EPSILON_1
+        )
+        for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 5000), (0.125, 2000))
+    },
+    **{
+        f"rare outcomes, logit {at}, n={n}, {where}": Case(
+            _outcomes(at), "binomial", (at, 0.5, 0.4), n, {"mu": 1}, public
+        )
+        for at, n in ((-4, 10_000), (-5, 50_000))
+        for where, public in (("public rows", 500), ("alone", 0))
+    },
+    **{
+        f"rare counts, log {at}, n={n}, {where}": Case(
+            _counts(at), "poisson", (at, 0.3, 0.3), n, {"mu": 1}, public
+        )
+        for at, n in ((-2, 2000), (-3, 2000), (-3, 10_000), (-3, 50_000))
+        for where, public in (("public rows", 500), ("alone", 0))
+    },
+    **{
+        f"mostly zeros, {share:.2g}, n={n}": Case(
+            _mostly_zero(share), "mean", (share * _ZERO_MEAN,), n, _EPSILON_1
+        )
+        for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 10_000))
+    },
+}
+
+
+def _plain(case: Case, rows: pd.DataFrame, formula: str) -> tuple[Array, Array]:
+    """The estimate without privacy and its errors."""
+    if case.kind == "mean":
+        return np.array([rows.y.mean()]), np.array([rows.y.std() / len(rows) ** 0.5])
+    if case.kind == "lm":
+        fit = smf.ols(formula, rows).fit(cov_type="HC1")
+    else:
+        family = {"binomial": sm.families.Binomial, "poisson": sm.families.Poisson}[case.kind]
+        fit = smf.glm(formula, rows, family=family()).fit()
+    return fit.params.to_numpy(), fit.bse.to_numpy()
+
+
+def one(name: str, seed: int) -> dict[str, Any]:
+    """The figures of one fit."""
+    warnings.simplefilter("ignore")
+    case = CASES[name]
+    rng = np.random.default_rng([seed, 5])
+    rows = case.draw(rng, case.n)
+    public = (case.other or case.draw)(rng, case.public) if case.public else None
+    formula = "y ~ " + " + ".join(c for c in rows if c != "y")
+    given: dict[str, Any] = {**case.total, "seed": seed}
+    if case.kind == "mean":
+        found: Any = dp_mean(["y"], rows, public, **given)
+        estimate = found.mean.to_numpy()
+    else:
+        more = {} if case.kind == "lm" else {"family": case.kind}
+        found = (dp_glm if more else dp_lm)(formula, rows, public, **more, **given)
+        estimate = found.coef().to_numpy()
+    error = found.se().to_numpy()
+    plain, plain_error = _plain(case, rows, formula)
+    truth, known = np.array(case.truth), np.isfinite(error)
+    return {
+        "case": name,
+        "error": float(np.mean(((estimate - plain) / plain_error)[known] ** 2)),
+        "width": float(np.median((error / plain_error)[known])) if known.any() else np.nan,
+        "cover": float(np.mean((np.abs(estimate - truth) <= 1.96 * error)[known])),
+        "plain": float(np.mean(np.abs(plain - truth) <= 1.96 * plain_error)),
+        "far": bool((np.abs(estimate - plain) > _FAR * error)[known].any()),
+        "noted": bool(found.notes),
+        "none": float(1 - known.mean()),
+    }
+
+
+def summary(lines: pd.DataFrame) -> pd.DataFrame:
+    """A line for every case."""
+    lines = lines.assign(silent=lines.far & ~lines.noted)
+    means = lines.groupby("case", sort=False).mean()
+    means["error"] **= 0.5
+    means["width"] = lines.groupby("case", sort=False).width.median()
+    order = ["error", "width", "cover", "plain", "far", "silent", "noted", "none"]
+    return means[order].round(3).reset_index()
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--only", default="", help="parts of names")
+    arguments.add_argument("--repeats", type=int, default=40)
+    arguments.add_argument("--first", type=int, default=0, help="the first seed")
+    arguments.add_argument("--jobs", type=int, default=2)
+    asked = arguments.parse_args()
+    parts = [part for part in asked.only.split(",") if part]
+    names = [name for name in CASES if not parts or any(part in name for part in parts)]
+    seeds = range(asked.first, asked.first + asked.repeats)
+    tasks = [(name, seed) for name in names for seed in seeds]
+    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+        lines = list(pool.map(one, *zip(*tasks, strict=True), chunksize=4))
+    print(summary(pd.DataFrame(lines)).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
