@@ -25,6 +25,8 @@ _GAP = 0.3
 """Of the values beyond an octave, how many it holds at least where they are the tail of those below."""
 _MANY = 100, 0.01
 """Values beyond a gap that are no outliers: their number, and their share of all."""
+_THIN_END = 4.0
+"""Of a tail, over the length up to which it stands out most."""
 _MASS = 0.6
 """Share of the values in one bin, from which they are taken to be alike."""
 
@@ -143,6 +145,9 @@ class LogHistogram:
         end = None if start is None else self._stands_out(start)
         if start is None or end is None:
             return long, rows
+        # its thin end is hidden by noise, and makes its number and its quantile larger all the same
+        edges = self.edges()
+        end = min(int(np.searchsorted(edges, _THIN_END * edges[end])), self.counts.size)
         others = np.where(np.arange(self.counts.size) < start, 0.0, self.counts)[:end]
         return self._quantile(others, 0.9), max(round(float(others.sum())), 1)
 

@@ -95,7 +95,7 @@ def test_a_tail_begins_beyond_a_bin_that_holds_most(far: int) -> None:
         assert begins is not None
         if far:
             assert 900 < begins[1] < 2100
-            assert 5 < begins[0] < 50
+            assert 5 < begins[0] < 120  # 16 by all that is there, of which noise hides the far end
         else:
             assert begins == (pytest.approx(0.24, abs=0.02), 20_000)
     assert LogHistogram(np.zeros(80), 33.0, -10, 20).tail_begins(100) is None

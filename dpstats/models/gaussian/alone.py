@@ -41,10 +41,10 @@ from dpstats.models.gaussian.fit import (
 )
 from dpstats.models.gaussian.mean_fit import (
     SPREAD,
+    TOLD_CUTS,
     FixedCovariance,
     Spread,
     last_mean,
-    mean_notes,
     rows_of_mean,
 )
 from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
@@ -274,9 +274,9 @@ def mean_alone(
     noise = NoiseLevel(rho=session.total.mu**2 / 2)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
-    cut = last_mean_cut(noise, session.left, n, lengths, seen.variance, d)
+    cut = last_mean_cut(noise, session.left * (1 - TOLD_CUTS), n, lengths, seen.variance, d)
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
-    released = last_mean(session, cell, radius)
+    released = last_mean(session, cell, radius, TOLD_CUTS)
     root = cell.root * found.units
     if known is None:
         matrix = seen.covariance * np.outer(found.units, found.units)
@@ -286,10 +286,10 @@ def mean_alone(
     unused = unused_notes(released.count, released.count_sd, n, d, False)
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
-    own = Spread(seen, cut.lost, mean_notes(lengths, n, seen, released, cut))
+    own = Spread.of(seen, cut, released, lengths, n)
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=matrix * (1 / released.n + cut.lost**2),
+        sampling=own.sampling(found.units, released.n),
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,

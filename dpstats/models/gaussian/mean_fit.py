@@ -47,7 +47,8 @@ from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import CUT_ALLOWANCE
 
-_CUT_SHARE = 0.005
+_CUT_SHARE, TOLD_CUTS = 0.005, 0.02
+"""Of the last release, for the share of rows that were cut; and where errors follow from it."""
 _SEARCH, _PURE_SEARCH = 0.03, 0.07
 """Pure budgets add up: a small share of one buys little."""
 _COARSE = 0.1
@@ -59,6 +60,8 @@ _FAR = 2.5
 """Errors of a mean, of what cuts hardly take off, from which on hidden rows are spoken of."""
 _LONGEST = 0.6
 """Share of a variance that allows for cuts, from which on cuts may have moved a mean by more."""
+_SURELY = 2.0
+"""Noise standard deviations that are taken off the share of rows that were cut."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
@@ -253,10 +256,12 @@ def _release(
     return ReleasedMean(cell, sums.total / n, sums.total_sd / n, n, sums.count, sums.count_sd, cut)
 
 
-def last_mean(session: CellSession, cell: Cell, radius: float) -> ReleasedMean:
+def last_mean(
+    session: CellSession, cell: Cell, radius: float, cut_share: float = _CUT_SHARE
+) -> ReleasedMean:
     """The mean with all that is left of the total, and how many rows were cut."""
     left = session.left
-    return _release(session, cell, radius, left * (1 - _CUT_SHARE), left * _CUT_SHARE)
+    return _release(session, cell, radius, left * (1 - cut_share), left * cut_share)
 
 
 def fit_mean(
@@ -329,10 +334,10 @@ def _with_own_spread(
     """The last mean, after second moments of private rows, which its standard errors follow from."""
     noise = NoiseLevel(rho=call.facts.rho)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
-    share = session.left * (1 - _CUT_SHARE)
+    share = session.left * (1 - TOLD_CUTS)
     cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d)
-    released = last_mean(session, cell, cut.radius)
-    own = Spread(seen, cut.lost, mean_notes(lengths, session.n, seen, released, cut))
+    released = last_mean(session, cell, cut.radius, TOLD_CUTS)
+    own = Spread.of(seen, cut, released, lengths, session.n)
     return _result(session, points, known, call, released, cut.radius, rounds, 1.0, own)
 
 
@@ -347,10 +352,20 @@ class Spread:
     mean_lost: float
     notes: tuple[str, ...]
 
+    @classmethod
+    def of(
+        cls, seen: Moments, cut: MeanCut, released: ReleasedMean, lengths: LogHistogram, n: int
+    ) -> Spread:
+        """In view of how many rows the last cut took."""
+        assert released.cut is not None
+        share = released.cut[0] - _SURELY * released.cut[1]
+        lost = cut.lost_at_least(share, seen.variance)
+        return cls(seen, lost, mean_notes(lengths, n, seen, released, replace(cut, lost=lost)))
+
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
         spread = self.moments.covariance * np.outer(units, units)
-        return np.asarray(spread * (1 / n + self.mean_lost**2))
+        return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
 
     def allowance(self, released: ReleasedMean) -> Diagnostic:
         """What of the variance of the mean allows for cuts."""

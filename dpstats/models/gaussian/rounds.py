@@ -245,11 +245,22 @@ class MeanCut:
     most : float
         What it hardly takes off, by the counts of lengths and what tails may be: 5 % of laws take more.
         Infinite where counts show nothing.
+    beyond : float
+        Share of the rows that are believed to be longer than the radius.
     """
 
     radius: float
     lost: float
     most: float
+    beyond: float
+
+    def lost_at_least(self, share: float, variance: float) -> float:
+        """What errors count, if a ``share`` of the rows is known to have been cut.
+
+        Those that were not thought to be long are taken to be twice as long as the radius.
+        """
+        unforeseen = max(share - self.beyond, 0.0)
+        return max(self.lost, unforeseen * self.radius / math.sqrt(variance))
 
 
 def last_mean_cut(
@@ -268,6 +279,7 @@ def last_mean_cut(
     beyond, lost, most = seen_tail(lengths, d, n), 0.0, math.inf
     if beyond is not None:
         radius, lost = mean_cut(noise, share, n, d, beyond, radius)
+    farther = 0.0
     if (quantile := lengths.quantile(0.9)) is not None:
         tail = tail_of(lengths, quantile, n)
         if beyond is None:
@@ -276,7 +288,9 @@ def last_mean_cut(
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
         most = most_excess(tail, n, radius, power=1) / sd
-    return MeanCut(radius, lost, most)
+        farther = float(np.interp(radius, tail.lengths, tail.share))
+    normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
+    return MeanCut(radius, lost, most, max(farther, normal))
 
 
 def _mean_apart(
