@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,10 +56,13 @@ class ColumnScale:
     location : float
     scale : float or None
         None where next to no row differs from the location.
+    others : float
+        Share of the rows that differ from the location, where most do not; else 0.
     """
 
     location: float
     scale: float | None
+    others: float = 0.0
 
 
 def order(value: float) -> int:
@@ -209,14 +212,14 @@ def _beside(column: int, location: float, width: float, used: float) -> Asking:
     less, _ = yield _at_most(column, 1 - 1e-6, location, price=2 * _DEAR)
     upto, _ = yield _at_most(column, 1 + 1e-6, location, price=2 * _DEAR)
     if less - near < _ALIKE * noise and used - upto < _ALIKE * noise:
-        return ColumnScale(location, 1.0)
+        return ColumnScale(location, 1.0, others / used)
     if others < _ENOUGH * noise:
         return ColumnScale(location, None)
     # half of them stand out of the noise of every question: else one of a dozen is answered wrongly
     plain = noise * math.sqrt(_DEAR)
     price = min(max((2 * _CLEAR * plain / others) ** 2, 1.0), _DEAR)
     size = yield from _size(column, location, near + others / 2, width, price)
-    return (yield from _verified(column, ColumnScale(location, size), used))
+    return (yield from _verified(column, ColumnScale(location, size, others / used), used))
 
 
 def _verified(column: int, found: ColumnScale, used: float) -> Asking:
@@ -230,4 +233,4 @@ def _verified(column: int, found: ColumnScale, used: float) -> Asking:
     few = max(2 * _FEW * used, 3 * plain)
     price = min(max((_CLEAR * plain / few) ** 2, 1.0), _DEAR)
     size = yield from _size(column, found.location, used - few, point, price)
-    return ColumnScale(found.location, size / 3)
+    return replace(found, scale=size / 3)

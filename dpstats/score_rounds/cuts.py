@@ -25,6 +25,7 @@ _UNSEEN = 0.03
 _NOTHING = 1e-4
 """Share of a standard error that is as good as nothing."""
 _BODY = 2.0  # multiples below which counts say nothing of tails
+_LENGTHS = 40
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
 
 
@@ -132,6 +133,27 @@ def cut_for_intervals(
         excess=float(excess[best]),
         unit=unit,
     )
+
+
+def gaussian_lengths(d: int) -> Floats:
+    """Quantiles of the lengths of standard normal rows, for means over these."""
+    at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS
+    return np.sqrt(2 * special.gammaincinv(d / 2, at))  # quantiles of chi squared
+
+
+def loss_of(share: float, sizes: Floats) -> Callable[[Floats], Floats]:
+    """What cuts take off the mean score of a ``share`` of the rows, with scores of these sizes.
+
+    Examples
+    --------
+    >>> loss_of(0.1, np.array([1.0, 3.0]))(np.array([0.0, 2.0]))
+    array([0.2 , 0.05])
+    """
+
+    def lost(length: Floats) -> Floats:
+        return np.asarray(share * np.maximum(sizes - length[:, None], 0.0).mean(axis=1))
+
+    return lost
 
 
 def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:

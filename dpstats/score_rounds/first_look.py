@@ -46,12 +46,15 @@ class FirstLook:
         Of the response, less its offset; 0 and 1 where it was not looked at.
     enough : bool
         Whether enough rows are used for a fit, and have responses that differ.
+    others : float
+        Share of the responses that differ from the location, where most do not; else 0.
     """
 
     rows: Whitened
     location: float
     scale: float
     enough: bool
+    others: float = 0.0
 
     def start(self, design: Design) -> Floats:
         """Where rounds begin: at the location of the response, where there is a constant."""
@@ -146,7 +149,8 @@ def first_look(
     enough = used * total.mu >= least_budget(source.d)
     if response and found[-1].scale is None:
         enough = False
-    return FirstLook(seen, location, scale, enough), session
+    others = found[-1].others if response else 0.0
+    return FirstLook(seen, location, scale, enough, others), session
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

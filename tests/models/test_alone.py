@@ -441,6 +441,21 @@ def test_a_level_that_noise_hides_has_no_error_and_a_note() -> None:
     assert any("`g[T.r]`" in note and "noise hides" in note for note in fit.notes)
 
 
+def test_ones_among_zeros_are_not_taken_for_outliers() -> None:
+    """One response in seven is a one: cuts followed the zeros down, and printed errors of a tenth.
+
+    A false alarm is an estimate beyond seven errors in 24.
+    """
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame({"x": rng.normal(size=2000), "t": 1.0 * (rng.random(2000) < 0.5)})
+        rows["y"] = 1.0 * (rng.random(2000) < 0.125 + 0.0625 * rows.t)
+        found = dp_lm("y ~ t + x", rows, epsilon=1, delta=1e-6, seed=seed)
+        errors = found.se().fillna(math.inf)
+        assert (np.abs(found.coef().fillna(0) - [0.125, 0.0625, 0]) < 7 * errors).all()
+        assert errors.min() > 0.01
+
+
 def test_a_constant_column_has_no_error_and_raises_nothing() -> None:
     fit = dp_lm("y ~ a + b", DATA.assign(b=3.0), mu=1, seed=1)
     assert math.isnan(fit.se()["b"])

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import scipy.special
 
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
@@ -23,10 +22,10 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
 )
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.cuts import gaussian_lengths, loss_of
 from dpstats.score_rounds.estimate import Estimate, Step
 
 _ENOUGH_ROWS = 2000
-_LENGTHS = 40
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 
@@ -229,9 +228,7 @@ class StepRange:
         """Lengths of the public rows; without these those of Gaussian ones of the same mean square."""
         if self.rows is None:
             d = len(self.metric)
-            at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS
-            square = 2 * scipy.special.gammaincinv(d / 2, at)  # quantiles of chi squared
-            return np.asarray(np.sqrt(square * float(np.trace(self.metric)) / d))
+            return gaussian_lengths(d) * math.sqrt(float(np.trace(self.metric)) / d)
         return np.asarray(np.linalg.norm(self.rows, axis=1))
 
 
@@ -247,13 +244,9 @@ def loss_with_unseen(
     shorter, and the fit runs away with ever smaller errors. ``rare`` is the share of rows that have the
     rarer outcome in the fit (`Family.rarer`); where both are alike, scores balance.
     """
-    size, share = (1 - rare) * reach.lengths(), max(_HIDING * noise, (1 - 2 * rare) * rare)
-
-    def both(length: Floats) -> Floats:
-        hidden = share * np.maximum(size - length[:, None], 0.0).mean(axis=1)
-        return np.asarray(hidden if loss is None else np.maximum(hidden, loss(length)))
-
-    return both
+    share = max(_HIDING * noise, (1 - 2 * rare) * rare)
+    hidden = loss_of(share, (1 - rare) * reach.lengths())
+    return hidden if loss is None else lambda length: np.maximum(hidden(length), loss(length))
 
 
 @dataclass(frozen=True)

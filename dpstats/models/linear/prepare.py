@@ -17,7 +17,7 @@ from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.cuts import cut_of_moments
+from dpstats.score_rounds.cuts import cut_of_moments, gaussian_lengths, loss_of
 from dpstats.score_rounds.first_look import FirstLook
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
@@ -57,6 +57,8 @@ class Prepared:
         Coefficients of which that look saw too little for an error.
     nothing : (d,) array or None
         Columns in which hardly any row differs.
+    others : float
+        Share of the responses that differ by about the scale, where most are alike.
     """
 
     design: Design
@@ -73,6 +75,7 @@ class Prepared:
     radius: float | None = None
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
+    others: float = 0.0
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -111,7 +114,18 @@ class Prepared:
             weighed=not self.arrived,
             hidden=self.hidden is not None and bool(self.hidden.any()),
             lost=self.lost,
+            rare=self._rare(),
         )
+
+    def _rare(self) -> Callable[[Floats], Floats] | None:
+        """What a cut takes off the mean score where few responses differ, by about their scale.
+
+        A cut that followed the scores of the many alike would take nearly all that the others say.
+        """
+        if not self.others or self.expected is None:
+            return None
+        d = len(self.curvature.used)
+        return loss_of(self.others, self.expected / math.sqrt(d) * gaussian_lengths(d))
 
 
 def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
@@ -163,6 +177,7 @@ def prepared_alone(
         radius=look.rows.radius,
         hidden=look.rows.hidden,
         nothing=look.rows.nothing,
+        others=look.others,
     )
 
 

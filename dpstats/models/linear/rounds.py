@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -71,6 +72,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
     ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
+    ``rare``: what cuts take off scores that are known to be there, and may not be seen.
     """
 
     curvature: Curvature
@@ -86,6 +88,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     noise_sd: float = 0.0
     before: float | None = None
     oblique: Floats | None = None
+    rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
@@ -174,7 +177,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         tail = tail_of(histogram, scale, n)
         self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care)
+        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, self.rare)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
