@@ -153,7 +153,7 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # coefficient: by how much cutting would move it if all that was cut pulled in one direction, as is
 # expected from the counts, and what that hardly exceeds, given that noise hides a few rows. Part of
 # the first is in the printed error. What is cut pulls both ways in the main, so the truth is mostly
-# far below both. Where the second is ten printed errors or more, a note names the coefficients and
+# far below both. Where the second is twelve printed errors or more, a note names the coefficients and
 # says how large the first is. So:
 #
 # - no note: the intervals may be used as they are. On real tables they cover nearly as often as
