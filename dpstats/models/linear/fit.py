@@ -63,7 +63,7 @@ from dpstats.score_rounds.rows import LeastSquares
 
 _NOTED = 12.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
-coefficient, in real tables. From 10 to 13 fewer sound fits have a note, and hardly any other lacks one."""
+coefficient, in real tables. From 10 to 13 fewer sound fits have a note, and few others lack one."""
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
