@@ -126,7 +126,7 @@ class PrivateRows(Generic[_S]):
         alone = self.n < 2 * self._piece_rows()  # not the same work for two
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
-        self._spaces: dict[int, Floats] = {}
+        self._memory: Floats | None = None
         self._cache_fits = fits_cache(source)
 
     def __repr__(self) -> str:
@@ -134,14 +134,14 @@ class PrivateRows(Generic[_S]):
 
     def close(self) -> None:
         """Forget the rows."""
-        self._cached, self._spaces = None, {}
+        self._cached = self._memory = None
         if self._own_threads:
             self._threads.shutdown(wait=False, cancel_futures=True)
         forget_scratch()
 
     def instead_of(self, before: PrivateRows[Any]) -> None:
         """Forget other rows of the same table and shape, and work in their memory and their threads."""
-        self._spaces, self._threads = before._spaces, before._threads
+        self._memory, self._threads = before._memory, before._threads
         before._cached = None
 
     @abstractmethod
@@ -159,14 +159,14 @@ class PrivateRows(Generic[_S]):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but rows, where they come from, and what holds them."""
-        private = ("_source", "_cached", "_spaces", "_threads")
+        private = ("_source", "_cached", "_memory", "_threads")
         return {name: value for name, value in vars(self).items() if name not in private}
 
     def over(self, source: RowSource) -> Self:
         """The same maps over other rows, worked on in the thread that asks."""
         there = copy(self)
         there._source, there._cached, there._cache_fits = source, None, False
-        there._spaces, there._threads, there._own_threads = {}, InTurn(), False
+        there._memory, there._threads, there._own_threads = None, InTurn(), False
         return there
 
     # -- here -------------------------------------------------------------------------------------
@@ -180,14 +180,16 @@ class PrivateRows(Generic[_S]):
             yield self._keep(x[a : a + rows], tuple(c[a : a + rows] for c in columns), part)
 
     def _space(self, k: int, *shape: int) -> Floats:
-        """Memory for the k-th block: one large piece, which the system hands out once and fast."""
+        """Memory for the k-th block: its part of one large piece, which the system hands out fast."""
         if not self._cache_fits:
             return scratch_space("rows", *shape)
+        size, part = math.prod(shape), self._piece_rows() * (self.d + 1)
+        assert self._memory is not None
         if (
-            k not in self._spaces or self._spaces[k].shape != shape
-        ):  # blocks may be others each time
-            self._spaces[k] = np.empty(shape)
-        return self._spaces[k]
+            size > part or (k + 1) * part > self._memory.size
+        ):  # more or other blocks than were asked for
+            return np.empty(shape)
+        return self._memory[k * part :][:size].reshape(shape)
 
     def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
         """Apply ``work`` to every slab.
@@ -207,6 +209,7 @@ class PrivateRows(Generic[_S]):
         assert self._source is not None
         with one_blas_thread():
             if self._cached is None:
+                self._take_memory()
                 pieces = enumerate(self._source.pieces(self._piece_rows()))
                 passed = self._in_turn(
                     lambda piece: done(self._slabs(piece[1](), piece[0])), pieces
@@ -219,6 +222,12 @@ class PrivateRows(Generic[_S]):
                 cached.append(slabs)
             if self._cache_fits:
                 self._cached = cached
+
+    def _take_memory(self) -> None:
+        """Memory for all rows, where they are kept: hundreds of small pieces take as long as a pass."""
+        if self._cache_fits and self._memory is None:
+            pieces = -(-self.n // self._piece_rows())
+            self._memory = np.empty(pieces * self._piece_rows() * (self.d + 1))
 
     def _slab_rows(self) -> int:
         """A power of two: so many rows that threads rarely wait for one another between steps."""

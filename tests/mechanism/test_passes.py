@@ -285,7 +285,7 @@ def test_rows_seen_anew_are_the_same_in_the_memory_of_others(size: int | None) -
     assert _flat(_family(anew)) == expected
     for rows in (fresh, anew):
         rows.close()
-        assert not rows._spaces
+        assert rows._memory is None
 
 
 def test_rows_elsewhere_are_cut_where_they_are_cut_here() -> None:

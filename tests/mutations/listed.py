@@ -1287,8 +1287,8 @@ _FORMULAS = (
     _formula(
         "rows travel with a pass",
         "dpstats/mechanism/passes.py",
-        'private = ("_source", "_cached", "_spaces", "_threads")',
-        'private = ("_source", "_spaces", "_threads")',
+        'private = ("_source", "_cached", "_memory", "_threads")',
+        'private = ("_source", "_memory", "_threads")',
         "tests/mechanism/test_passes.py::test_what_travels_holds_no_row",
     ),
 )
@@ -1331,7 +1331,7 @@ _ENDS = (
     _end(
         "rows that are closed are kept",
         "dpstats/mechanism/passes.py",
-        "        self._cached, self._spaces = None, {}\n",
+        "        self._cached = self._memory = None\n",
         "",
         _ENDED,
     ),
