@@ -126,8 +126,9 @@ class PrivateRows(Generic[_S]):
         alone = self.n < 2 * self._piece_rows()  # not the same work for two
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
-        self._memory: Floats | None = None
         self._cache_fits = fits_cache(source)
+        pieces = -(-self.n // self._piece_rows()) if self._cache_fits else 0
+        self._memory: Floats | None = np.empty(pieces * self._piece_rows() * (d + 1))
 
     def __repr__(self) -> str:
         return f"<private rows, n = {self.n}, d = {self.d}>"
@@ -180,16 +181,12 @@ class PrivateRows(Generic[_S]):
             yield self._keep(x[a : a + rows], tuple(c[a : a + rows] for c in columns), part)
 
     def _space(self, k: int, *shape: int) -> Floats:
-        """Memory for the k-th block: its part of one large piece, which the system hands out fast."""
-        if not self._cache_fits:
+        """Memory for the k-th block: its part of one piece, which the system hands out fast."""
+        if not self._cache_fits or self._memory is None:
             return scratch_space("rows", *shape)
         size, part = math.prod(shape), self._piece_rows() * (self.d + 1)
-        assert self._memory is not None
-        if (
-            size > part or (k + 1) * part > self._memory.size
-        ):  # more or other blocks than were asked for
-            return np.empty(shape)
-        return self._memory[k * part :][:size].reshape(shape)
+        fits = size <= part and (k + 1) * part <= self._memory.size  # unless there are more blocks
+        return self._memory[k * part :][:size].reshape(shape) if fits else np.empty(shape)
 
     def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
         """Apply ``work`` to every slab.
@@ -209,7 +206,6 @@ class PrivateRows(Generic[_S]):
         assert self._source is not None
         with one_blas_thread():
             if self._cached is None:
-                self._take_memory()
                 pieces = enumerate(self._source.pieces(self._piece_rows()))
                 passed = self._in_turn(
                     lambda piece: done(self._slabs(piece[1](), piece[0])), pieces
@@ -222,12 +218,6 @@ class PrivateRows(Generic[_S]):
                 cached.append(slabs)
             if self._cache_fits:
                 self._cached = cached
-
-    def _take_memory(self) -> None:
-        """Memory for all rows, where they are kept: hundreds of small pieces take as long as a pass."""
-        if self._cache_fits and self._memory is None:
-            pieces = -(-self.n // self._piece_rows())
-            self._memory = np.empty(pieces * self._piece_rows() * (self.d + 1))
 
     def _slab_rows(self) -> int:
         """A power of two: so many rows that threads rarely wait for one another between steps."""
