@@ -253,6 +253,14 @@ def test_a_refused_call_reads_no_row(fit: Any) -> None:
 
 
 @both
+def test_levels_are_declared_and_never_released(fit: Any) -> None:
+    data = _normal(3000, 1, 1).assign(g="a")
+    with pytest.raises(SchemaError, match="must be declared") as refused:
+        fit("~ x1 + g", data, epsilon=1, delta=1e-6)
+    assert "then released" not in str(refused.value)
+
+
+@both
 def test_a_stream_that_can_be_read_once_is_enough(fit: Any) -> None:
     pa = pytest.importorskip("pyarrow")
     data = _normal(3000, 2, 1)
