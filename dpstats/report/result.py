@@ -58,7 +58,7 @@ class Coefficients:
     def error_of(self, rows: Floats) -> Floats:
         """Standard errors of some linear functions (k, d) of the coefficients."""
         with np.errstate(all="ignore"):
-            return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", rows, self.vcov, rows)))
+            return np.sqrt(_squares(rows, self.vcov))
 
     def freedom_of(self, rows: Floats) -> Floats:
         """Degrees of freedom of the t distributions of some linear functions (k, d).
@@ -68,7 +68,7 @@ class Coefficients:
         if math.isinf(self.freedom):
             return np.full(len(rows), math.inf)
         with np.errstate(all="ignore"):
-            own = np.einsum("ij,jk,ik->i", rows, self.sampling, rows)
+            own = _squares(rows, self.sampling)
             found = self.freedom * (self.error_of(rows) ** 2 / own) ** 2
         return np.where(np.isnan(found), self.freedom, found)
 
@@ -87,6 +87,14 @@ class Coefficients:
     def interval(self, level: float) -> tuple[Floats, Floats]:
         half = self.halves(level, np.eye(len(self.coef)))
         return self.coef - half, self.coef + half
+
+
+def _squares(rows: Floats, covariance: Floats) -> Floats:
+    """Variances of some linear functions (k, d); NaN of those with a coefficient that has none."""
+    unknown = np.isnan(np.diag(covariance))
+    known = np.where(unknown | unknown[:, None], 0.0, covariance)
+    found = np.einsum("ij,jk,ik->i", rows, known, rows)
+    return np.where((rows[:, unknown] != 0).any(axis=1), np.nan, found)
 
 
 def coverage(level: Any) -> float:

@@ -439,6 +439,10 @@ def test_a_level_that_noise_hides_has_no_error_and_a_note() -> None:
     assert math.isnan(fit.se()["g[T.r]"])
     assert np.isfinite(fit.se()[["a"]]).all()
     assert any("`g[T.r]`" in note and "noise hides" in note for note in fit.notes)
+    # the others have intervals, and so have predictions that it is not part of
+    assert fit.confint().notna().all(axis=1).equals(fit.se().notna())
+    given = fit.predict(table.assign(g=["p", "r"] * (_N // 2)).head(2), interval="confidence")
+    assert list(given.lwr.notna()) == [True, False]
 
 
 def test_ones_among_zeros_are_not_taken_for_outliers() -> None:
