@@ -65,6 +65,13 @@ class ColumnScale:
     others: float = 0.0
 
 
+@dataclass
+class SoFar:
+    """What a search has found, for where it is broken off: it asks too much of the budget."""
+
+    found: ColumnScale = ColumnScale(0.0, 1.0)
+
+
 def order(value: float) -> int:
     """The place of a float in the order of all floats."""
     bits = int(np.float64(value).view(np.int64))
@@ -124,7 +131,12 @@ def _at_most(column: int, point: float, about: float | None = None, price: float
     return Question(column, point, about, np.array([point]), price)
 
 
-def search(column: int, used: float, box: tuple[float, float] | None = None) -> Asking:
+def search(
+    column: int,
+    used: float,
+    box: tuple[float, float] | None = None,
+    so_far: SoFar | None = None,
+) -> Asking:
     """Find a column's location and scale; ``used`` rows count, as noise tells it.
 
     1. How many values are below zero, and at most zero? If at least 40 % are zero, the scale is the
@@ -135,17 +147,17 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
        median distance of the others.
     3. If more than two rows of a hundred are farther than eight scales, the scale grows.
 
-    ``box``: declared limits, within which all values lie.
+    ``box``: declared limits, within which all values lie. ``so_far`` is told what is found on the way.
     """
-    asked = 2.0
+    asked, so_far = 2.0, so_far or SoFar()
     below, _ = yield _at_most(column, float_at(-1))
     upto, noise = yield _at_most(column, 0.0)
     zeros = upto - below
     if zeros > _MASS * used + 2 * noise:
-        return (yield from _beside(column, 0.0, 0.0, used))
+        return (yield from _beside(column, 0.0, 0.0, used, so_far))
     if 0.25 * used < below + zeros / 2 < 0.75 * used:
         size = yield from _size(column, 0.0, zeros + (used - zeros) / 2)
-        return (yield from _verified(column, ColumnScale(0.0, size / _MEDIAN), used))
+        return (yield from _verified(column, ColumnScale(0.0, size / _MEDIAN), used, so_far))
     sides = (_Bracket(-_TOP, -1), _Bracket(0, _TOP))
     lower = _quartile_start(sides, 0.25 * used, below)
     upper = _quartile_start(sides, 0.75 * used, below)
@@ -159,7 +171,7 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
             one_value = high - low <= _SAME * max(abs(low), abs(high))
             if one_value or lower.high - lower.low <= 1:
                 middle = (low + high) / 2
-                return (yield from _beside(column, middle, 2 * (high - low), used))
+                return (yield from _beside(column, middle, 2 * (high - low), used, so_far))
             count, _ = yield Question(column, float_at(lower.middle), None, lower.ahead())
             asked += 1
             lower.halve(count >= 0.25 * used)
@@ -179,7 +191,7 @@ def search(column: int, used: float, box: tuple[float, float] | None = None) -> 
     first, last = sum(lower.ends) / 2, sum(upper.ends) / 2
     least = max(1e-12 * max(abs(first), abs(last)), 2.0**-_LARGEST)
     scale = max(last - first, least) / _QUARTILES
-    return (yield from _verified(column, ColumnScale((first + last) / 2, scale), used))
+    return (yield from _verified(column, ColumnScale((first + last) / 2, scale), used, so_far))
 
 
 def _quartile_start(sides: tuple[_Bracket, _Bracket], rank: float, below: float) -> _Bracket:
@@ -199,12 +211,13 @@ def _size(
     return math.sqrt(bracket.ends[0] * bracket.ends[1])
 
 
-def _beside(column: int, location: float, width: float, used: float) -> Asking:
+def _beside(column: int, location: float, width: float, used: float, so_far: SoFar) -> Asking:
     """The scale of rows that do not have the value which most have.
 
     Whether there are any is asked at a high price; where all of them are one away, as those of a column
     of 0 and 1 are, two more answers tell the scale. Else a search does, the dearer the fewer they are.
     """
+    so_far.found = ColumnScale(location, None)
     near, noise = yield _at_most(column, width, location, price=_DEAR)
     others = used - near
     if others < _SURE * noise:
@@ -219,12 +232,14 @@ def _beside(column: int, location: float, width: float, used: float) -> Asking:
     plain = noise * math.sqrt(_DEAR)
     price = min(max((2 * _CLEAR * plain / others) ** 2, 1.0), _DEAR)
     size = yield from _size(column, location, near + others / 2, width, price)
-    return (yield from _verified(column, ColumnScale(location, size, others / used), used))
+    found = ColumnScale(location, size, others / used)
+    return (yield from _verified(column, found, used, so_far))
 
 
-def _verified(column: int, found: ColumnScale, used: float) -> Asking:
+def _verified(column: int, found: ColumnScale, used: float, so_far: SoFar) -> Asking:
     """The same scale, or a larger one where too many rows lie far off."""
     assert found.scale is not None
+    so_far.found = found
     point = _FAR * found.scale
     near, noise = yield _at_most(column, point, found.location, price=2.0)
     if used - near < _FEW * used + 3 * noise:

@@ -32,6 +32,8 @@ _SEEN = 1.2
 """Times the largest eigenvalue of the noise, what is seen."""
 _LOW, _HIGH = 0.4, 3.0
 """Between these lie the eigenvalues of rows that are whitened well enough."""
+_GROWN = 1.5
+"""Times the smallest eigenvalue, what it grows to where rows are stretched along it and not cut."""
 _PATIENCE = 2
 """Stages without a new direction after which no more are made."""
 _FINAL, _FARTHER = 0.08, 1.3
@@ -85,11 +87,13 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
 
     A direction that is carried by a few rows, such as a rare level, stays hidden however it is
     stretched, because its rows are cut. Where stages no longer bring new directions to light, the first
-    of those that show most of them is kept.
+    of those that show most of them is kept. Nor is one stretched on that is seen, but whose moment has
+    not grown as it should: most of its rows are cut by then, and more would be lost.
     """
     n, d, mu = session.n, len(back), session.total.mu
     share = share_of_moments(n, d, mu)
     stages: list[tuple[int, Whitened]] = []
+    before = 0.0
     while True:
         tail, quantile = whitened_lengths(session, _LENGTHS, d)
         radius = _cut(tail, quantile, d, n, mu * math.sqrt(share))
@@ -103,6 +107,10 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         stages.append((hidden, Whitened(whitening, curvature, quantile, radius, nothing)))
         if not hidden and values[0] > _LOW and values[-1] < _HIGH:
             break
+        if not hidden and values[0] < _GROWN * before:
+            del stages[-1]
+            break
+        before = float(values[0]) if not hidden else 0.0
         spent = (share + _LENGTHS) * (len(stages) + 1)
         least = min(count for count, _ in stages)
         since = len(stages) - 1 - [count for count, _ in stages].index(least)

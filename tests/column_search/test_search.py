@@ -15,6 +15,7 @@ from dpstats.column_search.scales import ENOUGH
 from dpstats.column_search.search import (
     MOST,
     ColumnScale,
+    SoFar,
     float_at,
     order,
     search,
@@ -53,6 +54,18 @@ def _counted(values: Floats, noise: float = 0.0, seed: int = 0) -> Answer:
         return float((at <= question.point).sum()) + sd * rng.normal(), sd
 
     return answer
+
+
+def test_what_was_found_is_known_where_a_search_is_broken_off() -> None:
+    """Of a column of which most values are alike that they are, and not that its scale is 1."""
+    values = np.where(np.arange(_N) < 600, 500.0, 0.0)
+    so_far, answer = SoFar(), _counted(values)
+    asking = search(0, _N, so_far=so_far)
+    question = next(asking)
+    while question.about is None:
+        assert so_far.found == ColumnScale(0.0, 1.0)
+        question = asking.send(answer(question))
+    assert so_far.found == ColumnScale(0.0, None)
 
 
 def _columns() -> dict[str, Floats]:
