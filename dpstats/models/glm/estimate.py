@@ -180,9 +180,18 @@ class ReleasedInformation:
 def pool_information(
     seen: Sequence[ReleasedInformation], expected: float, known: bool = True
 ) -> Curvature:
-    """Average of what the rounds released, by inverse variance and drift, shrunk for use."""
-    level = abs(float(np.trace(seen[-1].matrix))) / len(seen[-1].matrix)
-    error = np.array([math.hypot(s.sd, min(s.drift, 1e6) * level) for s in seen])
+    """Average of what the rounds released, by inverse variance and drift, shrunk for use.
+
+    What was released on the way drifts by a share of itself, or of what there is in the end: it is
+    larger where outcomes turn out to be rarer, and smaller where counts turn out to be larger.
+    """
+    level = [abs(float(np.trace(s.matrix))) / len(s.matrix) for s in seen]
+    error = np.array(
+        [
+            math.hypot(s.sd, min(s.drift, 1e6) * max(own, level[-1]))
+            for s, own in zip(seen, level, strict=True)
+        ]
+    )
     weight = (error.min() / error) ** 2
     weight /= weight.sum()
     matrix = np.asarray(sum(w * s.matrix for w, s in zip(weight, seen, strict=True)))

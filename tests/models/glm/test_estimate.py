@@ -127,6 +127,12 @@ def test_information_is_pooled_by_noise_and_drift() -> None:
         [ReleasedInformation(one, 1e-9, drift=1.0), ReleasedInformation(two, 1e-9)], 1.0
     )
     assert old.used == pytest.approx(two, abs=1e-6)
+    # what was seven times as large on the way has drifted by seven times as much
+    way, end = ReleasedInformation(7 * two, 0.01, drift=0.5), ReleasedInformation(two, 1.0)
+    assert np.trace(pool_information([way, end], 1.0).used) < 1.6 * np.trace(two)
+    # and what was next to nothing by a share of what there is
+    way = ReleasedInformation(0.01 * two, 0.01, drift=0.5)
+    assert np.trace(pool_information([way, end], 1.0).used) > 0.4 * np.trace(two)
 
 
 def test_the_expected_loss_is_that_of_simulated_responses() -> None:
