@@ -263,14 +263,37 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         if len(args) > len(places) and not takes_all:
             raise UnknownArgument(_too_many(called_as, places, known))
         if any(isinstance(given, int | float) for given in args[of_public]):
-            budget = "; write mu=1" if "mu" in known and "mu" not in named else ""
+            budget = _budget_by_name(args[of_public.start :], places, known, named)
             raise UnknownArgument(f"{called_as}() takes a table as public={budget}.")
+        if places[:2] == ["formula", "data"] and len(args) > 1 and _swapped(args[0], args[1]):
+            raise UnknownArgument(
+                f"the formula stands before the data: {called_as}(formula, data)."
+            )
         here = {*places[: len(args)], *map(str, named)}
         if not here.issuperset(needed):
             raise UnknownArgument(_too_few(called_as, needed, here, known))
         return function(*args, **named)
 
     return checked
+
+
+def _budget_by_name(
+    numbers: Sequence[Any], places: Sequence[str], known: Sequence[str], named: Iterable[str]
+) -> str:
+    """How a budget is written that stands where public rows do."""
+    if "mu" not in known or {"mu", "epsilon"} & {*named}:
+        return ""
+    if "epsilon" in places and len(numbers) == 2:
+        return f"; write epsilon={shown(numbers[0])}, delta={shown(numbers[1])}"
+    return "; write mu=1"
+
+
+def _swapped(first: Any, second: Any) -> bool:
+    """Whether a table stands where the formula does, and the other way round."""
+    names = isinstance(second, list) and all(isinstance(one, str) for one in second)
+    return not isinstance(first, str | list | tuple) and (
+        names or (isinstance(second, str) and "~" in second)
+    )
 
 
 def _too_many(function: str, places: Sequence[str], known: Sequence[str]) -> str:

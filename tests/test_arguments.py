@@ -66,6 +66,18 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
         r"takes a table as public=; write mu=1",
     ),
     "no table": (lambda: dp_mean(PRIVATE, mu=1), r"lacks data; .* dp_mean\(formula, data, mu=1\)"),  # type: ignore[call-arg]
+    "the table first": (
+        lambda: dp_lm(PRIVATE, FORMULA, mu=1),  # type: ignore[arg-type]
+        r"formula stands before the data: dp_lm\(formula, data\)",
+    ),
+    "epsilon and delta by position": (
+        lambda: eptr_lm(FORMULA, PRIVATE, 1, 1e-6),
+        r"takes a table as public=; write epsilon=1, delta=1e-06",
+    ),
+    "a family in place of the data": (
+        lambda: dp_glm("affairs ~ age", "poisson", PRIVATE, mu=1),
+        r"a family is named: family='poisson'",
+    ),
     "a family by position": (
         lambda: dp_glm("affairs ~ age", PRIVATE, "poisson", mu=1),
         r"a family is named: family='poisson'",

@@ -21,8 +21,10 @@ def named_files(path: str) -> list[str]:
         return [path]
     paths = sorted(glob.glob(path, recursive=True))
     if not paths:
+        in_memory = os.path.basename(path).isidentifier()
         raise SchemaError(
-            f"there is no file or folder '{path}': give its path from here, or a full one."
+            f"there is no file or folder '{path}': give its path from here, or a full one"
+            + ("; a table in memory stands without quotes." if in_memory else ".")
         )
     return paths
 

@@ -93,7 +93,9 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
             power = before in ("^", "**")
             if (power and not text.isdigit()) or before in ("*", "/") or after in ("*", "/"):
                 return _ARITHMETIC
-    if any(kind == "operator" and "," in text for text, kind, _ in tokens):
+    if re.search(r"\w\$\w", formula):
+        return "columns stand without their table, 'y ~ x' in place of 'd$y ~ d$x'"
+    if any(kind == "operator" and re.search("[,;]", text) for text, kind, _ in tokens):
         return "terms are joined by +, as in 'y ~ x1 + x2'"
     return None
 

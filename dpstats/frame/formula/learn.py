@@ -331,8 +331,10 @@ def declare_design(
     for factor in factors:
         for name in factor.columns:
             if name not in declared:
+                near = nearest(name, tuple(declared))
+                meant = "" if near is None else f"did you mean `{near}`? Else "
                 raise SchemaError(
-                    f"the schema has no column `{name}`, which '{formula}' needs; add "
+                    f"nothing is declared of `{name}`, which '{formula}' needs; {meant}add "
                     f"'{name}': (low, high) for a number (float if its range is unknown), a list "
                     "of levels for a category, or bool."
                 )

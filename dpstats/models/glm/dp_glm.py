@@ -7,6 +7,7 @@ private rows and returns a `GlmModel`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -167,6 +168,11 @@ def dp_glm(
         progress=progress,
         seed=seed,
     )
+    for table in (data, public):
+        if isinstance(table, str) and is_family(table) and not os.path.exists(table):
+            raise UnknownArgument(
+                f"{shown(table)} stands where a table does; a family is named: family={table!r}."
+            )
     model = resolve_family(family)
     check_numbers(ridge, eta)
     check_vcov(vcov)
@@ -283,10 +289,6 @@ def family_moments(
 
     ``partly``: or moments that do not determine all columns.
     """
-    if isinstance(public, str) and is_family(public):
-        raise UnknownArgument(
-            f"{shown(public)} stands where public rows do; a family is named: family={public!r}."
-        )
     moments = resolve_public(formula, public, weights, offset, limits)
     if not partly:
         moments.require_full_rank()
