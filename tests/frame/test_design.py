@@ -167,7 +167,7 @@ def test_declared_schema(private):
             declare_design(f"y ~ {call}", {"y": float, "x": float})
     with pytest.raises(SchemaError, match="levels of `x`"):
         declare_design("y ~ C(x)", {"y": float, "x": (0, 1)})
-    with pytest.raises(SchemaError, match="nothing is declared of `q`"):
+    with pytest.raises(SchemaError, match="no column `q`"):
         declare_design("y ~ q", schema)
     with pytest.raises(PublicDataError, match="weights"):
         declare_design("y ~ x", {"y": float, "x": float}, weights="w")
