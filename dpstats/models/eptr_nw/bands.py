@@ -25,6 +25,12 @@ _BETWEEN = 0.1
 """Least standard deviation of relative local variances."""
 CUT_DOUBT = 0.5
 """Share of what may have been cut that counts as an error."""
+_ONE_SIDED = 0.8
+"""Distance of a point at the end of rows from their mean under the kernel, sqrt(2/pi)."""
+_AGAIN = 2
+"""Times that what smoothing takes off a curve is added back: 0.99 of a bend is then told, where it told
+0.78, and 0.9 of what an end of the rows does, in place of 0.5."""
+_SHARPER = 10
 _ENOUGH = 30.0
 """Public rows near a point by which averages over the kernel are told."""
 _ROUNDS = 60
@@ -144,22 +150,58 @@ class Cover:
 
     def average(self, z: Floats) -> tuple[Floats, Floats]:
         """The kernel mean of the shift at points z (k, d), and the rows that it is of."""
+        weights, total = self._weights(z)
+        return self.shift @ weights, total
+
+    def _weights(self, z: Floats) -> tuple[Floats, Floats]:
+        """Those of kernel means at points z (k, d), (m, k), and the rows that these are of."""
         k = kernel(self.points, np.ascontiguousarray(z.T)) * self.mass[:, None]
         total = k.sum(axis=0)
-        return self.shift @ k / np.maximum(total, 1e-300), total
+        return k / np.maximum(total, 1e-300), total
+
+    def moved(self, z: Floats, shift: Floats) -> tuple[Floats, Floats]:
+        """How far the kernel moves a curve whose kernel mean the shift is, and the rows near a point.
+
+        Smoothing flattens what it is to be told by: the shift moves less than the curve behind it did,
+        at an end of the rows half as far. So what each average takes off is added back, `_AGAIN` times;
+        and the more rows lie on one side of a point, up to half as much again, since where they end is
+        known to a bandwidth only.
+        """
+        (here, _), (there, total) = self._weights(self.points), self._weights(z)
+        sharper, value = self.shift, shift
+        for _ in range(_AGAIN):
+            value = value + shift - sharper @ there
+            sharper = sharper + self.shift - sharper @ here
+        beside = np.linalg.norm(there.T @ self.points - z, axis=1) / _ONE_SIDED
+        return (sharper @ there - value) * (1 + np.minimum(beside, 1.0) / 2), total
+
+
+def sharpened(points: Floats, mass: Floats) -> Floats:
+    """Rows at points, from sums of the kernel over rows there: without what the kernel spreads.
+
+    Steps of Richardson (1972) and Lucy (1974), which keep numbers positive.
+    """
+    k = kernel(points, np.ascontiguousarray(points.T))
+    spread, total = k.sum(axis=0), mass
+    for _ in range(_SHARPER):
+        explained = np.maximum(total @ k / spread, 1e-300)
+        total = total * ((mass / explained) @ k / spread)
+    return np.asarray(total)
 
 
 def smoothing_bias(covers: Sequence[Cover], z: Floats, shift: Floats, error: Floats) -> Floats:
-    """How far smoothing moves a correction like the released one, at points z (k, d).
+    """How far smoothing moved a correction like the released one, at points z (k, d).
 
-    What another average over the kernel does to it, less what the noise of it makes of that. Averages
-    are over the last of ``covers`` that has rows enough near a point.
+    As `Cover.moved` has it, less what the noise of the correction makes of that. Averages are over the
+    last of ``covers`` that has rows enough near a point.
     """
     moved = np.zeros(len(z))
     for k, cover in enumerate(covers):
-        mean, total = cover.average(z)
-        moved = np.where(total > (_ENOUGH if k else 1e-12), mean - shift, moved)
-    d = z.shape[1]
-    # a curve whose noise has the kernel for its covariance, less its average over the kernel
-    left = 1 - 2 * 2.0 ** (-d / 2) + 3.0 ** (-d / 2)
+        found, total = cover.moved(z, shift)
+        moved = np.where(total > (_ENOUGH if k else 1e-12), found, moved)
+    # a curve whose noise has the kernel for its covariance, as it is moved: (1 - S)(1 + (1 - S) + ...)
+    # for a smoothing S, of which S^k keeps (k + 1)^(-d/2) of a variance
+    rest = np.polynomial.Polynomial([1.0, -1.0])
+    moves = (rest * sum(rest**j for j in range(_AGAIN + 1))) ** 2
+    left = moves.coef @ (np.arange(len(moves.coef)) + 1.0) ** (-z.shape[1] / 2)
     return np.asarray(np.sqrt(np.maximum(moved**2 - left * error**2, 0.0)))

@@ -14,7 +14,7 @@ from dpstats.accounting.privacy import ApproximatePrivacy
 from dpstats.arguments import numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError, warn_at_call
-from dpstats.models.eptr_nw.bands import Cover, Scale, seen
+from dpstats.models.eptr_nw.bands import Cover, Scale, seen, sharpened
 from dpstats.models.eptr_nw.estimate import constant_centre
 from dpstats.models.eptr_nw.notes import curve_notes
 from dpstats.models.eptr_nw.planning import Residuals, Window
@@ -42,6 +42,7 @@ _LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
 _LOOKS, _CLOSER = 3, 2.0  # without public rows, as long as they bring responses so much closer
 _FINEST = 30  # powers of two by which responses may be less spread than their limits
 _SURE = 5.0  # standard deviations of noise above which a point surely has rows
+_PUBLIC_POINTS = 500  # public rows that tell, as well as more would, where rows are
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
 
@@ -133,9 +134,10 @@ def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Fl
         found = values.at(points, setting.nodes, public, smoothing, errors=False)
         return Cover(points, mass, found.value - centre)
 
-    covers = [cover(points, mass)]
+    covers = [cover(points, sharpened(points, mass))]
     if setting.public is not None and setting.m is not None:
-        rows = setting.public[:, :-1] / smoothing.bandwidth
+        some = setting.public[:: max(len(setting.public) // _PUBLIC_POINTS, 1), :-1]
+        rows = some / smoothing.bandwidth
         covers.append(cover(rows, np.full(len(rows), setting.m / len(rows))))
     sure = degree > _SURE * sums.below_sd + 1
     return replace(values, covers=tuple(covers)), points[sure]

@@ -10,6 +10,7 @@ from dpstats.models.eptr_nw.bands import (
     beyond_cut,
     critical,
     seen,
+    sharpened,
     smoothing_bias,
 )
 from dpstats.models.eptr_nw.planning import Residuals, Side
@@ -47,7 +48,31 @@ def test_smoothing_a_parabola_moves_it_by_its_curvature() -> None:
     assert smoothing_bias([cover, few], z, shift, np.zeros(3)) == pytest.approx(
         smoothing_bias([cover], z, shift, np.zeros(3))
     )
-    assert smoothing_bias([cover, many], z, shift, np.zeros(3)) == pytest.approx(1.0)
+    # what an average takes off, twice added back
+    assert smoothing_bias([cover, many], z, shift, np.zeros(3)) == pytest.approx(3.0)
+
+
+def test_a_line_is_moved_at_the_end_of_the_rows_by_what_it_is_moved() -> None:
+    """By sqrt(2/pi) of its slope at the last row, and as good as nothing far inside."""
+    points = np.arange(0.0, 20.1, 0.2)[:, None]
+    even = Cover(points, np.full(len(points), 50.0), points[:, 0])
+    told, _ = even.average(points)  # the kernel means of the line
+    z = np.array([[0.0], [0.5], [10.0]])
+    at, _ = even.average(z)
+    moved = smoothing_bias([Cover(points, even.mass, told)], z, at, np.zeros(3))
+    assert 0.9 < moved[0] / (at[0] - 0.0) < 1.5
+    assert 0.9 < moved[1] / (at[1] - 0.5) < 1.5
+    assert moved[2] < 1e-3
+
+
+def test_rows_are_told_without_what_the_kernel_spreads() -> None:
+    points = np.arange(-5.0, 15.1, 1.0)[:, None]
+    rows = np.where((points[:, 0] >= 0) & (points[:, 0] <= 10), 100.0, 0.0)
+    mass = np.exp(-((points - points.T) ** 2) / 2) @ rows
+    found = sharpened(points, mass)
+    outside = rows == 0
+    assert found.min() >= 0
+    assert found[outside].sum() / found.sum() < 0.5 * mass[outside].sum() / mass.sum()
 
 
 def test_local_mean_squares_are_shrunk_by_their_noise() -> None:
