@@ -165,17 +165,20 @@ class LogHistogram:
         A tail whose number of longer values falls as the power 0.4 of their length, or faster, has a
         third as many in an octave as beyond it. Fewer than ``many`` beyond a gap are outliers.
         """
-        edges = self.edges()
-        for start in range(self.counts.size - 1, at, -1):
-            before = int(np.searchsorted(edges, edges[start] / 2))
-            end = None if before < at else self._stands_out(start)
+        edges, size = self.edges(), self.counts.size
+        below = np.concatenate([[0.0], np.cumsum(self.counts)])
+        starts = np.arange(at + 1, size)
+        before = np.searchsorted(edges, edges[starts] / 2)
+        most = np.maximum.accumulate(below[::-1])[::-1][starts] - below[starts]
+        gaps = below[starts] - below[before]
+        for k in np.flatnonzero((before >= at) & (most > many) & (gaps < _GAP * most))[::-1]:
+            end = self._stands_out(int(starts[k]))
             if end is None:
                 continue
-            gap, beyond = self.counts[before:start], self.counts[start:end]
-            noise = self.noise_sd * math.hypot(math.sqrt(gap.size), _GAP * math.sqrt(beyond.size))
-            held = float(beyond.sum())
-            if held > many and float(gap.sum()) + 2 * noise < _GAP * held:
-                return start
+            held, bins = below[end] - below[starts[k]], end - starts[k]
+            noise = self.noise_sd * math.hypot(math.sqrt(starts[k] - before[k]), _GAP * bins**0.5)
+            if held > many and gaps[k] + 2 * noise < _GAP * held:
+                return int(starts[k])
         return None
 
     def largest(self) -> int:
