@@ -397,6 +397,8 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
     empty = 1 - count / n
     if empty <= max(_UNUSED, 3 * count_sd / n):
         return ()
+    anywhere = " in one column or another" if d > 1 else ""
     return (
-        f"About {100 * empty:.2g} % of the private rows were not used: missing values, or {unknown}.",
+        f"About {100 * empty:.2g} % of the private rows were not used: missing values{anywhere}, or "
+        f"{unknown}.",
     )
