@@ -103,16 +103,17 @@ def tail_note(
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
+    clear, helps = most > _CLEAR, "A larger budget helps."
+    if not _is_logarithm(formula):
+        other = "a logarithm of the response, where it is positive, or another family"
+        helps = (
+            f"{other[0].upper()}{other[1:]}, or a larger budget, helps."
+            if clear
+            else f"More rows or a larger budget would show whether they have one; if so, {other} helps."
+        )
     return (
-        f"Residuals {'have' if most > _CLEAR else 'may have'} a long tail: cutting {cut} of the "
-        f"scores may have moved "
-        f"{named}{more} by {most:.2g} standard errors or more. "
-        + (
-            "A larger budget helps."
-            if _is_logarithm(formula)
-            else "A logarithm of the response, where it is positive, another family, or a larger "
-            "budget helps."
-        ),
+        f"Residuals {'have' if clear else 'may have'} a long tail: cutting {cut} of the scores may have "
+        f"moved {named}{more} by {most:.2g} standard errors or more. {helps}",
     )
 
 

@@ -144,7 +144,11 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "`Intercept`, `z` by 2.3 standard errors or more" in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
-    assert "A logarithm of the response" in note
+    assert "may have a long tail" in note  # so what would show it comes first
+    assert "More rows or a larger budget would show" in note
+    (clear,) = tail_note(["x"], Moved(np.array([4.0]), np.array([12.0])), 0.004, 10.0)
+    assert "have a long tail" in clear
+    assert "A logarithm of the response" in clear
     far, near = (Moved(np.array([2.3]), np.array([most])) for most in (12.0, 9.0))
     (logged,) = tail_note(["x"], far, 0.004, 10.0, "log(wage) ~ x")
     assert "logarithm" not in logged
