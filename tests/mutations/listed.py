@@ -1487,7 +1487,45 @@ _COLUMNS = "tests/column_search/test_releases.py"
 _LATER = "tests/mechanism/test_later_session.py"
 _WEIGHED = "tests/score_rounds/test_whitening.py"
 _BOXED = "tests/frame/test_rows.py"
+_FITTED = "tests/models/test_alone.py"
 _ALONE = (
+    _alone(
+        "a search that is broken off stands for a scale of one",
+        "dpstats/column_search/search.py",
+        "    so_far.found = ColumnScale(location, None)\n",
+        "",
+        "tests/column_search/test_search.py::"
+        "test_what_was_found_is_known_where_a_search_is_broken_off",
+    ),
+    _alone(
+        "a direction of few rows is stretched until all of them are cut",
+        "dpstats/score_rounds/whitening.py",
+        "        if not hidden and values[0] < _GROWN * before:\n",
+        "        if not hidden and values[0] < 0 * before:\n",
+        f"{_FITTED}::test_a_slope_of_a_rare_level_is_not_stretched_until_all_its_rows_are_cut",
+    ),
+    _alone(
+        "cuts follow the many alike and take the others",
+        "dpstats/models/linear/prepare.py",
+        "            rare=self._rare(),\n",
+        "            rare=None,\n",
+        f"{_FITTED}::test_ones_among_zeros_are_not_taken_for_outliers",
+    ),
+    _alone(
+        "noise is shown where hardly a row could be used",
+        "dpstats/models/gaussian/fit.py",
+        "    if not points.m and hardly_any(",
+        "    if points.m and hardly_any(",
+        "tests/models/gaussian/test_alone.py::"
+        "test_where_hardly_a_row_can_be_used_no_number_is_made_of_noise[mvnorm]",
+    ),
+    _alone(
+        "information from further up the way counts as if it were that of the end",
+        "dpstats/models/glm/estimate.py",
+        "max(own, level[-1])",
+        "level[-1]",
+        "tests/models/glm/test_estimate.py::test_information_is_pooled_by_noise_and_drift",
+    ),
     _alone(
         "counts of several columns are charged as one",
         "dpstats/column_search/releases.py",
