@@ -278,18 +278,20 @@ def mean_alone(
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius, TOLD_CUTS)
     root = cell.root * found.units
-    if known is None:
-        matrix = seen.covariance * np.outer(found.units, found.units)
-        source = "private rows, released before the mean"
-    else:
-        matrix, source = known.matrix, known.source
     unused = unused_notes(released.count, released.count_sd, n, d, False)
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
     own = Spread.of(seen, cut, released, lengths, n)
+    if known is None:
+        matrix = seen.covariance * np.outer(found.units, found.units)
+        source = "private rows, released before the mean"
+        sampling = own.sampling(found.units, released.n)
+    else:
+        matrix, source = known.matrix, known.source
+        sampling = matrix * (1 / released.n + own.mean_lost**2)
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
-        sampling=own.sampling(found.units, released.n),
+        sampling=sampling,
         privacy=released.sd**2 * root.T @ root,
         matrix=matrix,
         source=source,

@@ -188,6 +188,10 @@ def test_a_stated_covariance_is_taken_for_the_mean() -> None:
     found = dp_mean(list(data), data, mu=1, covariance=[1.0, 40.0], seed=11)
     assert found.cov.to_numpy().tolist() == [[1.0, 0.0], [0.0, 1600.0]]
     assert _away(found, [3.0, 1e5]).max() < _FAR
+    # four times as much is stated, and printed errors are those of it
+    wide = dp_mean(list(data), data, mu=1, covariance=[2.0, 80.0], seed=11)
+    own = wide.vcov("sampling").to_numpy().diagonal() * 4000
+    assert own == pytest.approx([4.0, 6400.0], rel=0.2)
     named = dp_mean(["x1"], data, mu=1, covariance="identity", seed=11)
     assert abs(named.mean.x1 - 3.0) < _FAR * named.se().x1
 
