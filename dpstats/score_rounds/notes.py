@@ -107,7 +107,7 @@ def tail_note(
     if not _is_logarithm(formula):
         other = "a logarithm of the response, where it is positive, or another family"
         helps = (
-            f"{other[0].upper()}{other[1:]}, or a larger budget, helps."
+            f"{other.capitalize()}, or a larger budget, helps."
             if clear
             else f"More rows or a larger budget would show whether they have one; if so, {other} helps."
         )

@@ -1,7 +1,7 @@
 """The tail of a table's lengths, from a noisy histogram: how many are longer than t, and by how much.
 
-The number of rows longer than t, beyond the 90 % quantile q of all rows, or of those that do not lie
-in a bin with most others, is taken to be
+The number of rows longer than t, beyond the 90 % quantile q of all rows, or of those beyond a gap or
+beyond a bin that holds most, is taken to be
 
     N(t) = (m/10) exp(-a x - b x^2),    x = log(t/q),    m rows that are counted at all,
 
@@ -49,8 +49,8 @@ WHOLE = 0.1
 _EVERY = slice(None)
 _TENTH = 0.1
 """Share of the rows beyond the 90 % quantile."""
-SHORTEST = 0.6
-_GRID = np.union1d(np.geomspace(SHORTEST, 2.0**12, 600), 1.0)
+_SHORTEST = 0.6
+_GRID = np.union1d(np.geomspace(_SHORTEST, 2.0**12, 600), 1.0)
 """Lengths at which the tail is known, in units of the quantile, which is one of them."""
 
 
@@ -223,7 +223,7 @@ def losses(histogram: LogHistogram, quantile90: float, n: int, rows: int | None 
     laws, rows = _laws(2), histogram.rows(n) if rows is None else rows
     weight = _posterior(laws, rows, _beyond(histogram, quantile90), quantile90)[0]
     kept = weight > _UNLIKELY * weight.max()
-    grid = np.geomspace(SHORTEST, _FARTHEST, 200)
+    grid = np.geomspace(_SHORTEST, _FARTHEST, 200)
     body, outliers = laws.longer(grid, rows)
     body = np.where(body >= 1, body, 0.0)
 

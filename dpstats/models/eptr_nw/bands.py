@@ -148,11 +148,6 @@ class Cover:
     mass: Floats
     shift: Floats
 
-    def average(self, z: Floats) -> tuple[Floats, Floats]:
-        """The kernel mean of the shift at points z (k, d), and the rows that it is of."""
-        weights, total = self._weights(z)
-        return self.shift @ weights, total
-
     def _weights(self, z: Floats) -> tuple[Floats, Floats]:
         """Those of kernel means at points z (k, d), (m, k), and the rows that these are of."""
         k = kernel(self.points, np.ascontiguousarray(z.T)) * self.mass[:, None]

@@ -55,11 +55,11 @@ def test_smoothing_a_parabola_moves_it_by_its_curvature() -> None:
 def test_a_line_is_moved_at_the_end_of_the_rows_by_what_it_is_moved() -> None:
     """By sqrt(2/pi) of its slope at the last row, and as good as nothing far inside."""
     points = np.arange(0.0, 20.1, 0.2)[:, None]
-    even = Cover(points, np.full(len(points), 50.0), points[:, 0])
-    told, _ = even.average(points)  # the kernel means of the line
     z = np.array([[0.0], [0.5], [10.0]])
-    at, _ = even.average(z)
-    moved = smoothing_bias([Cover(points, even.mass, told)], z, at, np.zeros(3))
+    near, there = (np.exp(-((points - x.T) ** 2) / 2) for x in (points, z))
+    told, at = (points[:, 0] @ k / k.sum(axis=0) for k in (near, there))  # kernel means of the line
+    even = Cover(points, np.full(len(points), 50.0), told)
+    moved = smoothing_bias([even], z, at, np.zeros(3))
     assert 0.9 < moved[0] / (at[0] - 0.0) < 1.5
     assert 0.9 < moved[1] / (at[1] - 0.5) < 1.5
     assert moved[2] < 1e-3
