@@ -41,6 +41,7 @@ from dpstats.report.released import Diagnostic, Released
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import Page
 from dpstats.report.texts import Heading, Paragraph, Preformatted
+from dpstats.score_rounds.cuts import cut_for_intervals
 from dpstats.score_rounds.tails import tail_of
 
 Mask = NDArray[np.bool_]
@@ -53,7 +54,7 @@ _FAR = 3.0
 """Of gradients: where they are cut, in 90 % quantiles."""
 _WINDOW = (-3, 17)
 """Octaves, in scales, in which values are counted by their distance from the location."""
-_NORMAL90, _SLACK = 1.645, 1e-4
+_NORMAL90 = 1.645
 _CARE = 2.0
 """Weight of what a cut may move, beside noise: tails of values are on one side as a rule."""
 _NOTED = 0.25
@@ -312,12 +313,8 @@ def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
 
     Noise and twice what may be lost are smallest together, as for the scores of a fit.
     """
-    scale = lengths.quantile(0.9) or _NORMAL90
-    tail = tail_of(lengths, scale, n)
-    excess = tail.excess()
-    error = (2 * tail.lengths / (n * mu)) ** 2 + (_CARE * excess) ** 2
-    best = int(np.argmax(error <= error.min() + (_SLACK * scale) ** 2 / n))
-    return float(tail.lengths[best]), float(excess[best])
+    cut = cut_for_intervals(tail_of(lengths, _NORMAL90, n), n, 1, mu, _CARE)
+    return cut.length, cut.excess
 
 
 def _found(
