@@ -17,8 +17,9 @@ from dpstats.score_rounds.estimate import Moved
 _NAMED = 3
 _FAR_ROWS = 0.3
 """Of the information in a direction, what far rows may hold before they are spoken of."""
-_HIDDEN = 0.003
-"""Share of the rows, as noise of a count, from which tails are out of sight."""
+_HIDDEN = 0.004
+"""Share of the rows, as noise of a count, from which tails are out of sight: with less noise than that
+intervals of lognormal and exponential errors cover."""
 _CLEAR = 3.0
 """Standard errors that cuts are expected to have moved, from which a tail is there to be seen."""
 _OTHERWISE = 15.0
