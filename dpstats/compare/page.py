@@ -97,7 +97,8 @@ def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str], show
                 csv_name=entry.name,
             )
         )
-    table = Table.from_columns(columns, notes=[*_legend(entries, style), *notes], main=True)
+    legend = [*_legend(entries, style), *_without_errors(entries, terms)]
+    table = Table.from_columns(columns, notes=[*legend, *notes], main=True)
     rules = (len(head), len(head) + len(labels)) if head else (len(labels),)
     above_it = () if several else (KeyValues((("Response", responses[0]),)),)
     return Page((*above_it, replace(table.ruled(rules), folds=False)))
@@ -158,6 +159,19 @@ def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
     )
     private = any((e.coefficients.privacy != 0).any() for e in entries)
     return [*lines, what + ("; they cover sampling and privacy noise." if private else ".")]
+
+
+def _without_errors(entries: Sequence[Entry], terms: Sequence[str]) -> list[str]:
+    """What NA stands for, where a term of the table has no standard error."""
+    errors = [
+        error
+        for entry in entries
+        for term, error in zip(entry.coefficients.terms, entry.coefficients.std_error, strict=True)
+        if term in terms
+    ]
+    if not np.isnan(errors).any():
+        return []
+    return ["NA: the fit gives no standard error; its summary says why."]
 
 
 def check_level(level: float) -> float:

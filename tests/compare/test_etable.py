@@ -410,6 +410,16 @@ def test_a_note_that_cutting_may_have_moved_coefficients_marks_its_column() -> N
     assert cells(page)["term"] == ["(1)", "(2)", "(3)"]
 
 
+def test_a_missing_standard_error_has_a_footnote_where_its_term_is_shown() -> None:
+    rows = pd.DataFrame({"x": np.arange(4000.0) % 7, "g": ["b", "b", *["a"] * 3998]})
+    rows["y"] = rows.x + np.arange(4000) % 3
+    fit = dp_lm("y ~ x + g", rows, limits={"g": ["a", "b"]}, mu=1, seed=1)
+    assert math.isnan(fit.se()["g[T.b]"])
+    footnote = "NA: the fit gives no standard error; its summary says why."
+    assert footnote in str(etable(fit))
+    assert "NA" not in str(etable(fit, keep=["x"]))
+
+
 def test_errors_are_named_and_can_be_exchanged_for_those_of_constant_variance() -> None:
     private = fair()[1]
     one, small, _ = fits()
