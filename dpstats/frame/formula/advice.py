@@ -100,6 +100,28 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
     return None
 
 
+def powers_note(formula: str) -> tuple[str, ...]:
+    """Said of powers that a formula takes of one term: they are that term, as in R.
+
+    Examples
+    --------
+    >>> powers_note("y ~ age^2 + I(x^2) + (a + b)^2")
+    ('In a formula `age^2` is `age`, as in R. For a square write I(age^2), or poly(age, 2).',)
+    """
+    said = []
+    for found in re.finditer(r"(\^|\*\*)\s*(\d+)", formula):
+        before = formula[: found.start()].rstrip()
+        one = re.search(r"(`[^`]+`|\.?[A-Za-z_][\w.]*(\([^()]*\))?)$", before)
+        if one and before.count("(") == before.count(")"):
+            term, power = one[1], found[2]
+            square = "a square" if power == "2" else "the power"
+            said.append(
+                f"In a formula `{term}^{power}` is `{term}`, as in R. For {square} write "
+                f"I({term}^{power}), or poly({term}, {power})."
+            )
+    return tuple(dict.fromkeys(said))
+
+
 def _no_tilde(formula: str) -> str:
     sides = re.split(r"(?<![=!<>])=(?!=)", formula)
     if len(sides) == 2 and all(side.strip() for side in sides):

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpstats
 from dpstats.errors import FormulaError, SchemaError
 from dpstats.frame import learn_design
+from dpstats.frame.formula.advice import powers_note
 from dpstats.frame.formula.grammar import parse_factor
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.r_spelling import in_python
@@ -223,3 +225,15 @@ def test_a_dot_in_a_name_is_no_attribute() -> None:
     for text in ("my.x.mean()", "log(my.x.mean())", "I(x.__class__)"):
         with pytest.raises((FormulaError, SchemaError)):
             learn_design(f"y ~ {text}", table)
+
+
+def test_a_power_of_one_term_is_that_term_and_a_note_says_so() -> None:
+    for text in ("(a + b)^2", "I(x^2)", "poly(x, 2)", "I((x + 1)^2)", "(a:b + c)^2", ".^2"):
+        assert powers_note(f"y ~ {text}") == ()
+    assert "`x^2` is `x`" in powers_note("y ~ x**2 + z")[0]
+    assert "I(log(x)^3), or poly(log(x), 3)" in powers_note("y ~ log(x)^3")[0]
+    assert "`my x`^2" in powers_note("y ~ z + `my x` ^ 2")[0]
+    assert len(powers_note("y ~ x^2 + x^2:z")) == 1
+    table = pd.DataFrame({"x": np.arange(2000.0) % 9, "y": np.arange(2000.0) % 7})
+    fit = dpstats.dp_lm("y ~ x^2", table, mu=1, seed=1)
+    assert any("`x^2` is `x`, as in R" in note for note in fit.notes)
