@@ -200,15 +200,15 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | rows | error | width | cover (without privacy) | far, silent | a note |
 # |---|---|---|---|---|---|
-# | lognormal errors, n = 2000, mu = 1, public rows | 0.75 | 1.27 | 0.97 (0.95) | 0, 0 | 0.20 |
+# | lognormal errors, n = 2000, mu = 1, public rows | 0.75 | 1.27 | 0.97 (0.95) | 0, 0 | 0 |
 # | the same, n = 20 000 | 0.41 | 1.05 | 0.94 (0.94) | 0, 0 | 0 |
 # | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.23 | 1.02 | 0.96 (0.96) | 0, 0 | 1 (it says so) |
-# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.78 | 1.27 | 0.96 (0.95) | 0, 0 | 0.70 |
+# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.78 | 1.27 | 0.96 (0.95) | 0, 0 | 0.37 |
 # | the same, 12 % ones, n = 2000 | 2.0 | 2.6 | 0.99 (0.96) | 0, 0 | 0.87 |
 # | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.41 | 1.04 | 0.94 (0.93) | 0, 0 | 0 |
 # | the same, alone | 0.86 | 1.21 | 0.96 (0.93) | 0, 0 | 0 |
 # | Poisson, a mean of 0.06, n = 10 000, mu = 1, alone | 0.47 | 1.17 | 0.97 (0.93) | 0, 0 | 0 |
-# | the same, n = 2000 | 0.94 | 1.90 | 0.99 (0.93) | 0, 0 | 1 |
+# | the same, n = 2000 | 0.94 | 1.90 | 0.99 (0.93) | 0, 0 | 0.02 |
 # | `dp_mean` of zeros and 5 % lognormal values, n = 50 000, epsilon = 1, alone | 3.0 | 2.4 | 0.88 (0.93) | 0, 0 | 1 |
 # | the same, n = 20 000 | 4.9 | 2.3 | 0.55 (0.95) | 0.13, 0.02 | 0.95 |
 #
