@@ -61,9 +61,9 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.rows import LeastSquares
 
-_NOTED = 15.0
+_NOTED = 12.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
-coefficient, in real tables. From 10 to 15 fewer sound fits have a note, and hardly another lacks one."""
+coefficient, in real tables. From 10 to 13 fewer sound fits have a note, and few others lack one."""
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
