@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+_MOST_POWERS = 3
+"""Of so many a note is printed."""
 _OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows or limits say"
 _OF_OTHER_ROWS = "it looks at other rows; make the column in both tables beforehand"
 _TEXT = "make the column in both tables beforehand"
@@ -100,26 +102,24 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
     return None
 
 
-def powers_note(formula: str) -> tuple[str, ...]:
+def powers_note(tokens: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
     """Said of powers that a formula takes of one term: they are that term, as in R.
 
-    Examples
-    --------
-    >>> powers_note("y ~ age^2 + I(x^2) + (a + b)^2")
-    ('In a formula `age^2` is `age`, as in R. For a square write I(age^2), or poly(age, 2).',)
+    ``tokens`` are those of the formula; see `engine.tokens`.
     """
     said = []
-    for found in re.finditer(r"(\^|\*\*)\s*(\d+)", formula):
-        before = formula[: found.start()].rstrip()
-        one = re.search(r"(`[^`]+`|\.?[A-Za-z_][\w.]*(\([^()]*\))?)$", before)
-        if one and before.count("(") == before.count(")"):
-            term, power = one[1], found[2]
+    for before, sign, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        term, power = before[0], after[0]
+        if before[1] == "name" and not re.fullmatch(r"[\w.]+", term):
+            term = f"`{term}`"
+        one = before[1] in ("name", "python") and after[1] == "value"
+        if one and sign[0] in ("^", "**") and power.isdigit() and int(power) > 1:
             square = "a square" if power == "2" else "the power"
             said.append(
                 f"In a formula `{term}^{power}` is `{term}`, as in R. For {square} write "
                 f"I({term}^{power}), or poly({term}, {power})."
             )
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(said))[:_MOST_POWERS]
 
 
 def _no_tilde(formula: str) -> str:

@@ -18,6 +18,7 @@ from dpstats.call import Call
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written
 from dpstats.frame.formula.advice import powers_note
+from dpstats.frame.formula.engine import tokens
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_linear.fit import at_once, make_test
@@ -213,7 +214,7 @@ def eptr_lm(
         fit, session = by_rounds(design, moments, rows, spend.total, noise)
     else:
         fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
-    qualified = charged.notes(rows.n, public) + powers_note(formula)
+    qualified = charged.notes(rows.n, public) + powers_note(tokens(formula))
     if weaker:
         qualified = (WEAKER, *qualified)
     model = EptrLinearModel(

@@ -22,6 +22,7 @@ from dpstats.frame import (
     subset_design,
 )
 from dpstats.frame.formula.advice import powers_note
+from dpstats.frame.formula.engine import tokens
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
@@ -145,7 +146,7 @@ def dp_feols(
     persons = None if person is None else "within" if within else "all"
     task = PanelTask(moments, columns, persons, errors)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
-    notes = charged.notes(rows.n, public, moments) + powers_note(fml)
+    notes = charged.notes(rows.n, public, moments) + powers_note(tokens(fml))
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
 
