@@ -29,6 +29,7 @@ from dpstats.frame.formula.learn import (
     require_known_limits,
 )
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
+from dpstats.frame.formula.parse import formula_notes
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.new_rows import new_rows
 from dpstats.frame.panel import PanelColumns, panel_moments
@@ -76,6 +77,7 @@ __all__ = [
     "design_products",
     "features_design",
     "formula_columns",
+    "formula_notes",
     "learn_design",
     "level_name",
     "linear_constraints",

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
-from dpstats.frame.formula.advice import misread
+from dpstats.frame.formula.advice import misread, powers_note
 from dpstats.frame.formula.engine import Term
 from dpstats.frame.formula.grammar import Factor, parse_factor
 from dpstats.frame.formula.r_spelling import in_python
@@ -66,6 +66,11 @@ def split_sides(formula: str) -> tuple[str, str]:
             f"the formula must be text such as 'y ~ x1 + x2', not {type(formula).__name__}."
         )
     return _sides(formula)
+
+
+def formula_notes(formula: str) -> tuple[str, ...]:
+    """What a result says of a formula that was read."""
+    return powers_note(engine.tokens(in_python(formula)))
 
 
 @lru_cache(maxsize=128)

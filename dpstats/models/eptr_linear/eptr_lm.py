@@ -16,9 +16,7 @@ from dpstats.arguments import check_numbers, check_size, mapping
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError
-from dpstats.frame import Design, check_written
-from dpstats.frame.formula.advice import powers_note
-from dpstats.frame.formula.engine import tokens
+from dpstats.frame import Design, check_written, formula_notes
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_linear.fit import at_once, make_test
@@ -214,7 +212,7 @@ def eptr_lm(
         fit, session = by_rounds(design, moments, rows, spend.total, noise)
     else:
         fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
-    qualified = charged.notes(rows.n, public) + powers_note(tokens(formula))
+    qualified = charged.notes(rows.n, public) + formula_notes(formula)
     if weaker:
         qualified = (WEAKER, *qualified)
     model = EptrLinearModel(

@@ -16,13 +16,12 @@ from dpstats.frame import (
     PanelColumns,
     PanelFormula,
     PublicMoments,
+    formula_notes,
     level_name,
     panel_formula,
     panel_moments,
     subset_design,
 )
-from dpstats.frame.formula.advice import powers_note
-from dpstats.frame.formula.engine import tokens
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
@@ -146,7 +145,7 @@ def dp_feols(
     persons = None if person is None else "within" if within else "all"
     task = PanelTask(moments, columns, persons, errors)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
-    notes = charged.notes(rows.n, public, moments) + powers_note(tokens(fml))
+    notes = charged.notes(rows.n, public, moments) + formula_notes(formula.design(None))
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
 

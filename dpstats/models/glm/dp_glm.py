@@ -28,9 +28,7 @@ from dpstats.call import (
     with_levels,
 )
 from dpstats.errors import ArgumentError, PublicDataError, UnknownArgument
-from dpstats.frame import Design, PublicMoments, check_written
-from dpstats.frame.formula.advice import powers_note
-from dpstats.frame.formula.engine import tokens
+from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
 from dpstats.models.glm.fit import GlmFit
@@ -235,7 +233,7 @@ def dp_glm(
     fit, session = ready.fit_rows(
         rows, call.per_row, noise, None if levels is None else levels.session
     )
-    notes = charged.notes(rows.n, public, moments) + powers_note(tokens(formula))
+    notes = charged.notes(rows.n, public, moments) + formula_notes(formula)
     notes += () if levels is None else levels.notes
     notes += undetermined_note(moments) if alone and moments is not None else ()
     result = glm_model(charged.text, ready, fit, session, notes, call.unit, delta)

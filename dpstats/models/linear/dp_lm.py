@@ -27,9 +27,7 @@ from dpstats.call import (
     with_levels,
 )
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design, PublicMoments, check_written
-from dpstats.frame.formula.advice import powers_note
-from dpstats.frame.formula.engine import tokens
+from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
@@ -237,7 +235,7 @@ def dp_lm(
     fit, session = fit_rows(
         task, rows, call.per_row, noise, None if levels is None else levels.session
     )
-    notes = charged.notes(rows.n, public, moments) + powers_note(tokens(formula))
+    notes = charged.notes(rows.n, public, moments) + formula_notes(formula)
     notes += () if levels is None else levels.notes
     notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
