@@ -163,13 +163,8 @@ def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
 
 def _without_errors(entries: Sequence[Entry], terms: Sequence[str]) -> list[str]:
     """What NA stands for, where a term of the table has no standard error."""
-    errors = [
-        error
-        for entry in entries
-        for term, error in zip(entry.coefficients.terms, entry.coefficients.std_error, strict=True)
-        if term in terms
-    ]
-    if not np.isnan(errors).any():
+    fits = [entry.coefficients for entry in entries]
+    if not any(np.isnan(c.std_error[np.isin(c.terms, terms)]).any() for c in fits):
         return []
     return ["NA: the fit gives no standard error; its summary says why."]
 

@@ -81,6 +81,17 @@ def _outcomes(at: float) -> Draw:
     return draw
 
 
+def _outcomes_by_level(share: float) -> Draw:
+    """t is a level that a share of the rows has."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n).assign(t=1.0 * (rng.random(n) < share))
+        chance = 1 / (1 + np.exp(-(0.2 + 0.4 * rows.x + rows.t)))
+        return rows.assign(y=1.0 * (rng.random(n) < chance))
+
+    return draw
+
+
 def _counts(at: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         rows = _columns(rng, n)
@@ -152,6 +163,13 @@ CASES: dict[str, Case] = {
         )
         for at, n in ((-4, 10_000), (-5, 50_000))
         for where, public in (("public rows", 500), ("alone", 0))
+    },
+    **{
+        f"rare level, {share:.2g}, n={n}, {where}": Case(
+            _outcomes_by_level(share), "binomial", (0.2, 0.4, 1.0), n, {"mu": 1}, public
+        )
+        for share, n in ((0.03, 5000), (0.03, 20_000), (0.1, 5000))
+        for where, public in (("public rows", 300), ("alone", 0))
     },
     **{
         f"rare counts, log {at}, n={n}, {where}": Case(

