@@ -70,7 +70,7 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         ),
     },
     ("dp_glm", "ssp, binomial"): {
-        "apart": partial(_within, "binomial", (_corner(2, 2, 0), _corner(2, 2, 1)), 1.0),
+        "apart": partial(_within, "binomial", (_corner(9, 9, 0), _corner(9, 9, 1)), 1.0),
     },
     ("dp_glm", "ssp, poisson"): {
         "across": partial(_within, "poisson", (_corner(2, 2, 0), _corner(2, -2, 1e3)), 2.0),

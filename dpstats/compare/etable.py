@@ -90,8 +90,8 @@ def etable(
     Page
         Prints as text and shows as a table in notebooks; ``.to_markdown()``, ``.to_latex()``,
         ``.to_html()``, ``.to_csv()``; ``.to_latex(caption=, label=)`` is a table that floats. The line
-        "Errors" says which standard errors a column has; "!" marks fits whose coefficients cutting may
-        have moved, and a note says which.
+        "Errors" says which standard errors a column has; "!" marks fits whose notes bear on their
+        coefficients, and the notes stand below.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _entry(name: str, fit: Any) -> Entry:
     facts["Unit of privacy"] = _unit(p.protected)
     response = fit.design.response or ""
     facts["Method"] = fit.method
-    return Entry(name, response, fit.coefficients, facts, marked=bool(fit.cautions))
+    return Entry(name, response, fit.coefficients, facts, marked=bool(fit.doubts))
 
 
 def _unit(unit: PrivacyUnit) -> str:
@@ -377,6 +377,6 @@ def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
             remarks.append("epsilon holds for this release by itself")
         for remark in (*remarks, *fit.qualified):
             columns.setdefault(remark.rstrip("."), []).append(name)
-        for caution in fit.cautions:
-            columns.setdefault(caution.rstrip("."), []).append(f"{name} {MARK}")
+        for note in fit.doubts:
+            columns.setdefault(note.rstrip("."), []).append(f"{name} {MARK}")
     return [f"{', '.join(names)}: {remark}." for remark, names in columns.items()]

@@ -156,6 +156,40 @@ def loss_of(share: float, sizes: Floats) -> Callable[[Floats], Floats]:
     return lost
 
 
+def most_of(*losses: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    """The largest of some losses, cut by cut."""
+    return lambda length: np.asarray(np.max([lost(length) for lost in losses], axis=0))
+
+
+def loss_of_long_rows(
+    longer: Tail, residual: float, some: float = 1.0
+) -> Callable[[Floats], Floats]:
+    """What cuts take off the scores of rows of known lengths, with normal residuals of this size.
+
+    ``some``: the share of rows of every length that have such residuals.
+
+    Rows that are much longer than others, as those of a rare level, have long scores with residuals of
+    the usual size: too few to be seen in noisy counts of scores, and enough to move what these rows
+    alone decide. It is the mean of (length - c), where positive, and may all lie in one direction.
+
+    Examples
+    --------
+    >>> tail = Tail(np.array([4.0, 6.25]), np.array([0.02, 0.0]))
+    >>> loss_of_long_rows(tail, 1.0)(np.array([0.0, 5.0, 10.0])).round(4)
+    array([0.0798, 0.0167, 0.0017])
+    """
+    at = np.unique(np.linspace(0, len(longer.lengths) - 1, _LENGTHS).round().astype(np.intp))
+    lengths, share = longer.lengths[at], -np.diff(longer.share[at])
+    size = residual * np.sqrt(lengths[1:] * lengths[:-1])
+
+    def lost(length: Floats) -> Floats:
+        c = length[:, None] / size
+        beyond = np.exp(-(c**2) / 2) / math.sqrt(2 * math.pi) - c * special.ndtr(-c)
+        return np.asarray(2 * some * beyond @ (share * size))
+
+    return lost
+
+
 def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     """Bound for residuals whose squares are summed, from the tail of scores, sqrt(d) times as long.
 

@@ -15,8 +15,6 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import Moved
 
 _NAMED = 3
-_FAR_ROWS = 0.3
-"""Of the information in a direction, what far rows may hold before they are spoken of."""
 _HIDDEN = 0.004
 """Share of the rows, as noise of a count, from which tails are out of sight: with less noise than that
 intervals of lognormal and exponential errors cover."""
@@ -174,20 +172,6 @@ def _some(terms: Sequence[str], which: NDArray[np.bool_]) -> str:
     """The first six of these terms."""
     named = [f"`{term}`" for term, chosen in zip(terms, which, strict=True) if chosen]
     return ", ".join(named[:6]) + (f" and {len(named) - 6} more" if len(named) > 6 else "")
-
-
-def leverage_note(lost: float) -> tuple[str, ...]:
-    """Where long rows, cut for the second moments, hold much of what decides a fit.
-
-    ``lost`` is what that took off the mean square length of rows, in units of the smallest direction.
-    """
-    if not lost > _FAR_ROWS:
-        return ()
-    return (
-        "Some rows lie so far from the others that they alone may decide coefficients, and their "
-        "weight is known only roughly: estimates may be off by more than their errors say. "
-        "Logarithms of long-tailed columns, limits, a larger budget, or public rows help.",
-    )
 
 
 def _is_logarithm(formula: str) -> bool:

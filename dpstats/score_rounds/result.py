@@ -58,6 +58,11 @@ PASSES = "passes"
 _SHOWN = 3
 
 
+def _of_larger(notes: Sequence[str]) -> tuple[str, ...]:
+    """Notes of a model as those of a sub-model of it say them."""
+    return tuple(note if note.startswith(_OF_LARGER) else _OF_LARGER + note for note in notes)
+
+
 def coefficients_of(terms: Sequence[str], estimate: Estimate) -> Coefficients:
     """Named coefficients with their two covariances."""
     return Coefficients(tuple(terms), estimate.coef, estimate.sampling, estimate.privacy)
@@ -151,7 +156,7 @@ class Model(Result):
     qualified: tuple[str, ...]
     """Those of the notes that qualify the guarantee: whatever is made of the fit keeps them."""
     cautions: tuple[str, ...]
-    """Those of the notes that say that cutting may have moved coefficients: sub-models keep them too."""
+    """Those of the notes that say that cutting may have moved coefficients."""
 
     def __post_init__(self) -> None:
         freedom = self._freedom()
@@ -348,9 +353,7 @@ class Model(Result):
         alone = self.public_fit
         if alone is not None:
             alone = restrict(alone, kept, self._fixed_dispersion)
-        cautions = tuple(
-            note if note.startswith(_OF_LARGER) else _OF_LARGER + note for note in self.cautions
-        )
+        doubts = _of_larger(self.doubts)
         return replace(
             self,
             call=call,
@@ -359,10 +362,16 @@ class Model(Result):
             estimate=estimate,
             public_fit=alone,
             system=None,
-            notes=(self._submodel_note, *cautions, *self.qualified),
+            notes=(self._submodel_note, *doubts, *self.qualified),
             details=tuple(line for line in self.details if line.name != CUT_ALLOWANCE),
-            cautions=cautions,
+            cautions=_of_larger(self.cautions),
         )
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Those of the notes that bear on coefficients: sub-models keep them too."""
+        asked = (self._submodel_note, *self.qualified)
+        return tuple(note for note in self.notes if note not in asked)
 
     @spelled
     def wald_test(self, hypothesis: Any) -> Anova:

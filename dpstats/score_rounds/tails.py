@@ -82,6 +82,10 @@ class Tail:
         """The tail alone, for a result that keeps it: laws take space."""
         return Tail(self.lengths, self.share, self.quantile, self.rows)
 
+    def scaled(self, factor: float) -> Tail:
+        """The same rows measured in another unit, without laws."""
+        return Tail(factor * self.lengths, self.share, factor * self.quantile, self.rows)
+
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
         every: Floats = mean_excess(self.lengths, self.share[None], power)[0]

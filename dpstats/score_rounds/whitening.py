@@ -45,6 +45,33 @@ _FIRM = 1e8
 
 
 @dataclass(frozen=True)
+class RowLengths:
+    """How long rows are, as they are whitened.
+
+    Attributes
+    ----------
+    tail : Tail
+        How many are longer than a length.
+    quantile : float
+        The 90 % quantile of all.
+    rows : int
+        How many have a length.
+    """
+
+    tail: Tail
+    quantile: float
+    rows: int
+
+    def standard(self, curvature: Curvature, n: int) -> Tail:
+        """The tail in a unit in which the mean square of rows that have a length is their dimension.
+
+        ``curvature``: their second moments, as a mean over all n.
+        """
+        d, trace = len(curvature.used), float(np.trace(curvature.used))
+        return self.tail.scaled(math.sqrt(d * self.rows / (n * trace)))
+
+
+@dataclass(frozen=True)
 class Whitened:
     """Rows as they are seen in the end.
 
@@ -53,8 +80,7 @@ class Whitened:
     whitening : Whitening
     curvature : Curvature
         Their second moments.
-    lengths : float
-        90 % quantile of the lengths of rows.
+    lengths : RowLengths
     radius : float
         Where they were cut for the second moments.
     nothing : (d,) array
@@ -65,7 +91,7 @@ class Whitened:
 
     whitening: Whitening
     curvature: Curvature
-    lengths: float
+    lengths: RowLengths
     radius: float
     nothing: Mask
     lost: float = 0.0
@@ -95,8 +121,8 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     stages: list[tuple[int, Whitened]] = []
     before = 0.0
     while True:
-        tail, quantile = whitened_lengths(session, _LENGTHS, d)
-        radius = _cut(tail, quantile, d, n, mu * math.sqrt(share))
+        lengths = whitened_lengths(session, _LENGTHS, d)
+        radius = _cut(lengths, d, n, mu * math.sqrt(share))
         found = whitened_moments(session, share, d, radius)
         released, sd = apart(found.value, nothing), found.noise_sd
         noise = sd * math.sqrt(2 * d)
@@ -104,7 +130,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         hidden = int((values < _SEEN * noise).sum())
         whitening = Whitening(back, np.linalg.inv(back))
         curvature = still(shrink_second_moment(released, sd, known=False), nothing)
-        stages.append((hidden, Whitened(whitening, curvature, quantile, radius, nothing)))
+        stages.append((hidden, Whitened(whitening, curvature, lengths, radius, nothing)))
         if not hidden and values[0] > _LOW and values[-1] < _HIGH:
             break
         if not hidden and values[0] < _GROWN * before:
@@ -121,20 +147,20 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, np.zeros(d))
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
-    farther = _cut(tail, quantile, d, n, mu * math.sqrt(_FINAL))
+    farther = _cut(lengths, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
-        return replace(best, lost=median_excess(tail, n, best.radius))
-    lost = median_excess(tail, n, farther)
+        return replace(best, lost=median_excess(lengths.tail, n, best.radius))
+    lost = median_excess(lengths.tail, n, farther)
     return replace(_measured(session, best, farther, nothing), lost=lost)
 
 
-def whitened_lengths(session: ScoreSession, share: float, d: int) -> tuple[Tail, float]:
-    """How long rows are, as they are whitened now: the tail of lengths, and their 90 % quantile."""
+def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
+    """How long rows are, as they are whitened now."""
     octave = math.floor(math.log2(math.sqrt(d)))
     windows = (octave - 12, 32), None
     lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
-    quantile = lengths.quantile(0.9) or math.sqrt(d)
-    return tail_of(lengths, quantile, session.n, 2), quantile
+    quantile, n = lengths.quantile(0.9) or math.sqrt(d), session.n
+    return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths.rows(n))
 
 
 def whitened_moments(session: ScoreSession, share: float, d: int, radius: float) -> Release:
@@ -144,13 +170,13 @@ def whitened_moments(session: ScoreSession, share: float, d: int, radius: float)
     return made.information
 
 
-def _cut(tail: Tail, quantile: float, d: int, n: int, mu: float) -> float:
+def _cut(lengths: RowLengths, d: int, n: int, mu: float) -> float:
     """Length at which rows are cut: no farther than noise allows, beyond what most rows need.
 
     Rows that are longer weigh less until the last round, so that little is lost with them.
     """
     quiet = math.sqrt(_QUIET * n * mu / (2 * math.sqrt(d)))
-    return min(cut_of_moments(tail, d, n, mu), max(quiet, _BODY * quantile))
+    return min(cut_of_moments(lengths.tail, d, n, mu), max(quiet, _BODY * lengths.quantile))
 
 
 def apart(matrix: Floats, nothing: Mask) -> Floats:

@@ -110,6 +110,16 @@ def _ones(share: float) -> Draw:
     return draw
 
 
+def _ones_by_level(share: float) -> Draw:
+    """Zeros and ones for least squares; more ones in a level t that a share of the rows has."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n).assign(t=1.0 * (rng.random(n) < share))
+        return rows.assign(y=1.0 * (rng.random(n) < 0.5 + 0.02 * rows.x + 0.3 * rows.t))
+
+    return draw
+
+
 def _mostly_zero(share: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         return pd.DataFrame({"y": np.where(rng.random(n) < share, rng.lognormal(3, 1, n), 0.0)})
@@ -156,6 +166,13 @@ CASES: dict[str, Case] = {
             _ones(share), "lm", (share, 0.0, 0.5 * share), n, _EPSILON_1
         )
         for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 5000), (0.125, 2000))
+    },
+    **{
+        f"rare level for lm, {share:.2g}, n={n}, {where}": Case(
+            _ones_by_level(share), "lm", (0.5, 0.02, 0.3), n, {"mu": 1}, public
+        )
+        for share, n in ((0.03, 5000), (0.02, 20_000))
+        for where, public in (("public rows", 300), ("alone", 0))
     },
     **{
         f"rare outcomes, logit {at}, n={n}, {where}": Case(

@@ -410,6 +410,17 @@ def test_a_note_that_cutting_may_have_moved_coefficients_marks_its_column() -> N
     assert cells(page)["term"] == ["(1)", "(2)", "(3)"]
 
 
+def test_whatever_a_fit_says_of_its_coefficients_stands_below_a_table() -> None:
+    public, private = fair()
+    shrunk = dp_lm(FORMULA, private, public=public, mu=1, ridge=0.1, seed=1)
+    page = etable([fits()[0], shrunk, shrunk.update("~ . - age"), fits()[0].update("~ . - age")])
+    head, *_ = (line for line in str(page).splitlines() if "(1)" in line)
+    assert head.split() == ["(1)", "(2)", "!", "(3)", "!", "(4)"]
+    flat = " ".join(str(page).split())
+    assert "(2) !: Ridge estimates are shrunk" in flat
+    assert "(3) !: Of the larger model: Ridge estimates are shrunk" in flat
+
+
 def test_a_missing_standard_error_has_a_footnote_where_its_term_is_shown() -> None:
     rows = pd.DataFrame({"x": np.arange(4000.0) % 7, "g": ["b", "b", *["a"] * 3998]})
     rows["y"] = rows.x + np.arange(4000) % 3

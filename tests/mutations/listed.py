@@ -1512,6 +1512,22 @@ _ALONE = (
         f"{_FITTED}::test_ones_among_zeros_are_not_taken_for_outliers",
     ),
     _alone(
+        "cuts of a linear fit do not know how long rows are",
+        "dpstats/models/linear/prepare.py",
+        "            longer=self.longer,\n",
+        "            longer=None,\n",
+        "tests/models/test_rare_levels.py::"
+        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_lm of zeros and ones]",
+    ),
+    _alone(
+        "cuts of ones and zeros do not know how long rows are",
+        "dpstats/models/glm/fit.py",
+        "start.longer if family.binary else None",
+        "None",
+        "tests/models/test_rare_levels.py::"
+        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_glm, alone]",
+    ),
+    _alone(
         "noise is shown where hardly a row could be used",
         "dpstats/models/gaussian/fit.py",
         "    if not points.m and hardly_any(",

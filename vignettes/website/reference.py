@@ -163,7 +163,7 @@ def made_by_hand(name: str) -> bool:
     )
 
 
-_INSIDE = ("cautions", "qualified", "table_facts")
+_INSIDE = ("cautions", "doubts", "qualified", "table_facts")
 """Attributes of results that other rooms of the package read, and nobody else."""
 
 

@@ -22,8 +22,9 @@ from dpstats.numerics.matrices import (
     shrink_second_moment,
 )
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.cuts import gaussian_lengths, loss_of
+from dpstats.score_rounds.cuts import gaussian_lengths, loss_of, most_of
 from dpstats.score_rounds.estimate import Estimate, Step
+from dpstats.score_rounds.tails import Tail
 
 _ENOUGH_ROWS = 2000
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
@@ -242,7 +243,11 @@ class StepRange:
 
 
 def loss_with_unseen(
-    loss: Callable[[Floats], Floats] | None, reach: StepRange, noise: float, rare: float
+    loss: Callable[[Floats], Floats] | None,
+    reach: StepRange,
+    noise: float,
+    rare: float,
+    longer: Tail | None = None,
 ) -> Callable[[Floats], Floats]:
     """The expected ``loss`` of a cut of scores, at least that of rare outcomes which nothing shows.
 
@@ -251,11 +256,39 @@ def loss_with_unseen(
     rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
     takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
     shorter, and the fit runs away with ever smaller errors. ``rare`` is the share of rows that have the
-    rarer outcome in the fit (`Family.rarer`); where both are alike, scores balance.
+    rarer outcome in the fit (`Family.rarer`); where both are alike, scores balance. ``longer`` tells how
+    long rows with outcomes of one or zero are: those of one level may not balance (`loss_by_imbalance`).
     """
     share = max(_HIDING * noise, (1 - 2 * rare) * rare)
-    hidden = loss_of(share, (1 - rare) * reach.lengths())
-    return hidden if loss is None else lambda length: np.maximum(hidden(length), loss(length))
+    parts = [loss_of(share, (1 - rare) * reach.lengths())]
+    parts += [] if loss is None else [loss]
+    parts += [] if longer is None else [loss_by_imbalance(longer)]
+    return most_of(*parts)
+
+
+def loss_by_imbalance(longer: Tail) -> Callable[[Floats], Floats]:
+    """The most that cutting scores of ones and zeros to a length takes off the mean score.
+
+    A row of length l has the score (1 - p) l with probability p, else -p l. Where the two are cut
+    alike nothing is lost on average; but all rows that are so long, as those of a rare level, may have
+    the same p, and one score of theirs is beyond the cut u l and the other is not. Then
+    p (1 - p - u) l is lost, less (1 - p)(p - u) l where p > u: at most (1 - u)^2/4 l, at
+    p = (1 - u)/2, from u = 1/3 on, and u (1 - 2u) l below, of which the most is l/8, at u = 1/4.
+
+    Examples
+    --------
+    >>> tail = Tail(np.array([4.0, 6.0]), np.array([0.02, 0.0]))
+    >>> loss_by_imbalance(tail)(np.array([1.0, 2.5, 4.0, 5.0])).round(4)
+    array([0.0125, 0.0062, 0.001 , 0.    ])
+    """
+    size = (longer.lengths[1:] + longer.lengths[:-1]) / 2
+    share = -np.diff(longer.share)
+
+    def lost(length: Floats) -> Floats:
+        u = np.clip(length[:, None] / size, 0.25, 1.0)
+        return np.asarray(np.where(u < 1 / 3, u * (1 - 2 * u), (1 - u) ** 2 / 4) @ (share * size))
+
+    return lost
 
 
 @dataclass(frozen=True)

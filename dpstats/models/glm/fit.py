@@ -84,7 +84,7 @@ from dpstats.score_rounds.rounds import (
     window_about,
 )
 from dpstats.score_rounds.tails import tail_of
-from dpstats.score_rounds.whitening import apart, still
+from dpstats.score_rounds.whitening import apart, still, whitened_lengths
 
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
@@ -92,6 +92,8 @@ _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
+_LENGTHS = 0.006
+"""Share of a histogram of row lengths, where nothing else tells how long rows are."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _FLATTER = 0.75
@@ -271,6 +273,11 @@ def anchored(
         coef = released_null(session, family, 0.03, d, constant)
         start = replace(start, level=family.information(coef[constant]))
     squares = not family.binary or family.dispersed
+    if family.binary and start.rows is None and start.longer is None:
+        spent += _LENGTHS
+        lengths = whitened_lengths(session, _LENGTHS, d)
+        unit = math.sqrt(family.information(0.0))  # they are those of information rows
+        start = replace(start, longer=lengths.tail.scaled(1 / unit))
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
     session.weigh(start.leverage)
@@ -320,7 +327,8 @@ def _round_plan(
     loss = None if start.rows is None else expected_loss(family, start.rows, start.whitening, coef)
     rare = family.rarer(level)
     if rare is not None:
-        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare)
+        hidden, longer = histograms[1].noise_sd / n, start.longer if family.binary else None
+        loss = loss_with_unseen(loss, start.reach, hidden, rare, longer)
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
         cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)

@@ -15,6 +15,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.tails import Tail
 from dpstats.score_rounds.whitening import Whitened
 
 
@@ -39,6 +40,8 @@ class StartingPoint:
         Whether the public geometry tells the size of every direction; see `Curvature`.
     leverage : float or None
         Length from which rows weigh less in all rounds but the last.
+    longer : Tail or None
+        How many rows are longer than a length, where private rows were looked at.
     hidden : (d,) array or None
         Coefficients of which the first look at private rows saw too little for an error.
     nothing : (d,) array or None
@@ -57,6 +60,7 @@ class StartingPoint:
     spent: float = 0.0
     known: bool = True
     leverage: float | None = None
+    longer: Tail | None = None
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
@@ -149,7 +153,7 @@ def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint
     d, level = len(seen.whitening.back), family.information(0.0)
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
     reach = _reach(family, Whitening(np.eye(d), np.eye(d)), seen.curvature.used, None)
-    information = math.sqrt(level) * seen.lengths
+    information = math.sqrt(level) * seen.lengths.quantile
     zero = np.zeros(d)
     return StartingPoint(
         seen.whitening,
@@ -159,6 +163,7 @@ def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint
         information=information,
         known=False,
         leverage=seen.radius,
+        longer=seen.lengths.tail.without_laws(),
         hidden=seen.hidden,
         nothing=seen.nothing,
         enough=enough,

@@ -46,7 +46,6 @@ from dpstats.score_rounds.notes import (
     allowance_line,
     coordinates_note,
     hidden_note,
-    leverage_note,
     outside_note,
     ridge_note,
     tail_note,
@@ -265,7 +264,7 @@ def reported(
     else:
         unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
-        notes += leverage_note(ready.lost if len(unknown) > 1 else 0.0) + ridge_note(ridge)
+        notes += ridge_note(ridge)
     notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from dpstats.score_rounds.cuts import cut_of_moments, gaussian_lengths, loss_of
 from dpstats.score_rounds.first_look import FirstLook
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
+from dpstats.score_rounds.tails import Tail
 from dpstats.score_rounds.whitening import whitened_lengths, whitened_moments
 
 _SHORTENED = 0.35
@@ -59,6 +60,8 @@ class Prepared:
         Columns in which hardly any row differs.
     others : float
         Share of the responses that differ by about the scale, where most are alike.
+    longer : Tail or None
+        How many rows are longer than a length, where their mean square is d.
     """
 
     design: Design
@@ -76,6 +79,7 @@ class Prepared:
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     others: float = 0.0
+    longer: Tail | None = None
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -115,6 +119,7 @@ class Prepared:
             hidden=self.hidden is not None and bool(self.hidden.any()),
             lost=self.lost,
             rare=self._rare(),
+            longer=self.longer,
         )
 
     def _rare(self) -> Callable[[Floats], Floats] | None:
@@ -143,14 +148,23 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
     for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
         if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):
             break
-        curvature, radius, taken = _curvature(session, d, moments, lengths, gram)
+        curvature, radius, taken, longer = _curvature(session, d, moments, lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
         seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     return Prepared(
-        moments.design, seen, at, curvature, plan, expected, persons, lines, radius=radius
+        moments.design,
+        seen,
+        at,
+        curvature,
+        plan,
+        expected,
+        persons,
+        lines,
+        radius=radius,
+        longer=longer,
     )
 
 
@@ -178,22 +192,27 @@ def prepared_alone(
         hidden=look.rows.hidden,
         nothing=look.rows.nothing,
         others=look.others,
+        longer=look.rows.lengths.standard(curvature, session.n),
     )
 
 
 def _curvature(
     session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
-) -> tuple[Curvature, float, float]:
+) -> tuple[Curvature, float, float, Tail]:
     """Second moments of the rows, as they are whitened now, and where rows are cut for them.
 
-    The third number is the share of their trace that the cut takes off.
+    The third number is the share of their trace that the cut takes off, the fourth result tells how
+    many rows are longer than a length.
     """
-    tail, _ = whitened_lengths(session, lengths_share, d)
+    lengths = whitened_lengths(session, lengths_share, d)
+    tail = lengths.tail
     radius = cut_of_moments(tail, d, session.n, session.total.mu * math.sqrt(share))
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
-    return used, radius, taken / (taken + float(np.trace(used.used)))
+    share = taken / (taken + float(np.trace(used.used)))
+
+    return used, radius, share, lengths.standard(used, session.n)
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:

@@ -13,7 +13,14 @@ from dpstats.arrays import Floats
 from dpstats.models.linear.planning import LinearPlan
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
-from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, Cut, cut_for_intervals, cut_of_squares
+from dpstats.score_rounds.cuts import (
+    PRODUCT_QUANTILE,
+    Cut,
+    cut_for_intervals,
+    cut_of_squares,
+    loss_of_long_rows,
+    most_of,
+)
 from dpstats.score_rounds.estimate import (
     Pooled,
     Step,
@@ -72,7 +79,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
     ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
-    ``rare``: what cuts take off scores that are known to be there, and may not be seen.
+    ``rare``: what cuts take off the scores of few responses that differ. ``longer``: how many rows are
+    longer than a length.
     """
 
     curvature: Curvature
@@ -89,6 +97,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     before: float | None = None
     oblique: Floats | None = None
     rare: Callable[[Floats], Floats] | None = None
+    longer: Tail | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
@@ -155,8 +164,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
         whole = sum(plan.pooled for plan in self.plans) >= limits.middle
+        alike = not self.weighed
         if whole and limits.middle and not self.hidden:
             self.session.weigh(None)
+            alike = True
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
@@ -177,7 +188,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         tail = tail_of(histogram, scale, n)
         self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, self.rare)
+        known = self._known_loss(tail, tail.rows / histogram.rows(n), alike)
+        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -186,6 +198,20 @@ class LinearRounds(ScoreRounds[LinearStep]):
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
+
+    def _known_loss(
+        self, tail: Tail, share: float, alike: bool
+    ) -> Callable[[Floats], Floats] | None:
+        """What a cut takes off scores that are known to be there, though counts may not show them.
+
+        Of few responses that differ, and of long rows where all rows weigh ``alike``: else the scores of
+        long ones are short. ``share``: of the rows, those whose scores ``tail`` is about.
+        """
+        parts = [] if self.rare is None else [self.rare]
+        if alike and self.longer is not None:
+            residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
+            parts.append(loss_of_long_rows(self.longer, residual, share))
+        return most_of(*parts) if parts else None
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is the last: from the plan and released scales only.

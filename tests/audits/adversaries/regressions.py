@@ -194,7 +194,9 @@ def sharp_family(family: str, pair: tuple[Row, Row], high: float, *, public: boo
     options: dict[str, Any] = {**_SHORTEST, "family": family, "iterations": 1}
     if public:
         return against("dp_glm", options, pair, 40, 8, (0.0, high))
-    options["limits"] = {**_BOX, "y": (0.0, 1e3 if high > 1 else 1.0)}
+    side = max(abs(row[column]) for row in pair for column in ("x", "z"))
+    box = {"x": (-side, side), "z": (-side, side), "y": (0.0, 1e3 if high > 1 else 1.0)}
+    options["limits"] = box
     return against("dp_glm", {**options, "method": "ssp"}, pair, 200, 0, (0.0, high))
 
 
@@ -226,7 +228,7 @@ SHARP: dict[tuple[str, str], Callable[[], Watched]] = {
     ("dp_lm", "anchored, alone"): partial(sharp_alone, "dp_lm", OPPOSITE),
     ("dp_lm", "anchored, alone in a box"): partial(sharp_alone, "dp_lm", OPPOSITE, **WIDE),
     ("dp_glm", "ssp, binomial"): partial(
-        _YES, (corner(2, 2, 1), corner(2, -2, 1)), 1.0, public=False
+        _YES, (corner(9, 9, 1), corner(9, -9, 1)), 1.0, public=False
     ),
     ("dp_glm", "ssp, poisson"): partial(
         _COUNT, (corner(2, 0, 1e3), corner(-2, 2, 1e3)), 2.0, public=False

@@ -9,6 +9,7 @@ from dpstats.models.glm.estimate import (
     StepRange,
     expected_loss,
     information_whitening,
+    loss_by_imbalance,
     loss_with_unseen,
     moments_fit,
     near_enough,
@@ -25,6 +26,7 @@ from dpstats.models.glm.planning import (
 )
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.tails import Tail
 
 _RNG = np.random.default_rng(0)
 _X = np.column_stack([np.ones(300), _RNG.normal(size=(300, 2))])
@@ -174,6 +176,17 @@ def test_a_cut_loses_rare_outcomes_as_often_as_the_fit_expects_them() -> None:
     asked = [0.08 * np.maximum(np.array([0.9, 2.7]) - c, 0).mean() for c in length]
     assert loss_with_unseen(None, rows, 1e-6, 0.1)(length) == pytest.approx(asked)
     assert loss_with_unseen(None, rows, 0.0, 0.5)(length) == pytest.approx(np.zeros(4))
+
+
+def test_ones_and_zeros_of_long_rows_are_cut_unlike_each_other() -> None:
+    """At the worst probability, by trying them all, for rows of one length."""
+    p, long = np.linspace(0, 1, 2001), 5.8
+    tail = Tail(np.array([long - 1e-9, long + 1e-9]), np.array([0.03, 0.0]))
+    for cut in np.array([0.25, 0.3, 0.5, 0.7, 0.95, 1.1]) * long:
+        ones = p * np.maximum((1 - p) * long - cut, 0)
+        zeros = (1 - p) * np.maximum(p * long - cut, 0)
+        worst = 0.03 * float(np.max(ones - zeros))
+        assert loss_by_imbalance(tail)(np.array([cut]))[0] == pytest.approx(worst, abs=1e-6)
 
 
 @pytest.mark.parametrize(("name", "link"), [("binomial", "logit"), ("poisson", "log")])
