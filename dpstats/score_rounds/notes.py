@@ -84,14 +84,25 @@ def ridge_note(ridge: float) -> tuple[str, ...]:
     )
 
 
+def out_of_sight(noise_sd: float, n: int) -> bool:
+    """Whether the noise of a histogram hides so many rows that skewed errors would not be seen."""
+    return noise_sd > _HIDDEN * n
+
+
 def tail_note(
-    terms: Sequence[str], moved: Moved, share: float, allowed: float, formula: str = ""
+    terms: Sequence[str],
+    moved: Moved,
+    share: float,
+    allowed: float,
+    formula: str = "",
+    *,
+    in_sight: bool = True,
 ) -> tuple[str, ...]:
     """Where what was cut may move coefficients by more than their intervals allow for.
 
     ``share`` says how many scores were cut; from ``allowed`` standard errors on, of what the cuts
     hardly exceed, a note is printed. It says "may have a long tail" where counts show little of one
-    and do not exclude it. Intervals allow for what is expected beyond a cut
+    and do not exclude it, or are not ``in_sight``. Intervals allow for what is expected beyond a cut
     (`allowance_line`); they fail where more is there, as a few rows that noise hides.
     """
     doubtful = moved.most > allowed
@@ -102,7 +113,7 @@ def tail_note(
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
-    clear, helps = most > _CLEAR, "A larger budget helps."
+    clear, helps = in_sight and most > _CLEAR, "A larger budget helps."
     if not _is_logarithm(formula):
         other = "a logarithm of the response, where it is positive, or another family"
         helps = (
@@ -180,8 +191,8 @@ def _is_logarithm(formula: str) -> bool:
 
 
 def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
-    """Where the noise of a histogram hides so many rows that skewed errors would not be seen."""
-    if noise_sd <= _HIDDEN * n:
+    """Where tails are `out_of_sight`."""
+    if not out_of_sight(noise_sd, n):
         return ()
     return (
         "The budget is too small to see how long the tails of the residuals are: if they are "

@@ -150,6 +150,9 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "have a long tail" in clear
     assert "A logarithm of the response" in clear
     far, near = (Moved(np.array([2.3]), np.array([most])) for most in (12.0, 9.0))
+    sharp = Moved(np.array([4.0]), np.array([12.0]))
+    (unclear,) = tail_note(["x"], sharp, 0.004, 10.0, in_sight=False)
+    assert unclear.startswith("Residuals may have")
     (logged,) = tail_note(["x"], far, 0.004, 10.0, "log(wage) ~ x")
     assert "logarithm" not in logged
     (column,) = tail_note(["x"], far, 0.004, 10.0, "logins ~ x")

@@ -46,6 +46,7 @@ from dpstats.score_rounds.notes import (
     allowance_line,
     coordinates_note,
     hidden_note,
+    out_of_sight,
     outside_note,
     ridge_note,
     tail_note,
@@ -269,7 +270,8 @@ def reported(
     notes += outside_note(ready.design, summary, 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
-        formula = ready.design.formula
-        tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula)
-        cautions = tail or unseen_note(rounds.noise_sd, rounds.session.n, formula)
+        formula, n = ready.design.formula, rounds.session.n
+        seen = not out_of_sight(rounds.noise_sd, n)
+        tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen)
+        cautions = tail or unseen_note(rounds.noise_sd, n, formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
