@@ -38,6 +38,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
+from dpstats.score_rounds.notes import out_of_sight
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -51,6 +52,12 @@ LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
     "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
     "sqrt), or ask for a larger budget."
+)
+
+TAILS_OUT_OF_SIGHT = (
+    "The budget is too small to see how long the tails of the rows are: if a column is skewed, as "
+    "prices and costs are, its variance may be too small, and its mean by more than its error "
+    "says. A logarithm of such a column, more rows, or a larger budget helps."
 )
 
 
@@ -356,12 +363,10 @@ def _fit(
     )
     if moments.lowered:
         notes += (LONG_TAILS,)
-    elif _HIDES < moments.relative_noise < 1:
-        notes += (
-            f"The noise is {100 * moments.relative_noise:.0f} % of the covariance: it would hide a long "
-            "tail, which makes a variance too small. A logarithm of such a column, more rows, or a "
-            "larger budget helps.",
-        )
+    elif moments.relative_noise < 1 and (
+        moments.relative_noise > _HIDES or out_of_sight(rounds.counts_sd, session.n)
+    ):
+        notes += (TAILS_OUT_OF_SIGHT,)
     notes += unused
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"

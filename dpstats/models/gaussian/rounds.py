@@ -101,12 +101,15 @@ class Rounds:
         Where rows were cut at last, by cell.
     cut : (share, noise sd)
         Of truncated rows.
+    counts_sd : float
+        Noise of the counts that tails were looked for in; 0 where none were made.
     """
 
     moments: tuple[Moments, ...]
     made: int
     radii: tuple[float, ...]
     cut: tuple[float, float]
+    counts_sd: float = 0.0
 
 
 def refine(
@@ -187,7 +190,7 @@ def refine(
     )
     if beyond:
         moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
-    return Rounds(moments, made, tuple(radii), cut)
+    return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
 def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
