@@ -127,8 +127,8 @@ class PrivateRows(Generic[_S]):
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
-        pieces = -(-self.n // self._piece_rows()) if self._cache_fits else 0
-        self._memory: Floats | None = np.empty(pieces * self._piece_rows() * (d + 1))
+        pieces = -(-self.n // self._piece_rows()) * self._cache_fits
+        self._memory: Floats | None = np.empty(pieces * self._piece_rows() * self._kept_numbers())
 
     def __repr__(self) -> str:
         return f"<private rows, n = {self.n}, d = {self.d}>"
@@ -151,7 +151,11 @@ class PrivateRows(Generic[_S]):
 
     @abstractmethod
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> _S:
-        """A slab from rows as `_encode` gave them; ``space`` is (d + 1, rows) of memory."""
+        """A slab from rows as `_encode` gave them; ``space`` is memory, `_kept_numbers` by rows."""
+
+    def _kept_numbers(self) -> int:
+        """Floats of memory for each row."""
+        return self.d + 1
 
     def _prepare(self, slab: _S) -> None:
         """What is done to every slab once, before the work of a pass."""
@@ -176,7 +180,7 @@ class PrivateRows(Generic[_S]):
         """Slabs of a block, the k-th, prepared for the work of a pass."""
         x, columns = self._encode(block)
         rows = self._slab_rows()
-        space = self._space(k, -(-len(x) // rows), self.d + 1, rows)
+        space = self._space(k, -(-len(x) // rows), self._kept_numbers(), rows)
         for a, part in zip(range(0, len(x), rows), space, strict=False):
             yield self._keep(x[a : a + rows], tuple(c[a : a + rows] for c in columns), part)
 
@@ -184,15 +188,12 @@ class PrivateRows(Generic[_S]):
         """Memory for the k-th block: its part of one piece, which the system hands out fast."""
         if not self._cache_fits or self._memory is None:
             return scratch_space("rows", *shape)
-        size, part = math.prod(shape), self._piece_rows() * (self.d + 1)
+        size, part = math.prod(shape), self._piece_rows() * self._kept_numbers()
         fits = size <= part and (k + 1) * part <= self._memory.size  # unless there are more blocks
         return self._memory[k * part :][:size].reshape(shape) if fits else np.empty(shape)
 
     def _over(self, work: Callable[[_S], _T]) -> Iterator[_T]:
-        """Apply ``work`` to every slab.
-
-        The slabs are kept when they fit the cache, and read again at every pass when they do not.
-        """
+        """Apply ``work`` to every slab; slabs that do not fit the cache are read again at every pass."""
 
         def done(slabs: Iterable[_S]) -> tuple[list[_T], list[_S]]:
             found, kept = [], []

@@ -69,6 +69,8 @@ class PersonRows(ScoreRows):
         Whether the effects of persons are taken out.
     """
 
+    _halves = False
+
     def __init__(
         self,
         source: RowSource,

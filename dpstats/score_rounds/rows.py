@@ -5,7 +5,8 @@ public or released numbers only, so that replacing a row changes one term of eve
 
 1. whitening: z = W'x with a public matrix W, and eta0 = offset + x'b with public coefficients b
    (`lattice.exact_product`, in full precision before anything is rounded). With a truncation radius, as
-   in the papers, z <- min(1, R/|z|) z;
+   in the papers, z <- min(1, R/|z|) z. Of large tables z is kept with 24 bits (`_shortened`): a function
+   of the row as well, and the row that everything below is about;
 2. at an anchor t: eta = eta0 + z't; the family gives the derivative r of the log-likelihood by eta (at
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
    r and h, its root e;
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ from dpstats.mechanism.passes import (
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
 SHORTEST = 1e-100
+_LONGEST = 2.0**100
 
 
 class Family(Protocol):
@@ -164,6 +166,8 @@ class ScoreRows(WhitenedRows[Slab]):
         Length from which rows have less weight; public or released.
     """
 
+    _halves = True
+
     def __init__(
         self,
         source: RowSource,
@@ -173,6 +177,7 @@ class ScoreRows(WhitenedRows[Slab]):
         truncation: float | None = None,
         prepared: ExactMatrix | None = None,
     ) -> None:
+        self._shortens = prepared is not None and self._halves
         super().__init__(source, whitening, shift, prepared)
         self._family = family
         self._truncation = truncation
@@ -186,6 +191,33 @@ class ScoreRows(WhitenedRows[Slab]):
         above = np.zeros(len(block.y)) if block.above is None else block.above
         weight = np.ones(len(block.y)) if block.weight is None else block.weight
         return block.x, (*columns, weight, above)
+
+    def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> Slab:
+        if not self._shortens:
+            return super()._keep(x, columns, space)
+        product = scratch_space("product", self.d + 1, space.shape[1])
+        return self._shortened(super()._keep(x, columns, product), space)
+
+    def _kept_numbers(self) -> int:
+        return self.d // 2 + 1 if self._shortens else super()._kept_numbers()
+
+    def _shortened(self, slab: Slab, space: Floats) -> Slab:
+        """Rows of a coarse map in half of the memory, each number rounded to 24 bits.
+
+        A row of another size than 2^-100 to 2^100 is cut to that length, or left out; nothing else of it
+        could be told by floats of 32 bits. Of the others no number is moved by more than 2^-24 of their
+        length, so that no row is longer than ``norm`` says.
+        """
+        norm, z = slab.norm, slab.z
+        odd = np.flatnonzero((norm > _LONGEST) | (norm < 1 / _LONGEST))
+        if odd.size:
+            size = np.where(norm[odd] > 1, np.minimum(norm[odd], _LONGEST), 0.0)
+            z[:, odd] *= size / np.maximum(norm[odd], SHORTEST)
+            norm[odd] = size
+        kept = space.reshape(-1).view(np.float32)[: z.size].reshape(z.shape)
+        kept[...] = z
+        size = norm * (1 + 2.0**-22)
+        return Slab(kept, size, slab.eta.copy(), slab.y, slab.weight, slab.above)
 
     def _slab(
         self,
@@ -237,7 +269,7 @@ class ScoreRows(WhitenedRows[Slab]):
         if anchor.any():
             terms = scratch_space("step", len(anchor) + 1, len(eta))
             terms[0] = eta
-            np.multiply(slab.z, anchor[:, None], out=terms[1:])
+            _times(slab.z, anchor[:, None], terms[1:])
             eta = added_up(terms)
         found = self._family.working(eta, slab.y)
         r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
@@ -386,5 +418,13 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
         # in steps, inner / norm is a normal float for every finite norm: no digit of it is lost
         scale = np.where(over, np.sign(factor) * (inner / norm), with_step)
     scale = np.where(norm > 0, scale, 0.0)
-    whole = np.multiply(z, scale, out=scratch_space("step", *z.shape))
+    whole = _times(z, scale, scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over
+
+
+def _times(z: Floats, factor: Floats, out: Floats) -> Floats:
+    """z times ``factor``, in 64 bits; numpy is slow where it multiplies floats of two kinds."""
+    if z.dtype == out.dtype:
+        return np.multiply(z, factor, out=out)
+    np.copyto(out, z)
+    return np.multiply(out, factor, out=out)

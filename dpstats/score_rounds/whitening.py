@@ -65,10 +65,11 @@ class RowLengths:
     def standard(self, curvature: Curvature, n: int) -> Tail:
         """The tail in a unit in which the mean square of rows that have a length is their dimension.
 
-        ``curvature``: their second moments, as a mean over all n.
+        ``curvature``: their second moments, as a mean over all n; of absent columns a firm one.
         """
-        d, trace = len(curvature.used), float(np.trace(curvature.used))
-        return self.tail.scaled(math.sqrt(d * self.rows / (n * trace)))
+        square = np.diag(curvature.used)
+        mean = float(square[square < _FIRM].mean()) if (square < _FIRM).any() else 1.0
+        return self.tail.scaled(math.sqrt(self.rows / (n * mean)))
 
 
 @dataclass(frozen=True)

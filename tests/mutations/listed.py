@@ -281,6 +281,13 @@ _ROWS = (
         *_replayed("dp_lm, anchored"),
     ),
     _rows(
+        "rows that are kept with 24 bits are longer than their length says",
+        "dpstats/score_rounds/rows.py",
+        "size = norm * (1 + 2.0**-22)",
+        "size = norm",
+        f"{_FAMILY_ROWS}::test_rows_in_half_of_the_memory_are_no_longer_than_is_said",
+    ),
+    _rows(
         "squared residuals are not cut",
         "dpstats/score_rounds/rows.py",
         "share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)",

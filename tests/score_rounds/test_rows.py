@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.release import Release
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.score_rounds.releases import ScoreSession, Shares
@@ -20,6 +21,9 @@ _X, _Y = _RNG.normal(size=(_N, _D)), _RNG.integers(0, 2, _N).astype(float)
 _WHITENING = np.array([[1.0, 0.2, 0.0], [0.0, 1.5, -0.3], [0.1, 0.0, 0.7]])
 _SHIFT = np.array([0.3, -1.0, 0.0])
 _ANCHOR = np.array([0.5, -0.2, 0.1])
+_COARSE = ExactMatrix.coarse(
+    np.column_stack([_WHITENING, _SHIFT]), np.linalg.norm(np.linalg.inv(_WHITENING), axis=0)
+)
 _FAMILIES = {
     name: resolve_family(name)
     for name in (
@@ -47,7 +51,11 @@ _row = st.tuples(st.lists(_hostile, min_size=_D, max_size=_D), _response, _weigh
 
 
 def _releases(
-    family: Family | LeastSquares, row: tuple[list[float], float, float], bound: float, cached: bool
+    family: Family | LeastSquares,
+    row: tuple[list[float], float, float],
+    bound: float,
+    cached: bool,
+    coarse: bool,
 ) -> list[Release]:
     """Every release at fixed parameters, without noise."""
     x, y, w = _X.copy(), _Y.copy(), np.ones(_N)
@@ -56,7 +64,14 @@ def _releases(
     out: list[Release] = []
     for truncation in (None, 1.7):
         with ScoreSession(
-            source, family, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence(), truncation
+            source,
+            family,
+            _WHITENING,
+            _SHIFT,
+            Privacy(1.0),
+            NonPrivateSilence(),
+            truncation,
+            _COARSE if coarse else None,
         ) as session:
             session._rows._cache_fits = cached
             session.information_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 6)
@@ -77,21 +92,25 @@ def _releases(
     _row,
     st.sampled_from([1e-18, 1e-6, 0.7, 3.0, 1e5]),
     st.booleans(),
+    st.booleans(),
 )
-@example("poisson", ([1e-160] * 3, 1e300, 1.0), ([1e-160] * 3, 0.0, 1.0), 0.7, True)
-@example("gaussian", ([50.0, 0, 0], 1e300, 1.0), ([50.0, 0, 0], -1e300, 1e200), 0.7, False)
-@example("gaussian", ([3.8e305, 0, 0], 3.8e305, 1.0), ([3.8e305, 0, 0], -3.8e305, 1.0), 1e-18, True)
-@example("poisson", ([4e305, 1e305, 0], 1.0, 1.0), ([0.0, 0, 0], 1.0, 1.0), 1e-16, True)
-@example("binomial", ([9.0, 0, 0], 1.0, 1.0), ([9.0, 0, 0], 0.0, 1.0), 0.7, True)
+@example("poisson", ([1e-160] * 3, 1e300, 1.0), ([1e-160] * 3, 0.0, 1.0), 0.7, True, False)
+@example("gaussian", ([50.0, 0, 0], 1e300, 1.0), ([50.0, 0, 0], -1e300, 1e200), 0.7, False, True)
+@example(
+    "gaussian", ([3.8e305, 0, 0], 3.8e305, 1.0), ([3.8e305, 0, 0], -3.8e305, 1.0), 1e-18, True, True
+)
+@example("poisson", ([4e305, 1e305, 0], 1.0, 1.0), ([0.0, 0, 0], 1.0, 1.0), 1e-16, True, False)
+@example("binomial", ([9.0, 0, 0], 1.0, 1.0), ([9.0, 0, 0], 0.0, 1.0), 0.7, True, True)
 def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
     name: str,
     first: tuple[list[float], float, float],
     second: tuple[list[float], float, float],
     bound: float,
     cached: bool,
+    coarse: bool,
 ) -> None:
     family = _FAMILIES[name]
-    one, two = (_releases(family, row, bound, cached) for row in (first, second))
+    one, two = (_releases(family, row, bound, cached, coarse) for row in (first, second))
     for a, b in zip(one, two, strict=True):
         assert a.sensitivity == b.sensitivity
         assert np.isfinite(a.value).all()
@@ -210,8 +229,13 @@ def test_impossible_responses_are_empty_rows(name: str, response: float) -> None
     assert rest.empty_share == 0.5
 
 
-def _all_sums(x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True) -> list[object]:
-    rows = ScoreRows(Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT)
+def _all_sums(
+    x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True, coarse: bool = False
+) -> list[object]:
+    prepared = _COARSE if coarse else None
+    rows = ScoreRows(
+        Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT, prepared=prepared
+    )
     rows._cache_fits = cached
     sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
@@ -220,17 +244,41 @@ def _all_sums(x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = Tru
     return [np.asarray(v).tolist() for v in out]
 
 
+@pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("n", [1, 1000, 140_000])
-def test_sums_are_the_same_bits_for_any_order_block_and_cache(n: int) -> None:
+def test_sums_are_the_same_bits_for_any_order_block_and_cache(n: int, coarse: bool) -> None:
     rng = np.random.default_rng(2)
     x = rng.standard_t(2, size=(n, _D)) * [1, 3.0, 1e-3]
     y = rng.poisson(1.0, n).astype(float)
-    whole = _all_sums(x, y, None)
+    whole = _all_sums(x, y, None, coarse=coarse)
     order = rng.permutation(n)
-    assert _all_sums(np.asfortranarray(x[order]), y[order], None) == whole
-    assert _all_sums(x, y, None, cached=False) == whole
+    assert _all_sums(np.asfortranarray(x[order]), y[order], None, coarse=coarse) == whole
+    assert _all_sums(x, y, None, False, coarse) == whole
     for size in (1, 7, 777) if n <= 1000 else (9973,):
-        assert _all_sums(x, y, size) == whole
+        assert _all_sums(x, y, size, True, coarse) == whole
+
+
+def test_rows_in_half_of_the_memory_are_no_longer_than_is_said() -> None:
+    """Some numbers grow when they are rounded to 24 bits: what is cut by its length must know."""
+    rng = np.random.default_rng(1)
+    size = 2.0 ** rng.integers(-130, 130, 4000)
+    x = np.concatenate([rng.normal(size=(4000, 3)) * size[:, None], np.zeros((2, 3))])
+    rows = ScoreRows(
+        Arrays(x, np.zeros(len(x))), LeastSquares(), _WHITENING, _SHIFT, prepared=_COARSE
+    )
+    slabs = list(rows._over(lambda slab: slab))
+    z = np.hstack([slab.z for slab in slabs])
+    norm = np.concatenate([slab.norm for slab in slabs])
+    assert z.dtype == np.float32
+    length = np.linalg.norm(z.astype(float), axis=0)
+    assert (length <= norm).all()
+    kept = norm > 0
+    assert length[kept] == pytest.approx(norm[kept], rel=1e-6)
+    exact = np.linalg.norm(x @ _COARSE.high[:, :-1], axis=1)
+    seen = (exact > 1.0) & (exact < 2.0**99)  # a coarse map knows no digits of shorter ones
+    assert length[seen] == pytest.approx(exact[seen], rel=1e-4)
+    assert (length[exact > 2.0**101] > 2.0**99).all()
+    assert not kept[exact < 2.0**-101].any()
 
 
 def test_a_weight_above_its_bound_makes_a_row_count_as_cut_and_changes_nothing_else() -> None:

@@ -188,7 +188,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         tail = tail_of(histogram, scale, n)
         self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        known = self._known_loss(tail, tail.rows / histogram.rows(n), alike)
+        known = self._known_loss(tail, min(tail.rows / histogram.rows(n), 1.0), alike)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         square, lost = 1.0, 0.0
         if last:
