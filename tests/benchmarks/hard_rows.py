@@ -120,6 +120,12 @@ def _ones_by_level(share: float) -> Draw:
     return draw
 
 
+def _curved(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """A mean that is not linear in a column with a long tail."""
+    rows = _columns(rng, n).assign(x=rng.exponential(size=n))
+    return rows.assign(y=0.2 * rows.x**2 + 0.5 * rows.t + rng.normal(size=n))
+
+
 def _mostly_zero(share: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         return pd.DataFrame({"y": np.where(rng.random(n) < share, rng.lognormal(3, 1, n), 0.0)})
@@ -166,6 +172,11 @@ CASES: dict[str, Case] = {
             _ones(share), "lm", (share, 0.0, 0.5 * share), n, _EPSILON_1
         )
         for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 5000), (0.125, 2000))
+    },
+    **{  # least squares of the whole population: x^2 is 4 x - 2 there
+        f"curved mean, n={n}, {where}": Case(_curved, "lm", (-0.4, 0.8, 0.5), n, {"mu": 1}, public)
+        for n in (5000, 20_000)
+        for where, public in (("public rows", 250), ("alone", 0))
     },
     **{
         f"rare level for lm, {share:.2g}, n={n}, {where}": Case(
