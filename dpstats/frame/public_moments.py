@@ -186,6 +186,8 @@ class PublicMoments:
             size = np.sqrt((null**2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
             reason = f"the columns {listed(involved)} depend on each other"
+            if "Intercept" in involved:
+                reason += " (subtract a constant from one that is far from zero: I(x - 1e5))"
             self._refuse(reason, involved[-1], ridge)
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
