@@ -116,11 +116,18 @@ class Prepared:
             rows=max(each, 1.0),
             arrived=self.arrived,
             weighed=not self.arrived,
-            hidden=self.hidden is not None and bool(self.hidden.any()),
+            hidden=self._some_hidden(),
             lost=self.lost,
             rare=self._rare(),
             longer=self.longer,
         )
+
+    def _some_hidden(self) -> bool:
+        """Whether there are directions that were not seen; absent columns are none."""
+        if self.hidden is None:
+            return False
+        hidden = self.hidden if self.nothing is None else self.hidden & ~self.nothing
+        return bool(hidden.any())
 
     def _rare(self) -> Callable[[Floats], Floats] | None:
         """What a cut takes off the mean score where few responses differ, by about their scale.
