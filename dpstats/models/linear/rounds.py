@@ -188,7 +188,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         tail = tail_of(histogram, scale, n)
         self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        known = self._known_loss(tail, min(tail.rows / histogram.rows(n), 1.0), alike)
+        hidden = alike and histogram.noise_sd >= WHOLE  # whole numbers show all that is there
+        known = self._known_loss(tail, min(tail.rows / histogram.rows(n), 1.0), hidden)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         square, lost = 1.0, 0.0
         if last:
@@ -200,15 +201,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
     def _known_loss(
-        self, tail: Tail, share: float, alike: bool
+        self, tail: Tail, share: float, long: bool
     ) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.
 
-        Of few responses that differ, and of long rows where all rows weigh ``alike``: else the scores of
-        long ones are short. ``share``: of the rows, those whose scores ``tail`` is about.
+        Of few responses that differ, and of ``long`` rows, but where these weigh less: then their scores
+        are short. ``share``: of the rows, those whose scores ``tail`` is about.
         """
         parts = [] if self.rare is None else [self.rare]
-        if alike and self.longer is not None:
+        if long and self.longer is not None:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
             parts.append(loss_of_long_rows(self.longer, residual, share))
         return most_of(*parts) if parts else None
