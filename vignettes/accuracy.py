@@ -229,8 +229,8 @@ ax.spines[["top", "right"]].set_visible(False)
 # coefficients. And a mean of which one value in twenty is all there is, with a long tail, needs more rows than others: its
 # interval is then too short, and a note says so.
 #
-# One million rows of 20 columns (`python -m tests.benchmarks.linear_speed`): 0.12 of the time of statsmodels'
-# `ols(formula).fit()`, 7 to 8 times that of forming X'X, 217 MiB above the table.
+# One million rows of 20 columns (`python -m tests.benchmarks.linear_speed`): 0.12 to 0.19 of the time of statsmodels'
+# `ols(formula).fit()`, 6 to 12 times that of forming X'X, 144 MiB above the table.
 
 # %% [markdown]
 # ## Without public rows
@@ -330,7 +330,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # Without public rows: see the hard rows above.
 #
 # One million rows of 20 columns (`python -m tests.benchmarks.glm_speed`): 0.05 to 0.1 of the time of statsmodels'
-# `glm(formula).fit()`, 238 MiB above the table.
+# `glm(formula).fit()`, 167 MiB above the table.
 
 # %% [markdown]
 # ## Accuracy of the ePTR functions
