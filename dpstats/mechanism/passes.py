@@ -127,7 +127,7 @@ class PrivateRows(Generic[_S]):
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
-        pieces = -(-self.n // self._piece_rows()) * self._cache_fits
+        pieces = -(-self.n // self._piece_rows()) if self._cache_fits else 0
         self._memory: Floats | None = np.empty(pieces * self._piece_rows() * self._kept_numbers())
 
     def __repr__(self) -> str:

@@ -180,6 +180,11 @@ class ScoreSession(Session[ScoreRows]):
         self._rows.instead_of(before)
         return whitening, shift
 
+    @property
+    def leverage(self) -> float | None:
+        """From which length on rows weigh less; None: all weigh the same."""
+        return self._rows.leverage
+
     def weigh(self, leverage: float | None) -> None:
         """From which length on rows weigh less, from now on (`rows`); None: all weigh the same."""
         self._exact.clear()

@@ -327,8 +327,7 @@ def _round_plan(
     loss = None if start.rows is None else expected_loss(family, start.rows, start.whitening, coef)
     rare = family.rarer(level)
     if rare is not None:
-        hidden, longer = histograms[1].noise_sd / n, start.longer if family.binary else None
-        loss = loss_with_unseen(loss, start.reach, hidden, rare, longer)
+        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare, start.longer)
     if last and not family.binary:
         tail = tail_of(histograms[1], lengths[1], n)
         cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)

@@ -41,7 +41,8 @@ class StartingPoint:
     leverage : float or None
         Length from which rows weigh less in all rounds but the last.
     longer : Tail or None
-        How many rows are longer than a length, where private rows were looked at.
+        How many private rows are longer than a length, where responses are ones and zeros and no
+        public row tells.
     hidden : (d,) array or None
         Coefficients of which the first look at private rows saw too little for an error.
     nothing : (d,) array or None
@@ -163,7 +164,7 @@ def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint
         information=information,
         known=False,
         leverage=seen.radius,
-        longer=seen.lengths.tail.without_laws(),
+        longer=seen.lengths.tail.without_laws() if family.binary else None,
         hidden=seen.hidden,
         nothing=seen.nothing,
         enough=enough,

@@ -43,6 +43,8 @@ class Prepared:
     plan : LinearPlan
     expected : float or None
         Length of scores at the first anchor.
+    longer : Tail
+        How many rows are longer than a length, where their mean square is d.
     persons : PersonCounts or None
     lines : tuple of Diagnostic
         What is said of the moments and of the plan.
@@ -60,8 +62,6 @@ class Prepared:
         Columns in which hardly any row differs.
     others : float
         Share of the responses that differ by about the scale, where most are alike.
-    longer : Tail or None
-        How many rows are longer than a length, where their mean square is d.
     """
 
     design: Design
@@ -70,6 +70,7 @@ class Prepared:
     curvature: Curvature
     plan: LinearPlan
     expected: float | None
+    longer: Tail
     persons: PersonCounts | None
     lines: tuple[Diagnostic, ...]
     arrived: bool = True
@@ -79,7 +80,6 @@ class Prepared:
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     others: float = 0.0
-    longer: Tail | None = None
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -161,18 +161,8 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
         at = replace(at, turn=at.whitening.root @ back)
         seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
-    return Prepared(
-        moments.design,
-        seen,
-        at,
-        curvature,
-        plan,
-        expected,
-        persons,
-        lines,
-        radius=radius,
-        longer=longer,
-    )
+    how = moments.design, seen, at, curvature, plan, expected, longer, persons, lines
+    return Prepared(*how, radius=radius)
 
 
 def prepared_alone(
@@ -217,9 +207,8 @@ def _curvature(
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
-    share = taken / (taken + float(np.trace(used.used)))
-
-    return used, radius, share, lengths.standard(used, session.n)
+    part = taken / (taken + float(np.trace(used.used)))
+    return used, radius, part, lengths.standard(used, session.n)
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:

@@ -87,6 +87,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     penalty: Floats
     limits: LinearPlan
     expected: float | None
+    longer: Tail
     rows: float = 1.0  # of a person
     arrived: bool = True
     weighed: bool = False
@@ -97,7 +98,6 @@ class LinearRounds(ScoreRounds[LinearStep]):
     before: float | None = None
     oblique: Floats | None = None
     rare: Callable[[Floats], Floats] | None = None
-    longer: Tail | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
@@ -164,10 +164,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
         whole = sum(plan.pooled for plan in self.plans) >= limits.middle
-        alike = not self.weighed
         if whole and limits.middle and not self.hidden:
             self.session.weigh(None)
-            alike = True
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
@@ -188,8 +186,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         tail = tail_of(histogram, scale, n)
         self.scores.append(Seen(histogram, tail, n))
         care = _CARE if near or last else _FAR_CARE
-        hidden = alike and histogram.noise_sd >= WHOLE  # whole numbers show all that is there
-        known = self._known_loss(tail, min(tail.rows / histogram.rows(n), 1.0), hidden)
+        known = self._known_loss(tail, histogram)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         square, lost = 1.0, 0.0
         if last:
@@ -200,18 +197,17 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
 
-    def _known_loss(
-        self, tail: Tail, share: float, long: bool
-    ) -> Callable[[Floats], Floats] | None:
+    def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.
 
-        Of few responses that differ, and of ``long`` rows, but where these weigh less: then their scores
-        are short. ``share``: of the rows, those whose scores ``tail`` is about.
+        Of few responses that differ; and of long rows, unless these weigh less, so that their scores are
+        short, or counts are whole numbers, which show all there is.
         """
         parts = [] if self.rare is None else [self.rare]
-        if long and self.longer is not None:
+        if self.session.leverage is None and histogram.noise_sd >= WHOLE:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
-            parts.append(loss_of_long_rows(self.longer, residual, share))
+            some = min(tail.rows / histogram.rows(self.session.n), 1.0)
+            parts.append(loss_of_long_rows(self.longer, residual, some))
         return most_of(*parts) if parts else None
 
     def _is_last(self, scale: float) -> bool:
