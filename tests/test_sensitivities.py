@@ -52,6 +52,8 @@ _FITTED = beam(0, 0.1, 1.0), beam(0, 0.1, 1e9)
 _ABSENT = regressions.corner(math.nan, 0, 1), beam(0, 1e5, 1.0)
 _corner, _wide = regressions.corner, regressions.WIDE
 _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
+    ("dp_lm", "anchored"): {"far": partial(regressions.far_scores, "dp_lm")},
+    ("dp_feols", "rows"): {"far": partial(regressions.far_scores, "dp_feols")},
     ("dp_lm", "anchored, alone"): {"across": partial(_alone, "dp_lm", _ACROSS)},
     ("dp_lm", "anchored, alone in a box"): {
         "across": partial(_alone, "dp_lm", _ACROSS, **_wide),

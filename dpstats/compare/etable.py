@@ -118,17 +118,17 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.325***     3.898***
-                             (0.072)      (0.041)
-    age                   -0.0160***
-                            (0.0022)
+    Intercept               4.332***     3.896***
+                             (0.064)      (0.042)
+    age                   -0.0163***
+                            (0.0024)
     religious               0.104***     0.088***
-                             (0.015)      (0.015)
+                             (0.016)      (0.015)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9064       0.9127
-    R-squared                  0.021      0.00703
+    Residual std. error        0.942       0.9484
+    R-squared                   0.02      0.00649
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

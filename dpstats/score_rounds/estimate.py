@@ -48,6 +48,13 @@ class Step:
     excess: float = 0.0  # mean length of what its cut took off, as if rows were not cut
     most: float = 0.0  # the same, that it hardly exceeds
 
+    def turned(self, turn: Floats, inverse: Floats) -> Step:
+        """The same where rows z are ``turn`` z; ``inverse``: that of the Hessian, as it was."""
+        back = np.linalg.inv(turn)
+        length = self.noise_sd * float(np.linalg.norm(back @ inverse))
+        anchor, move = back @ self.anchor, back @ self.move
+        return replace(self, anchor=anchor, move=move, noise_length=length)
+
 
 def newton_step(
     curvature: Curvature,
@@ -74,14 +81,15 @@ class Pooled:
     """Steps averaged by inverse variance; the other numbers are those of the average.
 
     ``left_sd``: what cuts left of the way, per coordinate; ``left``: the same where its direction is
-    known. ``excess`` and ``most``: see `Step`; all rounds cut the same rows, so that these add up.
+    known, as scores. ``excess`` and ``most``: see `Step`; all rounds cut the same rows, so that these
+    add up.
     """
 
     coef: Floats
     move: Floats
     noise_sd: float
     left_sd: float
-    left: Floats | None = None
+    left: tuple[Floats, ...] = ()
     excess: float = 0.0
     most: float = 0.0
 
@@ -110,12 +118,15 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     )
 
 
-def pool_weighed(steps: Sequence[Step], hessian: Floats, lost: float) -> Pooled:
+def pool_weighed(
+    steps: Sequence[Step], hessian: Floats, lost: float, alone: bool = False
+) -> Pooled:
     """The same where long rows weigh less in all rounds but the last one.
 
     Others than the last are averaged in where they agree with it, at a chance of one in a hundred. The
     last step goes from the fit of weighed rows to that of all: ``hessian``, in which long rows are cut,
-    may be too small by the share ``lost``, and the step by as much too long.
+    may be too small by the share ``lost``, and the step by as much too long. ``alone``: none is averaged
+    in.
     """
     last, d = steps[-1], len(steps[-1].move)
     if len(steps) == 1:
@@ -123,9 +134,9 @@ def pool_weighed(steps: Sequence[Step], hessian: Floats, lost: float) -> Pooled:
     noise = last.noise_length**2 + steps[-2].noise_length ** 2
     square = float(last.move @ last.move)
     agree = square < noise * 2 * float(special.gammaincinv(d / 2, 0.99)) / d
-    pooled = pool_steps(steps if agree else [last])
+    pooled = pool_steps(steps if agree and not alone else [last])
     seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
-    return replace(pooled, left=min(lost, 1.0) * seen * hessian @ last.move)
+    return replace(pooled, left=(min(lost, 1.0) * seen * hessian @ last.move,))
 
 
 def share_left(steps: Sequence[Step]) -> float:

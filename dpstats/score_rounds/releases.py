@@ -256,6 +256,15 @@ class ScoreSession(Session[ScoreRows]):
         release = self._counts("histogram of responses", counts, cost)
         return LogHistogram.of(release, lowest, octaves)
 
+    def long_scores(self, share: float, anchor: Floats, length: float) -> Release:
+        """Mean of what of scores is beyond ``length``, cut to that length again.
+
+        The distance of two vectors that are no longer is 2 length.
+        """
+        cost, length = self._spend(share), clamp_to_safe_range(length)
+        total = self._read().long_scores(anchor, length)
+        return self._mean_of("mean of long scores", total, length, cost)
+
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
         cost, radius = self._spend(share), clamp_to_safe_range(radius)
@@ -315,11 +324,13 @@ class ScoreSession(Session[ScoreRows]):
     ) -> Release | None:
         if total is None or clip is None or cost is None:
             return None
+        return self._mean_of("mean score", total, clip, cost)
+
+    def _mean_of(self, what: str, total: Integers, length: float, cost: Cost) -> Release:
+        """A mean of vectors that are no longer than ``length``."""
         fine = self._rows.grid.fine
-        unit = clip / fine / self.n
-        return self._record(
-            release_vector("mean score", total, 2.0 * fine, unit, cost, self._noise)
-        )
+        unit = length / fine / self.n
+        return self._record(release_vector(what, total, 2.0 * fine, unit, cost, self._noise))
 
 
 CLAIMS = (
@@ -332,5 +343,6 @@ CLAIMS = (
     Claim("second moments of the design", GRAM, "sqrt(2) R^2", "Session._moments"),
     Claim("information at the anchor", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "ScoreSession.round"),
     Claim("mean score", VECTOR, "2 C", "ScoreSession.round"),
+    Claim("mean of long scores", VECTOR, "2 L", "ScoreSession.long_scores"),
     Claim("outer products of the scores", GRAM, "sqrt(2) C^2", "ScoreSession.round"),
 )

@@ -243,8 +243,8 @@ def solution(
     isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move
     noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
-    if pooled.left is not None:
-        rest = back @ pooled.left
+    for one in pooled.left:
+        rest = back @ one
         noise = noise + np.outer(rest, rest)
     square, square_range = None, None
     if summary.mean_square is not None:
@@ -290,9 +290,10 @@ def solution(
     )
     out = whitening.back @ inverse @ back
     reach = np.sqrt(np.einsum("ij,jk,ik->i", out, along, out))
-    left = pooled.left_sd * float(np.linalg.norm(out))
-    if pooled.left is not None:
-        left = math.hypot(left, float(np.linalg.norm(out @ pooled.left)))
+    left = math.hypot(
+        pooled.left_sd * float(np.linalg.norm(out)),
+        *(float(np.linalg.norm(out @ one)) for one in pooled.left),
+    )
     system = released_system(
         curvature,
         penalty,

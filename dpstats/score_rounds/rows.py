@@ -113,6 +113,13 @@ class Vectors:
         """How long each is."""
         return np.asarray(self.norm * np.abs(self.factor))
 
+    def beyond(self, length: float) -> Vectors:
+        """What of the longer ones is beyond ``length``, in their directions."""
+        lengths = self.lengths()
+        (longer,) = np.nonzero(lengths > length)
+        rest = 1 - length / lengths[longer]
+        return Vectors(self.z[:, longer], self.norm[longer], self.factor[longer] * rest)
+
 
 @dataclass(frozen=True)
 class RoundCuts:
@@ -309,6 +316,21 @@ class ScoreRows(WhitenedRows[Slab]):
         """Histogram of |y|: replacing a row moves one count."""
 
         return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
+
+    @one_pass
+    def long_scores(self, anchor: Floats, length: float) -> Integers:
+        """Sum of what of s is beyond ``length``, cut to that length once more, in steps of length/fine.
+
+        Sensitivity when a row is replaced: 2 fine steps, as of two vectors of length at most ``fine``.
+        """
+        fine = self.grid.fine
+
+        def work(slab: Slab) -> tuple[Floats]:
+            r, _, _ = self._working(slab, anchor)
+            whole, _ = rounded(self._scores(slab, r).beyond(length), length, fine)
+            return (whole.sum(axis=1),)
+
+        return self._sums(work, (self.d,))[0]
 
     @one_pass
     def moments(self, radius: float) -> Integers:

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from scipy.special import expit
 
 from dpstats import dp_glm, dp_lm, dp_mean
 
@@ -126,6 +127,25 @@ def _curved(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return rows.assign(y=0.2 * rows.x**2 + 0.5 * rows.t + rng.normal(size=n))
 
 
+def _bent(what: str) -> Draw:
+    """Other means that are not linear in such a column."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        t = rng.normal(size=n)
+        if what == "ones":
+            x = rng.lognormal(size=n)
+            y = 1.0 * (rng.random(n) < expit(-1 + 0.7 * np.log(x) + 0.3 * t))
+        elif what == "counts":
+            x = rng.exponential(size=n)
+            y = rng.poisson(np.exp(-1 + 0.32 * x + 0.3 * t)).astype(float)
+        else:
+            x = 10 * rng.exponential(size=n)
+            y = np.log1p(x) + 0.5 * t + rng.normal(size=n)
+        return pd.DataFrame({"y": y, "x": x, "t": t})
+
+    return draw
+
+
 def _mostly_zero(share: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         return pd.DataFrame({"y": np.where(rng.random(n) < share, rng.lognormal(3, 1, n), 0.0)})
@@ -176,6 +196,17 @@ CASES: dict[str, Case] = {
     **{  # least squares of the whole population: x^2 is 4 x - 2 there
         f"curved mean, n={n}, {where}": Case(_curved, "lm", (-0.4, 0.8, 0.5), n, {"mu": 1}, public)
         for n in (5000, 20_000)
+        for where, public in (("public rows", 250), ("alone", 0))
+    },
+    **{  # least squares of 40 million rows
+        f"curved mean, {what}, n=5000, {where}": Case(
+            _bent(what), "lm", truth, 5000, {"mu": 1}, public
+        )
+        for what, truth in (
+            ("ones", (0.2078, 0.05048, 0.05568)),
+            ("log", (1.2161, 0.07986, 0.5)),
+            ("counts", (0.2997, 0.26616, 0.16981)),
+        )
         for where, public in (("public rows", 250), ("alone", 0))
     },
     **{

@@ -111,6 +111,7 @@ def _family(rows: ScoreRows) -> list[Any]:
     return [
         rows.length_counts(_ANCHOR, ((-8, 16), (-9, 17))),
         rows.response_counts(-8, 16),
+        rows.long_scores(_ANCHOR, 0.4),
         rows.moments(1.2),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=1.1, square=3.0, outer=True)),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None)),

@@ -494,8 +494,8 @@ _CLAIMS = (
     _claim(
         "scores move by one clip",
         "dpstats/score_rounds/releases.py",
-        'release_vector("mean score", total, 2.0 * fine, unit',
-        'release_vector("mean score", total, 1.0 * fine, unit',
+        "release_vector(what, total, 2.0 * fine, unit",
+        "release_vector(what, total, 1.0 * fine, unit",
         *_replayed("dp_lm, anchored"),
         *_replayed("dp_glm, anchored, binomial"),
     ),

@@ -9,12 +9,12 @@ from dpstats import dp_feols, plan_feols
 from dpstats.errors import PublicDataError
 from tests.benchmarks.panel import panel
 
-_PUBLIC = panel(80, 0)
+_PUBLIC = panel(100, 0)
 
 
 @pytest.mark.parametrize("formula", ["y ~ x + w | who", "y ~ x + w"])
 def test_a_plan_predicts_what_fits_print(formula: str) -> None:
-    """Within a half: from 80 persons errors are known to a tenth, and tails hardly."""
+    """Within a half: from 100 persons errors are known to a tenth, and tails hardly."""
     plan = plan_feols(formula, _PUBLIC, n=1500, mu=[1, 3], person="who")
     for mu in (1, 3):
         fits = [

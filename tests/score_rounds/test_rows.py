@@ -79,6 +79,7 @@ def _releases(
             session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 10)
             session.response_histogram(0.1, -8, 16)
             session.moments(0.1, bound)
+            session.long_scores(0.05, _ANCHOR, bound)
             session.round(Shares(score=0.1), _ANCHOR, RoundCuts(0.6 * bound, None))
             session.round(_LAST, 0 * _ANCHOR, RoundCuts(bound, 2 * bound, 1.5))
             out += session.releases
@@ -131,6 +132,7 @@ def test_bounds_that_noise_has_thrown_off_are_brought_back(bound: float) -> None
             NonPrivateSilence(),
         ) as session:
             session.moments(0.1, bound)
+            session.long_scores(0.1, np.zeros(1), bound)
             session.round(_LAST, np.zeros(1), RoundCuts(bound, bound, bound))
             found.append(session.releases)
     for a, b in zip(*found, strict=True):
@@ -157,6 +159,17 @@ def test_an_anchor_that_no_float_can_follow_moves_no_total_beyond_its_bound(entr
     one, two = totals
     assert abs(one[0] - two[0]).sum() <= 2
     assert float(np.linalg.norm(np.array(one[1] - two[1], dtype=float))) <= 2
+
+
+def test_long_scores_count_by_what_is_beyond_a_length_and_no_more_than_once() -> None:
+    x, y = np.full((4, 1), 1.0), np.array([1.0, 2.5, -3.0, 100.0])
+    one = np.eye(1)
+    with ScoreSession(
+        Arrays(x, y), _FAMILIES["gaussian"], one, np.zeros(1), Privacy(1.0), NonPrivateSilence()
+    ) as session:
+        found = session.long_scores(0.5, np.zeros(1), 2.0)
+    assert found.value == pytest.approx([(0.5 - 1.0 + 2.0) / 4], rel=1e-6)
+    assert found.sensitivity == pytest.approx(2 * 2.0 / 4)
 
 
 def test_the_sensitivity_of_a_score_is_attained() -> None:
@@ -239,6 +252,7 @@ def _all_sums(
     rows._cache_fits = cached
     sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
+    out.append(rows.long_scores(_ANCHOR, 0.7))
     out += [sums.information, sums.score, sums.outer, sums.squares, sums.cut, sums.empty]
     rows.close()
     return [np.asarray(v).tolist() for v in out]

@@ -31,6 +31,7 @@ from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import Round
 from dpstats.score_rounds.rounds import RoundPlan
 from dpstats.score_rounds.rows import LeastSquares
+from dpstats.score_rounds.tails import Tail
 
 _REACH = 2.0
 """Times what the noise of the step before lets expect: how far the last step may go."""
@@ -62,6 +63,9 @@ class SolutionRounds(LinearRounds):
         """As that of a linear fit; what its last score would cost is left to the step."""
         plan = super().plan()
         return replace(plan, shares=replace(plan.shares, score=0.0)) if plan.last else plan
+
+    def _long_scores(self, tail: Tail) -> None:
+        """The bounds of the last step are those of rows as they were whitened before."""
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         """The last step, as it is released; of others the step that their score gives."""

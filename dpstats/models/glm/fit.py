@@ -416,7 +416,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     hessian = curvature.used + rounds.penalty
     lost = cut.excess / cut.slope
     way = share * hessian @ last.step.move
-    pooled = replace(pooled, left=way, left_sd=0.0, excess=lost, most=lost)
+    pooled = replace(pooled, left=(way,), left_sd=0.0, excess=lost, most=lost)
     widening = 0.0 if family.binary else _WIDENING
     solved = solution(
         rounds.coordinates,

@@ -107,8 +107,8 @@ def dp_lm(
     vcov : {"hetero", "iid"}
         Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
         ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, fixest's ``vcov="hetero"``: whatever
-        the variance of the errors. Where the mean is not linear in a column with a long tail, cuts take
-        most of what its far rows say, and no error counts that: take its logarithm, or a spline.
+        the variance of the errors. Where the mean is not linear in a column with a long tail, errors
+        are large, and a diagnostic, leaning scores, names it: take its logarithm, or a spline.
         Its matrix is released with the last round. "iid": of constant variance, those of R's
         ``summary(lm)`` and of statsmodels' ``cov_type="nonrobust"``, at no cost. Only "anchored" has
         the sandwich; other methods print "iid", and the summary says so.

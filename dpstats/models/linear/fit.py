@@ -155,7 +155,10 @@ def anchored(
        the whole rows there and takes a Newton step. Rounds go on while the scale falls; the last one
        takes what is left of the total, and is accompanied by the outer products of the scores, the
        mean squared residual and the shares of cut and of empty rows;
-    4. the estimates of the rounds that began near the fit are averaged by inverse variance.
+    4. before the last round the mean of long scores tells whether these point one way; if they do, rows
+       are turned, so that the last cut lies farther out in that direction;
+    5. the estimates of the rounds that began near the fit are averaged by inverse variance; where scores
+       lean it is the last one alone.
     """
     ready = prepared(session, moments, seen, errors)
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
@@ -168,7 +171,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     cut, terms = rounds.plans[-1].cut, ready.design.terms
     counts, d = ready.persons, len(terms)
     solved = solution(
-        ready.at,
+        rounds.coordinates,
         ready.curvature,
         rounds.pooled(),
         rounds.steps[-1].step,
@@ -201,6 +204,23 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     unused = unused_note(summary_of(made), design, session.persons, alone=alone)
     why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else TOO_LITTLE
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
+
+
+def leaning_line(
+    terms: Sequence[str], rounds: LinearRounds, estimate: Estimate
+) -> tuple[Diagnostic, ...]:
+    """Where long scores point one way: how much farther they were cut, and along which coefficient."""
+    moved, lean = rounds.moved_by_leaning(), rounds.leaning
+    if moved is None or lean is None or len(terms) != len(moved):
+        return ()
+    share = moved / np.sqrt(np.diag(estimate.vcov))
+    if np.isnan(share).all():
+        return ()
+    note = (
+        f"times as far as others were scores cut that point one way, most along "
+        f"`{terms[int(np.nanargmax(share))]}`: the mean may not be linear in it, or errors are skewed"
+    )
+    return (Diagnostic("leaning scores", lean.stretch, None, note),)
 
 
 @np.errstate(all="ignore")  # what noise makes of rows may be of any size
@@ -255,6 +275,7 @@ def reported(
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
+        *leaning_line(terms, rounds, estimate),
     )
     if ready.arrived:
         session = rounds.session

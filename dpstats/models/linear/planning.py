@@ -13,6 +13,9 @@ _LARGE_TABLE = 10**7
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
 
+LEANING = 0.08
+"""Share of what the last round has left that tells whether long scores lean one way."""
+
 
 @dataclass(frozen=True)
 class LinearPlan:
@@ -26,6 +29,8 @@ class LinearPlan:
         Histogram of score lengths in the first round, and in each later one.
     far, near : float
         Score of a round before the last one: far from the fit, and near it.
+    leaning : float
+        Whether long scores lean one way (a fraction of what the last round has left).
     outer, squares, counts : float
         Outer products of the scores; mean squared residual; shares of cut and of empty rows (fractions
         of what the last round has left).
@@ -45,6 +50,7 @@ class LinearPlan:
     later_scale: float
     far: float
     near: float
+    leaning: float
     outer: float
     squares: float
     counts: float
@@ -105,6 +111,7 @@ def plan_linear(
         later_scale=0.08,
         far=0.06,
         near=step,
+        leaning=LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,
@@ -131,6 +138,7 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         later_scale=0.012,
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
+        leaning=LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,

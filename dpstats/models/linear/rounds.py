@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.release import Release
 from dpstats.models.linear.planning import LinearPlan
+from dpstats.models.linear.view import View
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import (
@@ -28,8 +31,10 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
+from dpstats.score_rounds.leaning import LONG, Leaning, leaning
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
+    Coordinates,
     RoundPlan,
     ScoreRounds,
     quartered,
@@ -41,6 +46,8 @@ _CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
 _HARDLY = 0.99
 """Probability with which a cut takes off no more than what errors allow for."""
+_SURELY = 0.98
+"""The same where scores lean one way."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
 _SLIGHT = 0.25
@@ -67,22 +74,25 @@ class Seen:
 
     def lost(self, cut: Cut) -> tuple[float, float]:
         """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
-        at = self.n, cut.length
         excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
-        by_laws = most_excess(self.tail, *at, power=1, level=_HARDLY)
-        most = max(excess, min(by_laws, counted_excess(self.histogram, self.tail, *at)))
-        return excess / cut.slope, most / cut.slope
+        return excess / cut.slope, max(excess, self.most(cut.length, _HARDLY)) / cut.slope
+
+    def most(self, length: float, level: float) -> float:
+        """What a cut at this length takes off and does not exceed, with this probability."""
+        by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
+        return min(by_laws, counted_excess(self.histogram, self.tail, self.n, length))
 
 
 @dataclass(kw_only=True)
 class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
-    ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
-    ``rare``: what cuts take off the scores of few responses that differ. ``longer``: how many rows are
-    longer than a length.
+    ``seen``: the map from the user's rows to those of the first round. ``oblique``, of instruments: what
+    a score is multiplied by, where the curvature is the identity. ``rare``: what cuts take off the
+    scores of few responses that differ. ``longer``: how many rows are longer than a length.
     """
 
+    seen: View
     curvature: Curvature
     penalty: Floats
     limits: LinearPlan
@@ -99,13 +109,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
     oblique: Floats | None = None
     rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
+    leaning: Leaning | None = field(default=None, init=False)
 
     def pooled(self) -> Pooled:
-        """The average of the rounds that began near the fit."""
-        used = self._near_steps()
+        """The average of the rounds that began near the fit; the last one alone where scores lean.
+
+        Others have cut what leans.
+        """
+        used, lean = self._near_steps(), self.leaning
         if not self.weighed:
-            return pool_steps(used)
-        return pool_weighed(used, self.curvature.used, self.lost)
+            pooled = pool_steps(used if lean is None else used[-1:])
+        else:
+            pooled = pool_weighed(used, self.curvature.used, self.lost, alone=lean is not None)
+        return pooled if lean is None else replace(pooled, left=(*pooled.left, lean.lost))
 
     def _near_steps(self) -> list[Step]:
         """Steps of the rounds that began near the fit, with what the last histogram says of their cuts.
@@ -173,6 +189,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         near = _near(scale, self.before, self.expected if self.arrived else None)
         last = self._is_last(scale)
         self.before = scale
+        tail = tail_of(histogram, scale, n)
+        long = self._long_scores(tail) if last else None
         left = self.session.left
         if last:
             shares = Shares(
@@ -183,11 +201,22 @@ class LinearRounds(ScoreRounds[LinearStep]):
             )
         else:
             shares = Shares(score=limits.near if near else limits.far)
-        tail = tail_of(histogram, scale, n)
-        self.scores.append(Seen(histogram, tail, n))
+        seen = Seen(histogram, tail, n)
+        self.scores.append(seen)
         care = _CARE if near or last else _FAR_CARE
         known = self._known_loss(tail, histogram)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
+        if long is not None:
+            self.leaning = leaning(
+                long,
+                LONG * tail.quantile,
+                tail,
+                cut,
+                partial(seen.most, level=_SURELY),
+                n,
+                mu * math.sqrt(shares.score),
+            )
+            self._follow(self.leaning)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -196,6 +225,44 @@ class LinearRounds(ScoreRounds[LinearStep]):
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last)
+
+    def _long_scores(self, tail: Tail) -> Release | None:
+        """What of the scores at the last anchor is far out, where rows can be turned after it.
+
+        Not at the first anchor, where scores lean towards the fit. Steps of instruments are not those of
+        a Hessian, and rows that weigh less do so by their lengths.
+        """
+        lengths = self.session.leverage
+        if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
+            return None
+        share = self.session.left * self.limits.leaning
+        return self.session.long_scores(share, self.anchor - self.carried, LONG * tail.quantile)
+
+    def _follow(self, lean: Leaning | None) -> None:
+        """Turn the rows, so that scores are cut farther out where they lean."""
+        if lean is None:
+            return
+        before, root = self.coordinates, self.coordinates.root
+        seen = self.session.whiten(before.back @ lean.turn, self.seen.shift, self.seen.residual)
+        turn, whitening = root @ seen[0], before.whitening
+        inverse = np.linalg.inv(self.curvature.used + self.penalty)
+        self.coordinates = Coordinates(whitening, whitening.root @ seen[0])
+        self.anchor = np.linalg.solve(turn, self.anchor)
+        self.carried = self.coordinates.root @ seen[1]
+        self.curvature = replace(
+            self.curvature,
+            released=turn.T @ self.curvature.released @ turn,
+            used=turn.T @ self.curvature.used @ turn,
+        )
+        self.penalty = turn.T @ self.penalty @ turn
+        self.steps = [replace(one, step=one.step.turned(turn, inverse)) for one in self.steps]
+
+    def moved_by_leaning(self) -> Floats | None:
+        """By how much cuts of scores that lean may have moved the user's coefficients."""
+        if self.leaning is None:
+            return None
+        move = np.linalg.solve(self.curvature.used + self.penalty, self.leaning.lost)
+        return np.asarray(np.abs(self.coordinates.back @ move))
 
     def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.

@@ -141,6 +141,12 @@ def _sharp_scores() -> Watched:
     return against("dp_lm", _SHORTEST, pair, 40, 200, (-1.0, 1.0))
 
 
+def far_scores(function: str) -> Watched:
+    """Opposite scores, both far beyond the others, of as many rows as show how long these are."""
+    pair = beam(0, 1e3, 1e9), beam(180, 1e3, 1e9)
+    return against(function, _SHORTEST, pair, 400, 200, (-1.0, 1.0))
+
+
 # The papers' matrix noise is for a change by 2 R^2, where sqrt(2) R^2 is the most. Rows at the angle t,
 # mirrored at 45 degrees so that their moments change on the diagonal only, give (1 - cos(t)) / 2 of the
 # half that scores have and sin(t)^2 / 2 of the other one: 9/16 at 120 degrees, and never more, because

@@ -1,0 +1,114 @@
+"""Long scores that point one way, and the wider cut that pays in their direction.
+
+A cut takes a part of every long score. Where these point to all sides, that hardly moves a fit. Where
+the mean is not linear in a column with a long tail they point one way: the far rows lie on one side of
+the line, and the fit without them is another one. It takes a small release to see that, the mean of
+what of scores is beyond a length, of which none counts more than once that length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dpstats.arrays import Floats
+from dpstats.mechanism.release import Release
+from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, Cut
+from dpstats.score_rounds.tails import Tail
+
+LONG = 1.5
+"""Times their 90 % quantile, from where scores are long."""
+_CHANCE = 0.95
+"""Probability with which noise is not taken for a direction."""
+_LOUD = 1.0
+"""Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
+limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
+_FINER, _WIDEST = 1.1, 64.0
+"""Ratio of the cuts that are compared, and of the last to the first."""
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """Where long scores point, and how they are cut there.
+
+    Attributes
+    ----------
+    direction : (d,) array
+        Of length 1.
+    stretch : float
+        Times as far as in other directions.
+    left : float
+        What cuts take off the mean score in that direction even so, at most.
+    """
+
+    direction: Floats
+    stretch: float
+    left: float
+
+    @property
+    def turn(self) -> Floats:
+        """Symmetric A: scores of A z are cut alike in all directions."""
+        u = self.direction
+        return np.eye(len(u)) + (1 / self.stretch - 1) * np.outer(u, u)
+
+    @property
+    def lost(self) -> Floats:
+        """What is left out of the mean score of A z."""
+        return self.direction * (self.left / self.stretch)
+
+
+def leaning(
+    found: Release,
+    length: float,
+    tail: Tail,
+    cut: Cut,
+    lost: Callable[[float], float],
+    n: int,
+    mu: float,
+) -> Leaning | None:
+    """Where scores lean, from the released mean of what is beyond a ``length``; None if nowhere.
+
+    The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
+    together. All that tails may hide beyond it, ``lost``, is taken to point that way, which is why the
+    cut is wider than that of other directions.
+
+    Examples
+    --------
+    Of 5000 rows, noise 0.003 per coordinate, scores longer than 6 point along the second one:
+
+    >>> from dpstats.accounting.privacy import Privacy
+    >>> from dpstats.numerics.histogram import LogHistogram
+    >>> from dpstats.score_rounds.cuts import cut_for_intervals
+    >>> from dpstats.score_rounds.tails import tail_of
+    >>> counts = np.bincount([4] * 4400 + [7] * 560 + [12] * 40, minlength=48).astype(float)
+    >>> tail = tail_of(LogHistogram(counts, 5.0, 0, 12), 4.0, 5000)
+    >>> cut = cut_for_intervals(tail, 5000, 2, 0.8, 0.3)
+    >>> mean = np.array([0.0, 0.1])
+    >>> found = Release("mean of long scores", mean, 12 / 5000, 0.01, Privacy(mu=0.25), 1e-9)
+    >>> lean = leaning(found, 6.0, tail, cut, lambda at: 8 / at**2, 5000, 0.8)
+    >>> lean.direction, bool(lean.stretch > 1.2)
+    (array([0., 1.]), True)
+    """
+    size, d = float(np.linalg.norm(found.value)), len(found.value)
+    # of sampling: no score counts by more than the length
+    share = float(np.interp(length, tail.lengths, tail.share))
+    noise = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * found.noise_sd**2
+    if size**2 <= noise + share * length**2 / n:
+        return None
+    scale = tail.quantile / PRODUCT_QUANTILE / math.sqrt(d)
+    loudest = max(_LOUD * scale * math.sqrt(n) * mu / 2, cut.length)
+    best, least = Leaning(found.value / size, 1.0, 0.0), math.inf
+    stretch = 1.0
+    while stretch < _WIDEST and stretch * cut.length <= loudest:
+        at = stretch * cut.length
+        left = lost(at)
+        error = (2 * at / (n * mu)) ** 2 + left**2
+        if error > least:
+            break
+        best, least = Leaning(best.direction, stretch, left), error
+        stretch *= _FINER
+    return best if best.stretch > 1 else None
