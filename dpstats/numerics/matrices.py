@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -177,6 +177,11 @@ class Curvature:
     used_sd: float
     smallest: float
     known: bool = True
+
+    def turned(self, turn: Floats) -> Curvature:
+        """Of rows A z; the noise is said to be what it was."""
+        released, used = turn @ self.released @ turn, turn @ self.used @ turn
+        return replace(self, released=released, used=used)
 
     @property
     def positive_definite(self) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
-from dpstats.score_rounds.tails import Tail
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.score_rounds.tails import Tail, counted_excess, most_excess
 
 _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
@@ -26,6 +27,8 @@ _NOTHING = 1e-4
 """Share of a standard error that is as good as nothing."""
 _BODY = 2.0  # multiples below which counts say nothing of tails
 _LENGTHS = 40
+_HARDLY = 0.99
+"""Probability with which a cut takes off no more than what errors allow for."""
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
 
 
@@ -107,6 +110,25 @@ class Cut:
     excess: float
     unit: float
     efficiency: float = 1.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The tail of scores as the histogram of a round shows it."""
+
+    histogram: LogHistogram
+    tail: Tail
+    n: int
+
+    def lost(self, cut: Cut) -> tuple[float, float]:
+        """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
+        excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
+        return excess / cut.slope, max(excess, self.most(cut.length, _HARDLY)) / cut.slope
+
+    def most(self, length: float, level: float) -> float:
+        """What a cut at this length takes off and does not exceed, with this probability."""
+        by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
+        return min(by_laws, counted_excess(self.histogram, self.tail, self.n, length))
 
 
 def cut_for_intervals(

@@ -9,7 +9,6 @@ what of scores is beyond a length, of which none counts more than once that leng
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +16,15 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
-from dpstats.score_rounds.cuts import PRODUCT_QUANTILE, Cut
-from dpstats.score_rounds.tails import Tail
+from dpstats.numerics.matrices import Curvature
+from dpstats.score_rounds.cuts import Cut, Seen
 
 LONG = 1.5
 """Times their 90 % quantile, from where scores are long."""
 _CHANCE = 0.95
 """Probability with which noise is not taken for a direction."""
+_SURELY = 0.98
+"""Probability with which no more is lost beyond a cut than is allowed for."""
 _LOUD = 1.0
 """Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
 limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
@@ -50,10 +51,14 @@ class Leaning:
     left: float
 
     @property
+    def less(self) -> Floats:
+        """w: scores of z - w w'z are cut alike in all directions."""
+        return self.direction * math.sqrt(1 - 1 / self.stretch)
+
+    @property
     def turn(self) -> Floats:
-        """Symmetric A: scores of A z are cut alike in all directions."""
-        u = self.direction
-        return np.eye(len(u)) + (1 / self.stretch - 1) * np.outer(u, u)
+        """Symmetric A with these scores as those of A z."""
+        return np.eye(len(self.direction)) - np.outer(self.less, self.less)
 
     @property
     def lost(self) -> Floats:
@@ -61,20 +66,12 @@ class Leaning:
         return self.direction * (self.left / self.stretch)
 
 
-def leaning(
-    found: Release,
-    length: float,
-    tail: Tail,
-    cut: Cut,
-    lost: Callable[[float], float],
-    n: int,
-    mu: float,
-) -> Leaning | None:
+def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> Leaning | None:
     """Where scores lean, from the released mean of what is beyond a ``length``; None if nowhere.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
-    together. All that tails may hide beyond it, ``lost``, is taken to point that way, which is why the
-    cut is wider than that of other directions.
+    together. All that tails may hide beyond it is taken to point that way, which is why the cut is
+    wider than that of other directions.
 
     Examples
     --------
@@ -82,33 +79,41 @@ def leaning(
 
     >>> from dpstats.accounting.privacy import Privacy
     >>> from dpstats.numerics.histogram import LogHistogram
-    >>> from dpstats.score_rounds.cuts import cut_for_intervals
     >>> from dpstats.score_rounds.tails import tail_of
     >>> counts = np.bincount([4] * 4400 + [7] * 560 + [12] * 40, minlength=48).astype(float)
-    >>> tail = tail_of(LogHistogram(counts, 5.0, 0, 12), 4.0, 5000)
-    >>> cut = cut_for_intervals(tail, 5000, 2, 0.8, 0.3)
-    >>> mean = np.array([0.0, 0.1])
+    >>> histogram = LogHistogram(counts, 5.0, 0, 12)
+    >>> seen = Seen(histogram, tail_of(histogram, 4.0, 5000), 5000)
+    >>> mean, cut = np.array([0.0, 0.1]), Cut(length=8.0, slope=1.0, excess=0.01, unit=1.5)
     >>> found = Release("mean of long scores", mean, 12 / 5000, 0.01, Privacy(mu=0.25), 1e-9)
-    >>> lean = leaning(found, 6.0, tail, cut, lambda at: 8 / at**2, 5000, 0.8)
+    >>> lean = leaning(found, 6.0, seen, cut, 0.8)
     >>> lean.direction, bool(lean.stretch > 1.2)
     (array([0., 1.]), True)
     """
-    size, d = float(np.linalg.norm(found.value)), len(found.value)
+    size, d, n = float(np.linalg.norm(found.value)), len(found.value), seen.n
+    share = float(np.interp(length, seen.tail.lengths, seen.tail.share))
     # of sampling: no score counts by more than the length
-    share = float(np.interp(length, tail.lengths, tail.share))
     noise = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * found.noise_sd**2
     if size**2 <= noise + share * length**2 / n:
         return None
-    scale = tail.quantile / PRODUCT_QUANTILE / math.sqrt(d)
-    loudest = max(_LOUD * scale * math.sqrt(n) * mu / 2, cut.length)
+    loudest = max(_LOUD * cut.unit * math.sqrt(n) * mu / 2, cut.length)
     best, least = Leaning(found.value / size, 1.0, 0.0), math.inf
     stretch = 1.0
     while stretch < _WIDEST and stretch * cut.length <= loudest:
         at = stretch * cut.length
-        left = lost(at)
+        left = seen.most(at, _SURELY)
         error = (2 * at / (n * mu)) ** 2 + left**2
         if error > least:
             break
         best, least = Leaning(best.direction, stretch, left), error
         stretch *= _FINER
     return best if best.stretch > 1 else None
+
+
+def seen_by(
+    lean: Leaning | None, curvature: Curvature, penalty: Floats, anchor: Floats
+) -> tuple[Curvature, Floats, Floats]:
+    """The same for rows whose scores are turned, as they lean."""
+    if lean is None:
+        return curvature, penalty, anchor
+    turn = lean.turn
+    return curvature.turned(turn), turn @ penalty @ turn, np.linalg.solve(turn, anchor)

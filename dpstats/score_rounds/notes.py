@@ -12,7 +12,8 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.estimate import Moved
+from dpstats.score_rounds.estimate import Estimate, Moved
+from dpstats.score_rounds.leaning import Leaning
 
 _NAMED = 3
 _HIDDEN = 0.004
@@ -141,6 +142,22 @@ def allowance_line(terms: Sequence[str], moved: Floats, widening: float) -> tupl
     if share[most] > _SEEN:
         note += "; a larger budget, or a response with a shorter tail, shortens intervals"
     return (Diagnostic(CUT_ALLOWANCE, float(share[most]), None, note),)
+
+
+def leaning_line(
+    terms: Sequence[str], lean: Leaning | None, moved: Floats | None, estimate: Estimate
+) -> tuple[Diagnostic, ...]:
+    """Where long scores point one way: how much farther they were cut, and for which coefficient."""
+    if lean is None or moved is None or len(terms) != len(estimate.coef):
+        return ()
+    share = moved / np.sqrt(np.diag(estimate.vcov))
+    if np.isnan(share).all():
+        return ()
+    note = (
+        "times as far as others were scores cut that point one way, most along "
+        f"`{terms[int(np.nanargmax(share))]}`: the mean may not be linear in it, or errors are skewed"
+    )
+    return (Diagnostic("leaning scores", lean.stretch, None, note),)
 
 
 def hidden_note(

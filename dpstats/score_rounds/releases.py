@@ -290,6 +290,7 @@ class ScoreSession(Session[ScoreRows]):
             radius=None if information is None else _safe(cuts.radius),
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,
+            less=cuts.less,
         )
         totals = self._read().sums(anchor, cuts)
         return Round(

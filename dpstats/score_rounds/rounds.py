@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -36,6 +37,7 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     residual_variance,
 )
+from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Window
 from dpstats.score_rounds.rows import RoundCuts
 
@@ -73,6 +75,10 @@ class Coordinates:
         """From the user's coefficients to those of T z."""
         return np.linalg.solve(self.turn, self.whitening.root)
 
+    def turned(self, turn: Floats) -> Coordinates:
+        """The same, where scores are those of A T z."""
+        return Coordinates(self.whitening, self.turn @ turn)
+
 
 @dataclass(frozen=True)
 class RoundPlan:
@@ -90,6 +96,8 @@ class RoundPlan:
     last : bool
     pooled : bool
         Whether its estimate counts beside that of the last round.
+    lean : Leaning or None
+        Where long scores point one way, and are cut farther out.
     """
 
     shares: Shares
@@ -99,6 +107,7 @@ class RoundPlan:
     square_lost: float = 0.0
     last: bool = False
     pooled: bool = True
+    lean: Leaning | None = None
 
 
 def window_about(guess: float | None) -> Window:
@@ -130,7 +139,8 @@ class ScoreRounds(ABC, Generic[_S]):
     session : ScoreSession
     coordinates : Coordinates
     anchor : (d,) array
-        Where the next round computes its scores, as coefficients of T z.
+        Where the next round computes its scores, as coefficients of T z. So are all steps; but that of
+        a round whose scores lean, which are those of A T z, is in coefficients of these.
     carried : (d,) array
         The anchor whose linear predictor the rows carry.
     steps : list
@@ -145,6 +155,36 @@ class ScoreRounds(ABC, Generic[_S]):
     steps: list[_S] = field(default_factory=list, init=False)
     plans: list[RoundPlan] = field(default_factory=list, init=False)
 
+    @property
+    def lean(self) -> Leaning | None:
+        """Where scores of the last round lean."""
+        return self.plans[-1].lean
+
+    @property
+    def last_coordinates(self) -> Coordinates:
+        """Those of the scores of the last round."""
+        lean = self.lean
+        return self.coordinates if lean is None else self.coordinates.turned(lean.turn)
+
+    def as_last_round_sees(self, curvature: Curvature) -> Curvature:
+        """A curvature in coordinates of the last round's scores."""
+        return curvature if self.lean is None else curvature.turned(self.lean.turn)
+
+    def steps_alike(self, steps: Sequence[Step], hessian: Floats) -> list[Step]:
+        """Steps of all rounds, in coefficients of the last one."""
+        if self.lean is None:
+            return list(steps)
+        turn, inverse = self.lean.turn, np.linalg.inv(hessian)
+        return [*(step.turned(turn, inverse) for step in steps[:-1]), steps[-1]]
+
+    def moved_by_leaning(self, hessian: Floats) -> Floats | None:
+        """By how much cuts of scores that lean may have moved the user's coefficients."""
+        lean = self.lean
+        if lean is None:
+            return None
+        move = np.linalg.solve(hessian, lean.direction * lean.left)
+        return np.asarray(np.abs(self.coordinates.back @ move))
+
     @abstractmethod
     def plan(self) -> RoundPlan:
         """The next round: from the plan of the fit, and from what was released."""
@@ -157,7 +197,8 @@ class ScoreRounds(ABC, Generic[_S]):
         """Make the rounds, and return what the last one has released."""
         while True:
             plan = self.plan()
-            cuts = RoundCuts(plan.cut.length, plan.radius, plan.square)
+            less = None if plan.lean is None else plan.lean.less
+            cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, less=less)
             made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
             step = self.newton(made, plan)
             self.plans.append(plan)

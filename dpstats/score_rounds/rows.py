@@ -10,8 +10,9 @@ public or released numbers only, so that replacing a row changes one term of eve
 2. at an anchor t: eta = eta0 + z't; the family gives the derivative r of the log-likelihood by eta (at
    unit dispersion), its expected curvature h and the Pearson residual e. The prior weight multiplies
    r and h, its root e;
-3. score s = z r, cut to |s| <= C; information row q = sqrt(h) z, cut to |q| <= R_h. The score is that
-   of the whole row: only its own length is bounded.
+3. score s = z r, perhaps less a part of it along one released direction, cut to |s| <= C; information
+   row q = sqrt(h) z, cut to |q| <= R_h. The score is that of the whole row: only its own length is
+   bounded.
    Bounds lie between 2^-200 and 2^200 (`session.clamp_to_safe_range`), so that steps and products of
    them are normal floats;
 4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
@@ -48,6 +49,7 @@ from dpstats.mechanism.passes import (
     Whole,
     added_up,
     one_pass,
+    squared_lengths,
 )
 
 # shorter rows would lose digits when their length is squared; in whitened units they are nothing
@@ -120,6 +122,16 @@ class Vectors:
         rest = 1 - length / lengths[longer]
         return Vectors(self.z[:, longer], self.norm[longer], self.factor[longer] * rest)
 
+    def less(self, part: Floats) -> Vectors:
+        """Those of z - w w'z, w being a vector shorter than 1; zero where no float holds them."""
+        w = part[:, None]
+        z = np.array(self.z, dtype=np.float64)
+        z -= w * added_up(w * z)
+        norm = np.sqrt(squared_lengths(z))
+        lost = ~np.isfinite(norm)
+        z[:, lost], norm[lost] = 0.0, 0.0
+        return Vectors(z, norm, self.factor)
+
 
 @dataclass(frozen=True)
 class RoundCuts:
@@ -135,12 +147,15 @@ class RoundCuts:
         Size of residuals whose squares are summed.
     outer : bool
         Whether outer products of the cut scores are summed.
+    less : (d,) array or None
+        w: scores are those of z - w w'z, so that they are cut farther out along w.
     """
 
     clip: float | None
     radius: float | None
     square: float = 1.0
     outer: bool = False
+    less: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -368,6 +383,8 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= long
             if cuts.clip is not None:
                 scores = self._scores(slab, r)
+                if cuts.less is not None:
+                    scores = scores.less(cuts.less)
                 s, long = rounded(scores, cuts.clip, self.grid.fine)
                 parts.append(s.sum(axis=1))
                 cut |= long

@@ -115,6 +115,7 @@ def _family(rows: ScoreRows) -> list[Any]:
         rows.moments(1.2),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=1.1, square=3.0, outer=True)),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None)),
+        rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None, outer=True, less=_ANCHOR / 2)),
     ]
 
 

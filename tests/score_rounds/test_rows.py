@@ -82,6 +82,7 @@ def _releases(
             session.long_scores(0.05, _ANCHOR, bound)
             session.round(Shares(score=0.1), _ANCHOR, RoundCuts(0.6 * bound, None))
             session.round(_LAST, 0 * _ANCHOR, RoundCuts(bound, 2 * bound, 1.5))
+            session.round(_LEFT, _ANCHOR, RoundCuts(bound, None, less=_LESS))
             out += session.releases
     return out
 
@@ -250,7 +251,7 @@ def _all_sums(
         Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT, prepared=prepared
     )
     rows._cache_fits = cached
-    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
+    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True, _LESS))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
     out.append(rows.long_scores(_ANCHOR, 0.7))
     out += [sums.information, sums.score, sums.outer, sums.squares, sums.cut, sums.empty]

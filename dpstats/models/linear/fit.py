@@ -46,6 +46,7 @@ from dpstats.score_rounds.notes import (
     allowance_line,
     coordinates_note,
     hidden_note,
+    leaning_line,
     out_of_sight,
     outside_note,
     ridge_note,
@@ -171,7 +172,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     cut, terms = rounds.plans[-1].cut, ready.design.terms
     counts, d = ready.persons, len(terms)
     solved = solution(
-        rounds.coordinates,
+        rounds.last_coordinates,
         ready.curvature,
         rounds.pooled(),
         rounds.steps[-1].step,
@@ -204,23 +205,6 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     unused = unused_note(summary_of(made), design, session.persons, alone=alone)
     why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else TOO_LITTLE
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
-
-
-def leaning_line(
-    terms: Sequence[str], rounds: LinearRounds, estimate: Estimate
-) -> tuple[Diagnostic, ...]:
-    """Where long scores point one way: how much farther they were cut, and along which coefficient."""
-    moved, lean = rounds.moved_by_leaning(), rounds.leaning
-    if moved is None or lean is None or len(terms) != len(moved):
-        return ()
-    share = moved / np.sqrt(np.diag(estimate.vcov))
-    if np.isnan(share).all():
-        return ()
-    note = (
-        f"times as far as others were scores cut that point one way, most along "
-        f"`{terms[int(np.nanargmax(share))]}`: the mean may not be linear in it, or errors are skewed"
-    )
-    return (Diagnostic("leaning scores", lean.stretch, None, note),)
 
 
 @np.errstate(all="ignore")  # what noise makes of rows may be of any size
@@ -261,6 +245,7 @@ def reported(
     """The fit with its diagnostics and notes; ``cuts``: terms, and what cuts may have moved them."""
     terms, moved = cuts
     summary, curvature = summary_of(made), ready.curvature
+    shift = rounds.moved_by_leaning(rounds.curvature.used + rounds.penalty)
     bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
         *row_diagnostics(
@@ -275,7 +260,7 @@ def reported(
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
-        *leaning_line(terms, rounds, estimate),
+        *leaning_line(terms, rounds.lean, shift, estimate),
     )
     if ready.arrived:
         session = rounds.session

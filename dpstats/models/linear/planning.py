@@ -10,11 +10,10 @@ import numpy as np
 from dpstats.score_rounds.cuts import score_error
 
 _LARGE_TABLE = 10**7
+_LEANING = 0.08
+"""Share of what the last round has left that tells whether long scores lean one way."""
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
-
-LEANING = 0.08
-"""Share of what the last round has left that tells whether long scores lean one way."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def plan_linear(
         later_scale=0.08,
         far=0.06,
         near=step,
-        leaning=LEANING,
+        leaning=_LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,
@@ -138,7 +137,7 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         later_scale=0.012,
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
-        leaning=LEANING,
+        leaning=_LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,

@@ -106,7 +106,6 @@ class Prepared:
         each = rows_of_each(self.persons, n)
         return (made_by or LinearRounds)(
             session=session,
-            seen=self.seen,
             coordinates=at,
             anchor=carried,
             carried=carried,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from scipy import special
@@ -13,12 +12,11 @@ from scipy import special
 from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.models.linear.planning import LinearPlan
-from dpstats.models.linear.view import View
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
-    Cut,
+    Seen,
     cut_for_intervals,
     cut_of_squares,
     loss_of_long_rows,
@@ -31,23 +29,18 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import LONG, Leaning, leaning
+from dpstats.score_rounds.leaning import LONG, leaning, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
-    Coordinates,
     RoundPlan,
     ScoreRounds,
     quartered,
     window_about,
 )
-from dpstats.score_rounds.tails import WHOLE, Tail, counted_excess, most_excess, tail_of
+from dpstats.score_rounds.tails import WHOLE, Tail, most_excess, tail_of
 
 _CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
-_HARDLY = 0.99
-"""Probability with which a cut takes off no more than what errors allow for."""
-_SURELY = 0.98
-"""The same where scores lean one way."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
 _SLIGHT = 0.25
@@ -64,35 +57,15 @@ class LinearStep:
     score: Floats
 
 
-@dataclass(frozen=True)
-class Seen:
-    """The tail of scores as the histogram of a round shows it."""
-
-    histogram: LogHistogram
-    tail: Tail
-    n: int
-
-    def lost(self, cut: Cut) -> tuple[float, float]:
-        """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
-        excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
-        return excess / cut.slope, max(excess, self.most(cut.length, _HARDLY)) / cut.slope
-
-    def most(self, length: float, level: float) -> float:
-        """What a cut at this length takes off and does not exceed, with this probability."""
-        by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
-        return min(by_laws, counted_excess(self.histogram, self.tail, self.n, length))
-
-
 @dataclass(kw_only=True)
 class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
-    ``seen``: the map from the user's rows to those of the first round. ``oblique``, of instruments: what
-    a score is multiplied by, where the curvature is the identity. ``rare``: what cuts take off the
-    scores of few responses that differ. ``longer``: how many rows are longer than a length.
+    ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
+    ``rare``: what cuts take off the scores of few responses that differ. ``longer``: how many rows are
+    longer than a length.
     """
 
-    seen: View
     curvature: Curvature
     penalty: Floats
     limits: LinearPlan
@@ -109,18 +82,18 @@ class LinearRounds(ScoreRounds[LinearStep]):
     oblique: Floats | None = None
     rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
-    leaning: Leaning | None = field(default=None, init=False)
 
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit; the last one alone where scores lean.
 
         Others have cut what leans.
         """
-        used, lean = self._near_steps(), self.leaning
+        used, lean = self._near_steps(), self.lean
         if not self.weighed:
             pooled = pool_steps(used if lean is None else used[-1:])
         else:
-            pooled = pool_weighed(used, self.curvature.used, self.lost, alone=lean is not None)
+            hessian = self.as_last_round_sees(self.curvature).used
+            pooled = pool_weighed(used, hessian, self.lost, alone=lean is not None)
         return pooled if lean is None else replace(pooled, left=(*pooled.left, lean.lost))
 
     def _near_steps(self) -> list[Step]:
@@ -130,12 +103,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
         much there is. Where counts are whole numbers, each histogram knows that of its own round.
         """
         steps = []
-        for one, how, own in zip(self.steps, self.plans, self.scores, strict=True):
+        made = zip(self._alike(), self.plans, self.scores, strict=True)
+        for step, how, own in made:
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
-                steps.append(replace(one.step, excess=excess, most=most))
+                steps.append(replace(step, excess=excess, most=most))
         return steps
+
+    def _alike(self) -> list[Step]:
+        """All steps, as the last round sees rows."""
+        return self.steps_alike(
+            [one.step for one in self.steps], self.curvature.used + self.penalty
+        )
 
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
@@ -145,8 +125,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
         rows that weighed less before.
         """
-        made = zip(self.steps, self.plans, strict=True)
-        used = [one.step for one, how in made if self.arrived or how.pooled]
+        made = zip(self._alike(), self.plans, strict=True)
+        used = [step for step, how in made if self.arrived or how.pooled]
         if len(used) < 2:
             return self.arrived
         last, d = used[-1], len(used[-1].move)
@@ -206,17 +186,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         care = _CARE if near or last else _FAR_CARE
         known = self._known_loss(tail, histogram)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
+        lean = None
         if long is not None:
-            self.leaning = leaning(
-                long,
-                LONG * tail.quantile,
-                tail,
-                cut,
-                partial(seen.most, level=_SURELY),
-                n,
-                mu * math.sqrt(shares.score),
-            )
-            self._follow(self.leaning)
+            lean = leaning(long, LONG * tail.quantile, seen, cut, mu * math.sqrt(shares.score))
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -224,45 +196,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
             square *= math.sqrt(self.rows)
             own = square / math.sqrt(self.rows)  # as scores of that length are cut
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
-        return RoundPlan(shares, cut, None, square, lost, last, near or last)
+        return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
 
     def _long_scores(self, tail: Tail) -> Release | None:
-        """What of the scores at the last anchor is far out, where rows can be turned after it.
+        """What of the scores at the last anchor is far out.
 
-        Not at the first anchor, where scores lean towards the fit. Steps of instruments are not those of
-        a Hessian, and rows that weigh less do so by their lengths.
+        Not at the first anchor, where scores lean towards the fit; nor where long rows weigh less, so
+        that their scores are short. Steps of instruments are not those of a Hessian.
         """
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
             return None
         share = self.session.left * self.limits.leaning
         return self.session.long_scores(share, self.anchor - self.carried, LONG * tail.quantile)
-
-    def _follow(self, lean: Leaning | None) -> None:
-        """Turn the rows, so that scores are cut farther out where they lean."""
-        if lean is None:
-            return
-        before, root = self.coordinates, self.coordinates.root
-        seen = self.session.whiten(before.back @ lean.turn, self.seen.shift, self.seen.residual)
-        turn, whitening = root @ seen[0], before.whitening
-        inverse = np.linalg.inv(self.curvature.used + self.penalty)
-        self.coordinates = Coordinates(whitening, whitening.root @ seen[0])
-        self.anchor = np.linalg.solve(turn, self.anchor)
-        self.carried = self.coordinates.root @ seen[1]
-        self.curvature = replace(
-            self.curvature,
-            released=turn.T @ self.curvature.released @ turn,
-            used=turn.T @ self.curvature.used @ turn,
-        )
-        self.penalty = turn.T @ self.penalty @ turn
-        self.steps = [replace(one, step=one.step.turned(turn, inverse)) for one in self.steps]
-
-    def moved_by_leaning(self) -> Floats | None:
-        """By how much cuts of scores that lean may have moved the user's coefficients."""
-        if self.leaning is None:
-            return None
-        move = np.linalg.solve(self.curvature.used + self.penalty, self.leaning.lost)
-        return np.asarray(np.abs(self.coordinates.back @ move))
 
     def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.
@@ -307,7 +253,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
         how = made.score.value, made.score.noise_sd, plan.cut.slope
-        step = newton_step(self.curvature, self.penalty, self.anchor, *how)
+        step = newton_step(*seen_by(plan.lean, self.curvature, self.penalty, self.anchor), *how)
         if self.oblique is not None:
             longer = float(np.linalg.norm(self.oblique))
             step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
