@@ -50,6 +50,10 @@ class Leaning:
     stretch: float
     left: float
 
+    def error(self, cut: Cut, n_mu: float) -> float:
+        """Square of noise and loss in that direction, where others have this cut."""
+        return (2 * self.stretch * cut.length / n_mu) ** 2 + self.left**2
+
     @property
     def less(self) -> Floats:
         """w: scores of z - w w'z are cut alike in all directions."""
@@ -70,8 +74,8 @@ def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> L
     """Where scores lean, from the released mean of what is beyond a ``length``; None if nowhere.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
-    together. All that tails may hide beyond it is taken to point that way, which is why the cut is
-    wider than that of other directions.
+    together. All that tails may hide beyond it is taken to point that way, which is why it is wider
+    than the ``cut`` of other directions, unless that one's noise is loud already.
 
     Examples
     --------
@@ -96,17 +100,16 @@ def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> L
     if size**2 <= noise + share * length**2 / n:
         return None
     loudest = max(_LOUD * cut.unit * math.sqrt(n) * mu / 2, cut.length)
-    best, least = Leaning(found.value / size, 1.0, 0.0), math.inf
-    stretch = 1.0
+    direction, n_mu = found.value / size, n * mu
+    best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
+    stretch = _FINER
     while stretch < _WIDEST and stretch * cut.length <= loudest:
-        at = stretch * cut.length
-        left = seen.most(at, _SURELY)
-        error = (2 * at / (n * mu)) ** 2 + left**2
-        if error > least:
+        wider = Leaning(direction, stretch, seen.most(stretch * cut.length, _SURELY))
+        if wider.error(cut, n_mu) > best.error(cut, n_mu):
             break
-        best, least = Leaning(best.direction, stretch, left), error
+        best = wider
         stretch *= _FINER
-    return best if best.stretch > 1 else None
+    return best
 
 
 def seen_by(

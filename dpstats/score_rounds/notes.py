@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
@@ -28,6 +29,7 @@ MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
 _SEEN = 0.1
 """The same, from which it is said what makes it less."""
+_UNUSED = "of the private rows are not used:"
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -272,7 +274,31 @@ def unused_note(
             f"About {share:.2g}% of the persons contribute nothing: they have {why}none that can "
             f"be used ({causes}).",
         )
-    return (f"About {share:.2g}% of the private rows are not used: {causes}.",)
+    return (f"About {share:.2g}% {_UNUSED} {causes}.",)
+
+
+def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
+    """The notes of a fit where only the first rows of a named person are used, each by itself.
+
+    Examples
+    --------
+    >>> notes = ("About 50% of the private rows are not used: missing values.",)
+    >>> notes_of_first_rows(notes, PrivacyUnit(1, "who"))
+    ('About 50% of the private rows are not used: rows after the first of each `who`, missing values.',)
+    """
+    if unit.person is None or unit.jointly or unit.rows is None:
+        return notes
+    several = f" {unit.rows}" if unit.rows > 1 else ""
+    later = f"{_UNUSED} rows after the first{several} of each `{unit.person}`,"
+    notes = tuple(note.replace(_UNUSED, later, 1) for note in notes)
+    if unit.rows == 1:
+        return notes
+    return (
+        *notes,
+        f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
+        "counts as if it were somebody else's, so that errors are too short where rows of one are "
+        "alike. With public rows they are clustered; rows_per_person=1 needs no clusters.",
+    )
 
 
 def row_causes(design: Design, alone: bool, domain: str | None = None) -> str:

@@ -160,12 +160,6 @@ class ScoreRounds(ABC, Generic[_S]):
         """Where scores of the last round lean."""
         return self.plans[-1].lean
 
-    @property
-    def last_coordinates(self) -> Coordinates:
-        """Those of the scores of the last round."""
-        lean = self.lean
-        return self.coordinates if lean is None else self.coordinates.turned(lean.turn)
-
     def as_last_round_sees(self, curvature: Curvature) -> Curvature:
         """A curvature in coordinates of the last round's scores."""
         return curvature if self.lean is None else curvature.turned(self.lean.turn)
@@ -246,6 +240,7 @@ def solution(
     square_lost: float,
     rows: float | None = None,
     within: bool = False,
+    lean: Leaning | None = None,
 ) -> Solution:
     """Estimate and covariances from a pooled solution and from what the last round has released.
 
@@ -268,9 +263,12 @@ def solution(
         How many rows ``n`` persons have, where these are what is summed over; else ``n`` are rows.
     within : bool
         Effects of the persons were taken out, and count as coefficients.
+    lean : Leaning or None
+        How scores of the last round were turned; ``pooled`` and ``step`` are in coordinates of these.
     """
-    turn = at.turn
-    back = np.linalg.inv(turn).T  # from scores of T z to those of z
+    before = np.linalg.inv(at.turn).T  # from scores of T z to those of z
+    turn = at.turn if lean is None else at.turned(lean.turn).turn
+    back = np.linalg.inv(turn).T  # and from those that were cut
     d = len(turn)
     whitening = at.whitening
     summary = summary_of(made)
@@ -311,10 +309,11 @@ def solution(
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
         asked = whitening.back @ inverse @ back
         meat = shrunk_meat(outer, sd, inner, square or spread, asked)
-        along = meat * d / float(np.trace(meat))
         meat = back @ meat @ back.T
+        along = at.turn.T @ meat @ at.turn
+        along = along * d / float(np.trace(along))
         meat = meat * degrees_of_freedom(filled * n, d + within, None if rows is None else full * n)
-    noise = noise + (widening * pooled.excess) ** 2 * back @ along @ back.T
+    noise = noise + (widening * pooled.excess) ** 2 * before @ along @ before.T
     estimate = in_user_units(
         turn @ pooled.coef,
         hessian,
@@ -329,11 +328,12 @@ def solution(
         filled,
         meat=meat,
     )
-    out = whitening.back @ inverse @ back
+    solve = whitening.back @ inverse
+    out, of_cut = solve @ before, solve @ back
     reach = np.sqrt(np.einsum("ij,jk,ik->i", out, along, out))
     left = math.hypot(
-        pooled.left_sd * float(np.linalg.norm(out)),
-        *(float(np.linalg.norm(out @ one)) for one in pooled.left),
+        pooled.left_sd * float(np.linalg.norm(of_cut)),
+        *(float(np.linalg.norm(of_cut @ one)) for one in pooled.left),
     )
     system = released_system(
         curvature,

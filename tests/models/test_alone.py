@@ -555,3 +555,17 @@ def test_a_call_ends_with_a_result_whatever_the_rows(
             warnings.simplefilter("error")
             fit = call(_HOSTILE[rows](DATA[:900]))
         assert fit.nobs == 900
+
+
+@pytest.mark.parametrize("fit", [dp_lm, dp_glm])
+def test_errors_of_persons_whose_rows_count_each_by_itself_are_said_not_to_be_clustered(
+    fit: Any,
+) -> None:
+    rng = np.random.default_rng(2)
+    who, x = np.repeat(np.arange(1500), 3), rng.normal(size=4500)
+    rows = pd.DataFrame({"who": who, "x": x, "y": 1.0 * (x + rng.normal(size=4500) > 0)})
+    several = fit("y ~ x", rows, mu=3, person="who", rows_per_person=3, seed=1)
+    assert any(note.startswith("Standard errors are not clustered") for note in several.doubts)
+    one = fit("y ~ x", rows, mu=3, person="who", seed=1)
+    assert not any("clustered" in note for note in one.notes)
+    assert any("rows after the first of each `who`, missing" in note for note in one.notes)

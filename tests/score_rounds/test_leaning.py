@@ -1,12 +1,10 @@
 """Long scores that point one way."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import dp_glm, dp_lm
+from dpstats import dp_lm
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
@@ -47,13 +45,16 @@ def test_where_they_lean_the_cut_is_farther_out_by_what_noise_and_loss_allow() -
     assert seen.direction == pytest.approx([0.6, 0.8])
     at = seen.stretch * _CUT.length
     assert seen.left == pytest.approx(_seen(_LONG).most(at, 0.98))
-    assert 1.5 < seen.stretch
+    assert seen.stretch > 1.5
     assert 2 * at / (5000 * 0.8) <= 1 / np.sqrt(5000) * 1.001
 
 
-def test_little_that_may_be_lost_or_noise_that_is_loud_already_leaves_the_cut_where_it_is() -> None:
-    assert _lean([0.06, 0.08], lengths=np.minimum(_NORMAL, 2.0)) is None
-    assert _lean([0.06, 0.08], mu=0.1) is None
+def test_where_noise_is_loud_already_intervals_alone_know_of_it() -> None:
+    seen = _lean([0.06, 0.08], mu=0.1)
+    assert seen is not None
+    assert seen.stretch == 1
+    assert seen.left == pytest.approx(_seen(_LONG).most(_CUT.length, 0.98))
+    assert seen.turn == pytest.approx(np.eye(2))
 
 
 def test_the_turn_shortens_scores_that_lean_and_no_others() -> None:
@@ -98,24 +99,6 @@ def test_the_slope_of_a_mean_that_bends_is_not_that_of_its_middle(public: int) -
         named += "leaning scores" in str(lines)
     assert abs(np.mean(off)) < 2.3
     assert named >= 2
-
-
-@pytest.mark.parametrize("public", [0, 250])
-def test_the_slope_of_a_logit_that_bends_is_not_that_of_its_middle(public: int) -> None:
-    """The same for ones whose log odds grow with a logarithm: 1.2 to 1.7 errors before, 0.4 now.
-
-    Least squares of four million rows tells what a logit that is linear has.
-    """
-    off = []
-    for seed in range(16):
-        rng = np.random.default_rng(seed)
-        x, t = rng.lognormal(size=5000 + public), rng.normal(size=5000 + public)
-        chance = 1 / (1 + np.exp(1 - 0.7 * np.log(x) - 0.3 * t))
-        rows = pd.DataFrame({"x": x, "t": t, "y": 1.0 * (rng.random(len(x)) < chance)})
-        sample = rows.iloc[:public] if public else None
-        fit = dp_glm("y ~ x + t", rows.iloc[public:], sample, mu=1, seed=seed)
-        off.append((fit.coef()["x"] - TRUTH) / fit.se()["x"])
-    assert abs(np.mean(off)) < 1.1
 
 
 def test_normal_rows_lean_nowhere() -> None:

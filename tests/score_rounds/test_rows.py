@@ -36,6 +36,7 @@ _FAMILIES = {
     )
 } | {"negative binomial": Family("negative binomial", "log", 0.5), "linear": LeastSquares()}
 _LAST = Shares(information=0.1, score=0.1, outer=0.1, squares=0.1, counts=0.1)
+_LEAN, _LESS = Shares(score=0.01, outer=0.01), np.array([0.6, -0.7, 0.3])
 
 _hostile = st.one_of(
     st.floats(-5, 5),
@@ -79,10 +80,10 @@ def _releases(
             session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 10)
             session.response_histogram(0.1, -8, 16)
             session.moments(0.1, bound)
-            session.long_scores(0.05, _ANCHOR, bound)
+            session.long_scores(0.02, _ANCHOR, bound)
             session.round(Shares(score=0.1), _ANCHOR, RoundCuts(0.6 * bound, None))
             session.round(_LAST, 0 * _ANCHOR, RoundCuts(bound, 2 * bound, 1.5))
-            session.round(_LEFT, _ANCHOR, RoundCuts(bound, None, less=_LESS))
+            session.round(_LEAN, _ANCHOR, RoundCuts(bound, None, less=_LESS))
             out += session.releases
     return out
 

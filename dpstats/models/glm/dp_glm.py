@@ -38,6 +38,7 @@ from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
+from dpstats.score_rounds.notes import notes_of_first_rows
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items
 
@@ -255,7 +256,7 @@ def glm_model(
         call=call,
         method=task.method,
         eta=task.eta,
-        notes=fit.notes + said,
+        notes=notes_of_first_rows(fit.notes, unit) + said,
         qualified=said,
         family=task.family,
         dispersion_source=fit.dispersion_source,

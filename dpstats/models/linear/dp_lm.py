@@ -37,6 +37,7 @@ from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
+from dpstats.score_rounds.notes import notes_of_first_rows
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 
@@ -258,7 +259,7 @@ def linear_model(
         method=task.method,
         eta=task.eta,
         sigma_source=fit.sigma_source,
-        notes=fit.notes + said,
+        notes=notes_of_first_rows(fit.notes, unit) + said,
         qualified=said,
         **model_items(
             fit,

@@ -172,7 +172,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     cut, terms = rounds.plans[-1].cut, ready.design.terms
     counts, d = ready.persons, len(terms)
     solved = solution(
-        rounds.last_coordinates,
+        rounds.coordinates,
         ready.curvature,
         rounds.pooled(),
         rounds.steps[-1].step,
@@ -186,6 +186,7 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         square_lost=rounds.plans[-1].square_lost,
         rows=None if counts is None else max(counts.rows, d + 1.0),
         within=session.within,
+        lean=rounds.lean,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     lost = not (ready.enough and rounds.settled())

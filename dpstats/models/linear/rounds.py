@@ -84,16 +84,14 @@ class LinearRounds(ScoreRounds[LinearStep]):
     scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
-        """The average of the rounds that began near the fit; the last one alone where scores lean.
-
-        Others have cut what leans.
-        """
+        """The average of the rounds that began near the fit; or the last one, if it cut farther out."""
         used, lean = self._near_steps(), self.lean
+        apart = lean is not None and lean.stretch > 1
         if not self.weighed:
-            pooled = pool_steps(used if lean is None else used[-1:])
+            pooled = pool_steps(used[-1:] if apart else used)
         else:
             hessian = self.as_last_round_sees(self.curvature).used
-            pooled = pool_weighed(used, hessian, self.lost, alone=lean is not None)
+            pooled = pool_weighed(used, hessian, self.lost, alone=apart)
         return pooled if lean is None else replace(pooled, left=(*pooled.left, lean.lost))
 
     def _near_steps(self) -> list[Step]:
