@@ -26,4 +26,8 @@ def coarse_map(
     typical = np.linalg.norm(np.linalg.inv(whitening), axis=0)
     matrix = ExactMatrix.coarse(np.column_stack([whitening, shift]), typical)
     lost = matrix.lost()
-    return matrix if lost[:-1].max() <= 2.0**-16 and lost[-1] <= 2.0**-10 * scale else None
+    if lost[:-1].max() > 2.0**-16 or lost[-1] > 2.0**-10 * scale:
+        return None
+    # entries of a row of length 2^7 lie below 2^8 units, by the matrix as it is used
+    entries = np.linalg.norm(np.linalg.inv(matrix.high[:, :-1]), axis=0)
+    return matrix if (entries < 2 * typical).all() else None

@@ -14,7 +14,6 @@ from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import Estimate, Moved
-from dpstats.score_rounds.leaning import Leaning
 
 _NAMED = 3
 _HIDDEN = 0.004
@@ -147,19 +146,23 @@ def allowance_line(terms: Sequence[str], moved: Floats, widening: float) -> tupl
 
 
 def leaning_line(
-    terms: Sequence[str], lean: Leaning | None, moved: Floats | None, estimate: Estimate
+    terms: Sequence[str], moved: Floats | None, estimate: Estimate
 ) -> tuple[Diagnostic, ...]:
-    """Where long scores point one way: how much farther they were cut, and for which coefficient."""
-    if lean is None or moved is None or len(terms) != len(estimate.coef):
+    """Where long scores point one way: for which coefficient, and what of its error allows for that.
+
+    ``moved``: by how much their cuts may have moved coefficients; None where they point to all sides.
+    """
+    if moved is None or len(terms) != len(estimate.coef):
         return ()
-    share = moved / np.sqrt(np.diag(estimate.vcov))
+    share = moved**2 / np.diag(estimate.vcov)
     if np.isnan(share).all():
         return ()
+    most = int(np.nanargmax(share))
     note = (
-        "times as far as others were scores cut that point one way, most along "
-        f"`{terms[int(np.nanargmax(share))]}`: the mean may not be linear in it, or errors are skewed"
+        f"share of the variance of `{terms[most]}` that allows for long scores, which point one way; "
+        "where the mean is not linear in it, a logarithm or a spline shortens intervals"
     )
-    return (Diagnostic("leaning scores", lean.stretch, None, note),)
+    return (Diagnostic("leaning scores", min(float(share[most]), 1.0), None, note),)
 
 
 def hidden_note(

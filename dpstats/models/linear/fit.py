@@ -261,7 +261,7 @@ def reported(
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
-        *leaning_line(terms, rounds.lean, shift, estimate),
+        *leaning_line(terms, shift, estimate),
     )
     if ready.arrived:
         session = rounds.session
