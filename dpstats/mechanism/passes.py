@@ -384,10 +384,10 @@ def whitened(
 
     Returns exponents and norms: row i is z = product[:d, i] 2^exponent[i], |product[:d, i]| = norm[i].
 
-    |x_j| is at most |z| times the norm of column j of W^-1, the unit of x_j: a row with |z| <= 2^7
-    has entries below 2^8 units, was exact, and so was the decision to leave it. A longer row is above
-    2^6 in any rounding, and is computed again by itself. ``any_size``: entries are looked at as well,
-    for a W that is too ill-conditioned for that argument in floats.
+    |x_j| is at most |z| times the norm of column j of W^-1, 3.9 units of x_j at most (`coarse_map`): a
+    row with |z| <= 2^8/3.9 has entries up to 2^8 units, was exact, and so was the decision to leave it.
+    A longer row is above 2^6 in any rounding, and is computed again by itself. ``any_size``: entries
+    are looked at as well, for a W that is too ill-conditioned for that argument in floats.
     """
     exact_product(x, matrix, product)
     norm = np.sqrt(squared_lengths(product[:d]))

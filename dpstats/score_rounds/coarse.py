@@ -9,6 +9,8 @@ from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import RowSource, fits_cache
 
 _MANY_NUMBERS = 2**16
+_FARTHER = 3.9
+"""Times as large as their units, what entries of a row of length 1 may be."""
 
 
 def coarse_map(
@@ -28,6 +30,6 @@ def coarse_map(
     lost = matrix.lost()
     if lost[:-1].max() > 2.0**-16 or lost[-1] > 2.0**-10 * scale:
         return None
-    # entries of a row of length 2^7 lie below 2^8 units, by the matrix as it is used
+    # units are those of the matrix before it was rounded: see `passes.whitened`
     entries = np.linalg.norm(np.linalg.inv(matrix.high[:, :-1]), axis=0)
-    return matrix if (entries < 2 * typical).all() else None
+    return matrix if (entries < _FARTHER * typical).all() else None
