@@ -135,6 +135,12 @@ def _bent(what: str) -> Draw:
         if what == "ones":
             x = rng.lognormal(size=n)
             y = 1.0 * (rng.random(n) < expit(-1 + 0.7 * np.log(x) + 0.3 * t))
+        elif what == "log of a lognormal":
+            x = rng.lognormal(size=n)
+            y = np.log(x) + t + rng.normal(size=n)
+        elif what == "tanh of t3":
+            x = rng.standard_t(3, size=n)
+            y = 1 + 2 * np.tanh(x) + t + rng.normal(size=n)
         elif what == "counts":
             x = rng.exponential(size=n)
             y = rng.poisson(np.exp(-1 + 0.32 * x + 0.3 * t)).astype(float)
@@ -206,6 +212,16 @@ CASES: dict[str, Case] = {
             ("ones", (0.2078, 0.05048, 0.05568)),
             ("log", (1.2161, 0.07986, 0.5)),
             ("counts", (0.2997, 0.26616, 0.16981)),
+        )
+        for where, public in (("public rows", 250), ("alone", 0))
+    },
+    **{  # there is no end to how far such rows may lie
+        f"curved mean, {what}, n=20000, {where}": Case(
+            _bent(what), "lm", truth, 20_000, {"mu": 1}, public
+        )
+        for what, truth in (
+            ("log of a lognormal", (-0.581977, 0.352987, 1.0)),
+            ("tanh of t3", (1.0, 0.619908, 1.0)),
         )
         for where, public in (("public rows", 250), ("alone", 0))
     },
