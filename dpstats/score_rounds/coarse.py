@@ -31,5 +31,5 @@ def coarse_map(
     if lost[:-1].max() > 2.0**-16 or lost[-1] > 2.0**-10 * scale:
         return None
     # units are those of the matrix before it was rounded: see `passes.whitened`
-    entries = np.linalg.norm(np.linalg.inv(matrix.high[:, :-1]), axis=0)
-    return matrix if (entries < _FARTHER * typical).all() else None
+    in_units = np.linalg.inv(matrix.high[:, :-1] * matrix.unit[:, None])
+    return matrix if (np.linalg.norm(in_units, axis=0) < _FARTHER).all() else None

@@ -125,7 +125,7 @@ class Vectors:
     def less(self, part: Floats) -> Vectors:
         """Those of z - w w'z, w being a vector shorter than 1; zero where no float holds them."""
         w = part[:, None]
-        z = np.array(self.z, dtype=np.float64)
+        z = np.array(self.z, dtype=np.float64, order="C")
         z -= w * added_up(w * z)
         norm = np.sqrt(squared_lengths(z))
         lost = ~np.isfinite(norm)

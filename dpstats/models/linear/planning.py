@@ -24,8 +24,9 @@ class LinearPlan:
     ----------
     stages : tuple of (float, float)
         Histogram of row lengths, and second moments; twice where public rows are too few to whiten by.
-    scale, later_scale : float
-        Histogram of score lengths in the first round, and in each later one.
+    scale, later_scale, last_scale : float
+        Histogram of score lengths in the first round, in each later one, and in those after the
+        ``middle`` ones.
     far, near : float
         Score of a round before the last one: far from the fit, and near it.
     leaning : float
@@ -47,6 +48,7 @@ class LinearPlan:
     stages: tuple[tuple[float, float], ...]
     scale: float
     later_scale: float
+    last_scale: float
     far: float
     near: float
     leaning: float
@@ -108,6 +110,7 @@ def plan_linear(
         stages=((length, 0.05), AGAIN) if few else ((length, best[1]),),
         scale=scale,
         later_scale=0.08,
+        last_scale=0.08,
         far=0.06,
         near=step,
         leaning=_LEANING,
@@ -135,6 +138,7 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         stages=(),
         scale=0.01,
         later_scale=0.012,
+        last_scale=0.03,
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
         leaning=_LEANING,

@@ -160,6 +160,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         whole = sum(plan.pooled for plan in self.plans) >= limits.middle
         if whole and limits.middle and not self.hidden:
             self.session.weigh(None)
+            share = limits.last_scale
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
