@@ -26,8 +26,8 @@ _CHANCE = 0.95
 _SURELY = 0.98
 """Probability with which no more is lost beyond a cut than is allowed for."""
 _LIKELY = 0.9
-"""The same where noise allows no wider one: intervals of real tables and of skewed errors are shorter than
-with that of `_SURELY`, and cover alike."""
+"""The same where noise allows no wider one: intervals of real tables and of skewed errors are shorter
+than with that of `_SURELY`, and cover alike."""
 _LOUD = 1.0
 """Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
 limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
