@@ -45,6 +45,8 @@ _NOISELESS, _STILL = 0.03, 1e-4
 """Of an error of sampling: noise that is next to nothing, and steps that are."""
 _SLIGHT = 0.25
 """Of a residual standard deviation: a step that no fit is lost by."""
+_FARTHER = 2.0
+"""Times as far out as other rounds, from where the last one is not averaged with them if scores lean."""
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
 
@@ -84,9 +86,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
     scores: list[Seen] = field(default_factory=list, init=False)
 
     def pooled(self) -> Pooled:
-        """The average of the rounds that began near the fit; or the last one, if it cut farther out."""
+        """The average of the rounds that began near the fit.
+
+        Or the last one, if scores lean and it cut them clearly farther out than the others did.
+        """
         used, lean = self._near_steps(), self.lean
-        apart = lean is not None and lean.stretch > 1
+        apart = False
+        if lean is not None:
+            nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
+            apart = lean.stretch > 1 or self.plans[-1].cut.length > _FARTHER * nearest
         if not self.weighed:
             pooled = pool_steps(used[-1:] if apart else used)
         else:
