@@ -191,7 +191,7 @@ class ScoreRounds(ABC, Generic[_S]):
         """Make the rounds, and return what the last one has released."""
         while True:
             plan = self.plan()
-            less = None if plan.lean is None else plan.lean.less
+            less = plan.lean.less if plan.lean and plan.lean.stretch > 1 else None
             cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, less=less)
             made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
             step = self.newton(made, plan)
