@@ -102,7 +102,7 @@ def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> L
     noise = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * found.noise_sd**2
     if size**2 <= noise + share * length**2 / n:
         return None
-    loudest = max(_LOUD * cut.unit * math.sqrt(n) * mu / 2, cut.length)
+    loudest = _LOUD * cut.unit * math.sqrt(n) * mu / 2
     direction, n_mu = found.value / size, n * mu
     best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
     stretch = _FINER

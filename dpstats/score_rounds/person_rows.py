@@ -141,10 +141,7 @@ class PersonRows(ScoreRows):
 
     def _scores(self, slab: Any, factor: Floats) -> Vectors:
         psi = slab.persons(slab.z * factor)
-        norm = np.sqrt(squared_lengths(psi))
-        lost = ~np.isfinite(norm)
-        psi[:, lost], norm[lost] = 0.0, 0.0
-        return Vectors(psi, norm, np.ones(len(norm)))
+        return Vectors.measured(psi, np.ones(psi.shape[1]))
 
     def _stacked_lengths(self, slab: Any, factor: Floats) -> Floats:
         return np.asarray(np.sqrt(slab.persons((slab.norm * factor) ** 2)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -154,30 +153,6 @@ class ScoreRounds(ABC, Generic[_S]):
     carried: Floats
     steps: list[_S] = field(default_factory=list, init=False)
     plans: list[RoundPlan] = field(default_factory=list, init=False)
-
-    @property
-    def lean(self) -> Leaning | None:
-        """Where scores of the last round lean."""
-        return self.plans[-1].lean
-
-    def as_last_round_sees(self, curvature: Curvature) -> Curvature:
-        """A curvature in coordinates of the last round's scores."""
-        return curvature if self.lean is None else curvature.turned(self.lean.turn)
-
-    def steps_alike(self, steps: Sequence[Step], hessian: Floats) -> list[Step]:
-        """Steps of all rounds, in coefficients of the last one."""
-        if self.lean is None:
-            return list(steps)
-        turn, inverse = self.lean.turn, np.linalg.inv(hessian)
-        return [*(step.turned(turn, inverse) for step in steps[:-1]), steps[-1]]
-
-    def moved_by_leaning(self, hessian: Floats) -> Floats | None:
-        """By how much cuts of scores that lean may have moved the user's coefficients."""
-        lean = self.lean
-        if lean is None:
-            return None
-        move = np.linalg.solve(hessian, lean.direction * lean.left)
-        return np.asarray(np.abs(self.coordinates.back @ move))
 
     @abstractmethod
     def plan(self) -> RoundPlan:

@@ -111,6 +111,14 @@ class Vectors:
     def __repr__(self) -> str:
         return "<private vectors>"
 
+    @classmethod
+    def measured(cls, z: Floats, factor: Floats) -> Vectors:
+        """With the lengths that columns of z have; where no float holds one, z is set to zero."""
+        norm = np.sqrt(squared_lengths(z))
+        lost = ~np.isfinite(norm)
+        z[:, lost], norm[lost] = 0.0, 0.0
+        return cls(z, norm, factor)
+
     def lengths(self) -> Floats:
         """How long each is."""
         return np.asarray(self.norm * np.abs(self.factor))
@@ -123,14 +131,11 @@ class Vectors:
         return Vectors(self.z[:, longer], self.norm[longer], self.factor[longer] * rest)
 
     def less(self, part: Floats) -> Vectors:
-        """Those of z - w w'z, w being a vector shorter than 1; zero where no float holds them."""
+        """Those of z - w w'z, w being a vector shorter than 1."""
         w = part[:, None]
         z = np.array(self.z, dtype=np.float64, order="C")
         z -= w * added_up(w * z)
-        norm = np.sqrt(squared_lengths(z))
-        lost = ~np.isfinite(norm)
-        z[:, lost], norm[lost] = 0.0, 0.0
-        return Vectors(z, norm, self.factor)
+        return Vectors.measured(z, self.factor)
 
 
 @dataclass(frozen=True)

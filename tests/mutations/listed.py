@@ -325,9 +325,9 @@ _ROWS = (
     ),
     _rows(
         "sums over the rows of a person are cut at twice their bound",
-        "dpstats/score_rounds/person_rows.py",
-        "return Vectors(psi, norm, np.ones(len(norm)))",
-        "return Vectors(psi, norm / 2, np.ones(len(norm)))",
+        "dpstats/score_rounds/rows.py",
+        "return cls(z, norm, factor)",
+        "return cls(z, norm / 2, factor)",
         *_replayed("dp_lm, anchored, persons"),
     ),
     _rows(

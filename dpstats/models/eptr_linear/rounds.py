@@ -65,7 +65,7 @@ class SolutionRounds(LinearRounds):
         return replace(plan, shares=replace(plan.shares, score=0.0)) if plan.last else plan
 
     def _long_scores(self, tail: Tail) -> None:
-        """The bounds of the last step are those of rows as they were whitened before."""
+        """No mean score is cut in the last round: it releases its step, which has bounds of its own."""
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         """The last step, as it is released; of others the step that their score gives."""

@@ -246,7 +246,6 @@ def reported(
     """The fit with its diagnostics and notes; ``cuts``: terms, and what cuts may have moved them."""
     terms, moved = cuts
     summary, curvature = summary_of(made), ready.curvature
-    shift = rounds.moved_by_leaning(rounds.curvature.used + rounds.penalty)
     bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
         *row_diagnostics(
@@ -261,7 +260,7 @@ def reported(
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
-        *leaning_line(terms, shift, estimate),
+        *leaning_line(terms, rounds.moved_by_leaning(), estimate),
     )
     if ready.arrived:
         session = rounds.session

@@ -29,7 +29,7 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import LONG, leaning, seen_by
+from dpstats.score_rounds.leaning import LONG, Leaning, leaning, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -85,6 +85,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
     rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
 
+    @property
+    def lean(self) -> Leaning | None:
+        """Where scores of the last round lean."""
+        return self.plans[-1].lean
+
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit.
 
@@ -98,8 +103,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if not self.weighed:
             pooled = pool_steps(used[-1:] if apart else used)
         else:
-            hessian = self.as_last_round_sees(self.curvature).used
-            pooled = pool_weighed(used, hessian, self.lost, alone=apart)
+            curvature, *_ = seen_by(lean, self.curvature, self.penalty, self.anchor)
+            pooled = pool_weighed(used, curvature.used, self.lost, alone=apart)
         return pooled if lean is None else replace(pooled, left=(*pooled.left, lean.lost))
 
     def _near_steps(self) -> list[Step]:
@@ -118,10 +123,20 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return steps
 
     def _alike(self) -> list[Step]:
-        """All steps, as the last round sees rows."""
-        return self.steps_alike(
-            [one.step for one in self.steps], self.curvature.used + self.penalty
-        )
+        """All steps, in coefficients of the last one."""
+        *others, last = (one.step for one in self.steps)
+        if self.lean is not None:
+            turn, inverse = self.lean.turn, np.linalg.inv(self.curvature.used + self.penalty)
+            others = [step.turned(turn, inverse) for step in others]
+        return [*others, last]
+
+    def moved_by_leaning(self) -> Floats | None:
+        """By how much cuts of scores that lean may have moved the user's coefficients."""
+        if self.lean is None:
+            return None
+        lost = self.lean.direction * self.lean.left
+        move = np.linalg.solve(self.curvature.used + self.penalty, lost)
+        return np.asarray(np.abs(self.coordinates.back @ move))
 
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
