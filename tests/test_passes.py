@@ -143,6 +143,9 @@ def test_a_truncated_row_is_the_row_on_the_radius() -> None:
         def possible(self, y: Floats) -> Any:
             return np.ones(len(y), dtype=bool)
 
+        def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> None:
+            return None
+
     def totals(row: list[float]) -> list[Any]:
         x = np.array([[0.5, 0.1], row])
         rows = ScoreRows(Arrays(x, np.array([1.0, 2.0])), Linear(), np.eye(2), np.zeros(2), 2.0)

@@ -133,6 +133,7 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_feols rows", "outer"): 0.7,
     ("dp_feols within", "second moments"): 0.9,
     ("dp_feols within", "outer"): 0.9,
+    ("dp_glm anchored", "mean of long scores"): 0.49,
     ("dp_glm pmt", "information"): 0.61,
     ("dp_glm pmt", "mean score"): 0.86,
     ("dp_glm ssp", "shares"): 0.7,

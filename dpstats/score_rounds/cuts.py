@@ -114,11 +114,15 @@ class Cut:
 
 @dataclass(frozen=True)
 class Seen:
-    """The tail of scores as the histogram of a round shows it."""
+    """The tail of scores as the histogram of a round shows it.
+
+    ``rows``: that of the lengths of rows, where no score is longer than its row.
+    """
 
     histogram: LogHistogram
     tail: Tail
     n: int
+    rows: Tail | None = None
 
     def lost(self, cut: Cut) -> tuple[float, float]:
         """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
@@ -128,7 +132,12 @@ class Seen:
     def most(self, length: float, level: float) -> float:
         """What a cut at this length takes off and does not exceed, with this probability."""
         by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
-        return min(by_laws, counted_excess(self.histogram, self.tail, self.n, length))
+        expected = float(np.interp(length, self.tail.lengths, self.tail.excess()))
+        counted = counted_excess(self.histogram, self.tail, self.n, length)
+        known = min(by_laws, max(counted, expected))  # what noise makes of counts may be below zero
+        if self.rows is None:
+            return known
+        return min(known, float(np.interp(length, self.rows.lengths, self.rows.excess())))
 
 
 def cut_for_intervals(

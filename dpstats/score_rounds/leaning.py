@@ -18,6 +18,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
+from dpstats.score_rounds.tails import Tail
 
 LONG = 1.5
 """Times their 90 % quantile, from where scores are long."""
@@ -47,11 +48,14 @@ class Leaning:
         Times as far as in other directions.
     left : float
         What cuts take off the mean score in that direction even so, at most.
+    allowed : float
+        What of that counts as a standard error (`as_error`).
     """
 
     direction: Floats
     stretch: float
     left: float
+    allowed: float = 0.0
 
     def error(self, cut: Cut, n_mu: float) -> float:
         """Square of noise and loss in that direction, where others have this cut."""
@@ -67,14 +71,33 @@ class Leaning:
         """Symmetric A with these scores as those of A z."""
         return np.eye(len(self.direction)) - np.outer(self.less, self.less)
 
-    @property
-    def lost(self) -> Floats:
-        """What is left out of the mean score of A z."""
-        return self.direction * (self.left / self.stretch)
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where the last round begins.
+
+    Attributes
+    ----------
+    score : float
+        Length of the mean score that its distance from the fit leaves.
+    square : float
+        Mean square of scores, per coordinate.
+    share : float
+        Of the information, that long scores have at least.
+    """
+
+    score: float
+    square: float
+    share: float = 0.0
 
 
-def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> Leaning | None:
+def leaning(
+    found: Release, length: float, seen: Seen, cut: Cut, mu: float, anchor: Anchor
+) -> Leaning | None:
     """Where scores lean, from the released mean of what is beyond a ``length``; None if nowhere.
+
+    Noise may be all that is seen, or sampling; and away from the fit all scores lean towards it, long
+    ones by their share of the information.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
     together. All that tails may hide beyond it is taken to point that way, which is why it is wider
@@ -92,15 +115,15 @@ def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> L
     >>> seen = Seen(histogram, tail_of(histogram, 4.0, 5000), 5000)
     >>> mean, cut = np.array([0.0, 0.1]), Cut(length=8.0, slope=1.0, excess=0.01, unit=1.5)
     >>> found = Release("mean of long scores", mean, 12 / 5000, 0.01, Privacy(mu=0.25), 1e-9)
-    >>> lean = leaning(found, 6.0, seen, cut, 0.8)
+    >>> lean = leaning(found, 6.0, seen, cut, 0.8, Anchor(score=0.1, square=3.0))
     >>> lean.direction, bool(lean.stretch > 1.2)
     (array([0., 1.]), True)
     """
     size, d, n = float(np.linalg.norm(found.value)), len(found.value), seen.n
-    share = float(np.interp(length, seen.tail.lengths, seen.tail.share))
-    # of sampling: no score counts by more than the length
-    noise = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * found.noise_sd**2
-    if size**2 <= noise + share * length**2 / n:
+    square, along = _beyond(seen.tail, length)
+    share = min(max(along / (d * anchor.square), anchor.share), 1.0)
+    noise = found.noise_sd**2 + (share * anchor.score) ** 2 / d
+    if size**2 <= 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square / n:
         return None
     loudest = _LOUD * cut.unit * math.sqrt(n) * mu / 2
     direction, n_mu = found.value / size, n * mu
@@ -112,7 +135,41 @@ def leaning(found: Release, length: float, seen: Seen, cut: Cut, mu: float) -> L
             break
         best = wider
         stretch *= _FINER
-    return best if best.stretch > 1 else replace(best, left=seen.most(cut.length, _LIKELY))
+    if best.stretch == 1:
+        best = replace(best, left=seen.most(cut.length, _LIKELY))
+    sd = math.hypot(cut.unit / math.sqrt(n), 2 * best.stretch * cut.length / n_mu)
+    return replace(best, allowed=as_error(best.left, sd))
+
+
+def as_error(bias: float, sd: float) -> float:
+    """The standard error that allows for a bias of at most this size, beside another one, ``sd``.
+
+    The 95 % interval of a normal estimate with a bias b has the half-length q sd, q^2 the quantile of
+    the square of N(b/sd, 1) (Armstrong and Kolesar 2018). With this error it is as long, and shorter
+    than if the bias were a standard error itself: by a half where it is much larger than ``sd``.
+
+    Examples
+    --------
+    >>> round(as_error(0.1, 1.0), 3), round(as_error(1.0, 1.0), 3), round(as_error(100.0, 1.0), 1)
+    (0.1, 0.907, 51.9)
+    """
+    times = bias / sd
+    if times > 4:  # the other end of the interval is out of reach
+        half = times + float(special.ndtri(0.95))
+    else:
+        half = math.sqrt(float(special.chndtrix(0.95, 1, times**2)))
+    return sd * math.sqrt(max((half / float(special.ndtri(0.975))) ** 2 - 1, 0.0))
+
+
+def _beyond(tail: Tail, length: float) -> tuple[float, float]:
+    """Means of b^2 and of b s, b what of scores s is beyond a length, and no more than once that."""
+    s = np.concatenate(
+        [np.linspace(length, 2 * length, 65), np.geomspace(2 * length, 512 * length, 400)]
+    )
+    share = np.interp(s, tail.lengths, tail.share)
+    near = s < 2 * length
+    square = float(np.trapezoid(np.where(near, 2 * (s - length), 0.0) * share, s))
+    return square, float(np.trapezoid(np.where(near, 2 * s - length, length) * share, s))
 
 
 def seen_by(

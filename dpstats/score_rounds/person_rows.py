@@ -143,6 +143,9 @@ class PersonRows(ScoreRows):
         psi = slab.persons(slab.z * factor)
         return Vectors.measured(psi, np.ones(psi.shape[1]))
 
+    def _long_scores(self, slab: Any, factor: Floats, anchor: Floats, length: float) -> Vectors:
+        return self._scores(slab, factor).beyond(length)
+
     def _stacked_lengths(self, slab: Any, factor: Floats) -> Floats:
         return np.asarray(np.sqrt(slab.persons((slab.norm * factor) ** 2)))
 

@@ -190,6 +190,8 @@ class Solution:
     square_range : (float, float) or None
         Where it lies by its noise (two standard deviations) and by what its cut may have taken off.
     moved : Moved
+    leaning : (d,) array or None
+        What the errors of coefficients allow for scores that lean.
     """
 
     estimate: Estimate
@@ -197,6 +199,7 @@ class Solution:
     square: float | None
     square_range: tuple[float, float] | None
     moved: Moved
+    leaning: Floats | None
 
 
 def solution(
@@ -257,9 +260,10 @@ def solution(
     isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move
     noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
-    for one in pooled.left:
-        rest = back @ one
-        noise = noise + np.outer(rest, rest)
+    leans = np.zeros(d) if lean is None else before @ lean.direction
+    allowed, beyond = (0.0, 0.0) if lean is None else (lean.allowed, lean.left)
+    for one in (*(back @ one for one in pooled.left), allowed * leans):
+        noise = noise + np.outer(one, one)
     square, square_range = None, None
     if summary.mean_square is not None:
         square = residual_variance(
@@ -309,6 +313,7 @@ def solution(
     left = math.hypot(
         pooled.left_sd * float(np.linalg.norm(of_cut)),
         *(float(np.linalg.norm(of_cut @ one)) for one in pooled.left),
+        beyond * float(np.linalg.norm(solve @ leans)),
     )
     system = released_system(
         curvature,
@@ -321,7 +326,8 @@ def solution(
     )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     moved, most = pooled.excess * reach / error, pooled.most * reach / error
-    return Solution(estimate, system, square, square_range, Moved(moved, most))
+    leaning = None if lean is None else allowed * np.abs(solve @ leans)
+    return Solution(estimate, system, square, square_range, Moved(moved, most), leaning)
 
 
 def degrees_of_freedom(rows: float, d: int, persons: float | None) -> float:

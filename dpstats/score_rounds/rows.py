@@ -66,6 +66,9 @@ class Family(Protocol):
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Which responses the family knows."""
 
+    def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats | None:
+        """Mean of what of scores, ``unit`` times r, is beyond a length; None: nothing is expected."""
+
 
 class LeastSquares:
     """What a linear model is to score rounds: residuals as scores, and a curvature of 1."""
@@ -78,6 +81,9 @@ class LeastSquares:
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Every number is a response."""
         return np.ones(len(y), dtype=np.bool_)
+
+    def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> None:
+        """Errors of both signs are alike."""
 
 
 @dataclass
@@ -291,24 +297,31 @@ class ScoreRows(WhitenedRows[Slab]):
         return slab.seen[1]
 
     def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
-        """The same, anew; eta is added up in one fixed order."""
-        eta = slab.eta
-        if anchor.any():
-            terms = scratch_space("step", len(anchor) + 1, len(eta))
-            terms[0] = eta
-            _times(slab.z, anchor[:, None], terms[1:])
-            eta = added_up(terms)
-        found = self._family.working(eta, slab.y)
+        """The same, anew."""
+        found = self._family.working(self._predictor(slab, anchor), slab.y)
         r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
         if h.min(initial=0.0) < 0:
             h = np.maximum(h, 0.0)
-        weight = slab.weight
-        if self.leverage is not None:
-            share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
-            weight = share if weight is None else share * weight
+        weight = self._weight(slab)
         if weight is not None:
             r, h, e = r * weight, h * weight, e * np.sqrt(weight)
         return r, h, e
+
+    def _predictor(self, slab: Slab, anchor: Floats) -> Floats:
+        """eta at an anchor, added up in one fixed order."""
+        if not anchor.any():
+            return slab.eta
+        terms = scratch_space("step", len(anchor) + 1, len(slab.eta))
+        terms[0] = slab.eta
+        _times(slab.z, anchor[:, None], terms[1:])
+        return added_up(terms)
+
+    def _weight(self, slab: Slab) -> Floats | None:
+        """What rows weigh, by themselves and by their length."""
+        if self.leverage is None:
+            return slab.weight
+        share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
+        return share if slab.weight is None else share * slab.weight
 
     @one_pass
     def length_counts(
@@ -347,7 +360,7 @@ class ScoreRows(WhitenedRows[Slab]):
 
         def work(slab: Slab) -> tuple[Floats]:
             r, _, _ = self._working(slab, anchor)
-            whole, _ = rounded(self._scores(slab, r).beyond(length), length, fine)
+            whole, _ = rounded(self._long_scores(slab, r, anchor, length), length, fine)
             return (whole.sum(axis=1),)
 
         return self._sums(work, (self.d,))[0]
@@ -420,6 +433,22 @@ class ScoreRows(WhitenedRows[Slab]):
     def _scores(self, slab: Slab, factor: Floats) -> Vectors:
         """Scores: z times ``factor``."""
         return Vectors(slab.z, slab.norm, factor)
+
+    def _long_scores(self, slab: Slab, factor: Floats, anchor: Floats, length: float) -> Vectors:
+        """What of scores is beyond ``length``, less what the family expects of it.
+
+        Both count by no more than ``length``, and lie along the row.
+        """
+        scores, weight = self._scores(slab, factor), self._weight(slab)
+        unit = slab.norm if weight is None else slab.norm * weight
+        expected = self._family.expected_beyond(self._predictor(slab, anchor), unit, length)
+        if expected is None:
+            return scores.beyond(length)
+        beyond = np.sign(factor) * np.clip(scores.lengths() - length, 0.0, length)
+        rest = np.where(np.isfinite(expected), beyond - expected, 0.0)
+        (some,) = np.nonzero(rest)
+        norm = slab.norm[some]
+        return Vectors(slab.z[:, some], norm, rest[some] / np.maximum(norm, SHORTEST))
 
     def _stacked_lengths(self, slab: Slab, factor: Floats) -> Floats:
         """Lengths of what `_stack` cuts."""

@@ -121,31 +121,28 @@ def _ones_by_level(share: float) -> Draw:
     return draw
 
 
-def _curved(rng: np.random.Generator, n: int) -> pd.DataFrame:
-    """A mean that is not linear in a column with a long tail."""
-    rows = _columns(rng, n).assign(x=rng.exponential(size=n))
-    return rows.assign(y=0.2 * rows.x**2 + 0.5 * rows.t + rng.normal(size=n))
-
-
 def _bent(what: str) -> Draw:
-    """Other means that are not linear in such a column."""
+    """A mean, or odds, or a rate, that is not linear in a column with a long tail."""
 
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         t = rng.normal(size=n)
-        if what == "ones":
+        x = rng.standard_t(3, size=n) if what == "tanh of t3" else rng.exponential(size=n)
+        if what in ("ones", "odds", "log of a lognormal"):
             x = rng.lognormal(size=n)
+        if what in ("ones", "odds"):
             y = 1.0 * (rng.random(n) < expit(-1 + 0.7 * np.log(x) + 0.3 * t))
         elif what == "log of a lognormal":
-            x = rng.lognormal(size=n)
             y = np.log(x) + t + rng.normal(size=n)
         elif what == "tanh of t3":
-            x = rng.standard_t(3, size=n)
             y = 1 + 2 * np.tanh(x) + t + rng.normal(size=n)
         elif what == "counts":
-            x = rng.exponential(size=n)
             y = rng.poisson(np.exp(-1 + 0.32 * x + 0.3 * t)).astype(float)
+        elif what == "a rate":
+            y = rng.poisson((1 + 0.8 * x) * np.exp(0.3 * t)).astype(float)
+        elif what == "square":
+            y = 0.2 * x**2 + 0.5 * t + rng.normal(size=n)
         else:
-            x = 10 * rng.exponential(size=n)
+            x = 10 * x
             y = np.log1p(x) + 0.5 * t + rng.normal(size=n)
         return pd.DataFrame({"y": y, "x": x, "t": t})
 
@@ -200,7 +197,9 @@ CASES: dict[str, Case] = {
         for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 5000), (0.125, 2000))
     },
     **{  # least squares of the whole population: x^2 is 4 x - 2 there
-        f"curved mean, n={n}, {where}": Case(_curved, "lm", (-0.4, 0.8, 0.5), n, {"mu": 1}, public)
+        f"curved mean, n={n}, {where}": Case(
+            _bent("square"), "lm", (-0.4, 0.8, 0.5), n, {"mu": 1}, public
+        )
         for n in (5000, 20_000)
         for where, public in (("public rows", 250), ("alone", 0))
     },
@@ -223,6 +222,15 @@ CASES: dict[str, Case] = {
             ("log of a lognormal", (-0.581977, 0.352987, 1.0)),
             ("tanh of t3", (1.0, 0.619908, 1.0)),
         )
+        for where, public in (("public rows", 250), ("alone", 0))
+    },
+    **{  # maximum likelihood of 40 million rows
+        f"bent, {what}, n={n}, {where}": Case(_bent(what), family, truth, n, {"mu": 1}, public)
+        for what, family, truth in (
+            ("odds", "binomial", (-1.4011, 0.28679, 0.29363)),
+            ("a rate", "quasipoisson", (0.2199, 0.3077, 0.29983)),
+        )
+        for n in (5000, 20_000)
         for where, public in (("public rows", 250), ("alone", 0))
     },
     **{
@@ -269,8 +277,8 @@ def _plain(case: Case, rows: pd.DataFrame, formula: str) -> tuple[Array, Array]:
     if case.kind == "lm":
         fit = smf.ols(formula, rows).fit(cov_type="HC1")
     else:
-        family = {"binomial": sm.families.Binomial, "poisson": sm.families.Poisson}[case.kind]
-        fit = smf.glm(formula, rows, family=family()).fit()
+        family = sm.families.Binomial if case.kind == "binomial" else sm.families.Poisson
+        fit = smf.glm(formula, rows, family=family()).fit(cov_type="HC1")
     return fit.params.to_numpy(), fit.bse.to_numpy()
 
 

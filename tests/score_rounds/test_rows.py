@@ -174,6 +174,29 @@ def test_long_scores_count_by_what_is_beyond_a_length_and_no_more_than_once() ->
     assert found.sensitivity == pytest.approx(2 * 2.0 / 4)
 
 
+def test_long_scores_count_less_what_the_family_expects_of_them() -> None:
+    """At even odds a row of length 6 has the scores 3 and -3; at odds of 1 to 9 5.4 and -0.6.
+
+    Of long rows at even odds two scores differ by all that is claimed, twice the length.
+    """
+    for row, eta, response, expected in (
+        (6.0, 0.0, 1.0, 1.0),
+        (6.0, 0.0, 0.0, -1.0),
+        (6.0, -np.log(9), 1.0, 2.0 - 0.2),
+        (6.0, -np.log(9), 0.0, -0.2),
+        (9.0, 0.0, 1.0, 2.0),
+        (9.0, 0.0, 0.0, -2.0),
+    ):
+        source = Arrays(np.full((4, 1), row), np.full(4, response))
+        one, at = np.eye(1), np.array([eta / row])
+        with ScoreSession(
+            source, _FAMILIES["binomial"], one, np.zeros(1), Privacy(1.0), NonPrivateSilence()
+        ) as session:
+            found = session.long_scores(0.5, at, 2.0)
+        assert found.value == pytest.approx([expected], rel=1e-6)
+        assert found.sensitivity == pytest.approx(2 * 2.0 / 4)
+
+
 def test_the_sensitivity_of_a_score_is_attained() -> None:
     found = []
     for y in (1e9, -1e9):
@@ -317,6 +340,9 @@ class _Broken:
     def possible(self, y: np.ndarray) -> np.ndarray:
         return np.ones(len(y), dtype=np.bool_)
 
+    def expected_beyond(self, eta: np.ndarray, unit: np.ndarray, length: float) -> np.ndarray:
+        return self.working(eta, eta)[0]
+
 
 def test_no_bound_relies_on_what_a_family_returns() -> None:
     rows = ScoreRows(Arrays(_X, _Y), _Broken(), _WHITENING, _SHIFT)
@@ -328,6 +354,8 @@ def test_no_bound_relies_on_what_a_family_returns() -> None:
     assert np.trace(sums.outer.astype(float)) <= _N * steps**2
     assert np.linalg.norm(sums.score.astype(float)) <= _N * rows.grid.fine
     assert np.trace(sums.information.astype(float)) <= _N * steps**2
+    long = rows.long_scores(_ANCHOR, 0.01).astype(float)
+    assert 0 < np.linalg.norm(long) <= _N * rows.grid.fine
     rows.close()
 
 

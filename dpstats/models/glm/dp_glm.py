@@ -103,7 +103,9 @@ def dp_glm(
     vcov : {"hetero", "iid"}
         Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
         ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, which holds where the variance is
-        another function of the mean than the family's. "iid": of the family's variance, times the
+        another function of the mean than the family's. Where the predictor is not linear in a column
+        with a long tail, errors are large, and a diagnostic, leaning scores, names it: take its
+        logarithm, or a spline. "iid": of the family's variance, times the
         dispersion where it has one: those of R's ``summary(glm)`` and of statsmodels'
         ``cov_type="nonrobust"``. Only "anchored" has the sandwich.
     ridge : float

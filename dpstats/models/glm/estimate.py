@@ -62,6 +62,21 @@ def expected_loss(
     may be. Rare outcomes, and rows of rare levels, have long scores: too few to be seen in a noisy
     histogram, too many to be cut. Where long scores balance each other, nothing is lost.
     """
+    found = _expected_scores(family, rows, whitening, coef)
+    if found is None:
+        return None
+    scores, share = found
+    size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
+    grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
+    kept = np.maximum(1 - grid[:, None] / size, 0.0) * share
+    lost = np.linalg.norm(kept @ scores, axis=1)
+    return lambda length: np.asarray(np.interp(length, grid, lost))
+
+
+def _expected_scores(
+    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
+) -> tuple[Floats, Floats] | None:
+    """Scores that public rows can have under the model, and with which probability."""
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
@@ -70,12 +85,33 @@ def expected_loss(
         return None
     working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
     scores = np.concatenate([z * r[:, None] for r in working])
-    share = np.concatenate([p for _, p in outcomes]) / len(eta)
-    size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
-    grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
-    kept = np.maximum(1 - grid[:, None] / size, 0.0) * share
-    lost = np.linalg.norm(kept @ scores, axis=1)
-    return lambda length: np.asarray(np.interp(length, grid, lost))
+    return scores, np.concatenate([p for _, p in outcomes]) / len(eta)
+
+
+def expected_share(
+    family: Family,
+    rows: PublicRows | None,
+    lengths: Floats,
+    whitening: Whitening,
+    coef: Floats,
+    rare: float | None,
+    length: float,
+) -> float:
+    """Share of the information that is expected of what scores have beyond a length.
+
+    No more than once that length counts. Without public rows, of rows of the usual lengths with one of
+    two outcomes, of which the ``rare`` one has the long scores; 0 where a family expects nothing.
+    """
+    found = None if rows is None else _expected_scores(family, rows, whitening, coef)
+    if found is not None:
+        size, share = np.linalg.norm(found[0], axis=1), found[1]
+    elif rare is not None:
+        size = np.concatenate([(1 - rare) * lengths, rare * lengths])
+        share = np.repeat([rare, 1 - rare], len(lengths)) / len(lengths)
+    else:
+        return 0.0
+    beyond = np.clip(size - length, 0.0, length)
+    return float(share @ (size * beyond)) / max(float(share @ size**2), 1e-300)
 
 
 def public_fit(

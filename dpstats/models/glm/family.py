@@ -202,6 +202,65 @@ class Family:
         weight = np.append(above[:-1] - above[1:], above[-1])
         return [(law.isf(p), np.full_like(mean, w)) for p, w in zip(middle, weight, strict=True)]
 
+    def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats | None:
+        """Mean, over the responses that a row may have, of what of its score is beyond a length.
+
+        Scores are ``unit`` times those of `working`, with their signs; no more than ``length`` counts.
+        Rare outcomes have long scores of one sign by nature, which many short ones make up for. None
+        for continuous families, of which nothing is expected.
+
+        Examples
+        --------
+        Of 100 rows 10 have the rarer outcome, and a score of 0.9 times 4:
+
+        >>> logit = Family("binomial", "logit")
+        >>> logit.expected_beyond(np.array([np.log(1 / 9)]), np.array([4.0]), 2.0).round(2)
+        array([0.16])
+        """
+        if self.binary:
+            return self._ones_beyond(eta, unit, length)
+        if self._kind.model not in ("Poisson", "NegativeBinomial"):
+            return None
+        mean = self.mean(eta)
+        each = unit * self.working(eta, mean + 1)[0]  # of one count more
+        step = length / np.maximum(each, 1e-300)
+        found = self._mean_above(mean, mean + step) - self._mean_above(mean, mean + 2 * step)
+        for times, sign in ((1, -1), (2, 1)):
+            some = mean > times * step  # no count is below 0
+            found[some] += sign * self._mean_below(mean[some], mean[some] - times * step[some])
+        found *= each
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def _ones_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats:
+        """The same, where a response is one or zero."""
+        found = np.zeros_like(eta)
+        some = unit > length if self.canonical else np.ones(len(eta), dtype=np.bool_)
+        eta, unit = eta[some], unit[some]
+        mean = self.mean(eta)
+        one, zero = (self.working(eta, np.full_like(eta, y))[0] for y in (1.0, 0.0))
+        up, down = (np.clip(unit * np.abs(r) - length, 0, length) for r in (one, zero))
+        found[some] = mean * up - (1 - mean) * down
+        return found
+
+    def _mean_above(self, mean: Floats, k: Floats) -> Floats:
+        """E (y - k)+ of counts."""
+        j = np.ceil(k)
+        return mean * self._at_least(j - 1, mean, 1) - k * self._at_least(j, mean)
+
+    def _mean_below(self, mean: Floats, k: Floats) -> Floats:
+        """E (k - y)+ of counts."""
+        return self._mean_above(mean, k) + k - mean
+
+    def _at_least(self, j: Floats, mean: Floats, more: int = 0) -> Floats:
+        """P(y >= j); with ``more`` = 1 that of y - 1 where y is drawn with probability y P(y)/mean."""
+        if self.alpha is None:
+            found = scipy.special.pdtrc(np.maximum(j, 1) - 1, mean)
+        else:
+            found = scipy.special.betainc(
+                np.maximum(j, 1), 1 / self.alpha + more, self.alpha * mean / (1 + self.alpha * mean)
+            )
+        return np.where(j >= 1, found, 1.0)
+
     def rarer(self, level: float) -> float | None:
         """Share of the rarer outcome, one or zero, where the information of a row is ``level``.
 

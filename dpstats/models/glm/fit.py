@@ -8,19 +8,21 @@ depend on public and on released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     GlmStep,
     ReleasedInformation,
     StepRange,
     expected_loss,
+    expected_share,
     loss_with_unseen,
     near_enough,
     pool_information,
@@ -45,6 +47,7 @@ from dpstats.score_rounds.cuts import (
     ERRORS,
     SKEWED,
     Cut,
+    Seen,
     choose_clip,
     choose_square_clip,
     cut_for_intervals,
@@ -59,11 +62,13 @@ from dpstats.score_rounds.estimate import (
     without_errors,
 )
 from dpstats.score_rounds.first_look import few_rows_note
+from dpstats.score_rounds.leaning import LONG, Anchor, leaning
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
     average_condition,
     hidden_note,
+    leaning_line,
     matrix_notes,
     outside_note,
     ridge_note,
@@ -83,7 +88,7 @@ from dpstats.score_rounds.rounds import (
     summary_of,
     window_about,
 )
-from dpstats.score_rounds.tails import tail_of
+from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import apart, still, whitened_lengths
 
 _CARE = 0.25
@@ -135,7 +140,7 @@ class _Rounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
     ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
-    the noise of its counts of scores.
+    the noise of its counts of scores; ``longest`` how long rows are, where no score is longer.
     """
 
     family: Family
@@ -146,6 +151,7 @@ class _Rounds(ScoreRounds[GlmStep]):
     guesses: tuple[float | None, float | None]
     scoring: float
     persons: PersonCounts | None
+    longest: Tail | None
     seen: list[ReleasedInformation] = field(default_factory=list)
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
@@ -173,6 +179,7 @@ class _Rounds(ScoreRounds[GlmStep]):
         self.unseen = histograms[1].noise_sd
         lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
         self.guesses = lengths
+        long = self._long_scores(lengths[1]) if last else None
         costs = _costs(shares, session.left, price, last)
         seen = self.seen
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
@@ -189,10 +196,35 @@ class _Rounds(ScoreRounds[GlmStep]):
             n,
             last,
             rows_of_each(self.persons, n),
+            self.longest,
         )
         assert plan.radius is not None
         self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
+        if long is not None:
+            tail = tail_of(histograms[1], lengths[1], n)
+            scores = Seen(histograms[1], tail, n, self.longest)
+            length, paid = LONG * lengths[1], mu * math.sqrt(costs.score)
+            share = self._share_beyond(coef, level, length)
+            began = Anchor(level * self.steps[-1].error, level, share)
+            plan = replace(plan, lean=leaning(long, length, scores, plan.cut, paid, began))
         return plan
+
+    def _long_scores(self, scale: float) -> Release | None:
+        """What of the scores at the last anchor is far out, beside what the family expects.
+
+        Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
+        family expects nothing that could be said.
+        """
+        if not self.steps or self.persons is not None:
+            return None
+        share = self.session.left * self.shares.leaning
+        return self.session.long_scores(share, self.anchor - self.carried, LONG * scale)
+
+    def _share_beyond(self, coef: Floats, level: float, length: float) -> float:
+        """Share of the information that the family expects of what scores have beyond a length."""
+        family, start = self.family, self.start
+        known = family, start.rows, start.reach.lengths(), start.whitening, coef
+        return expected_share(*known, family.rarer(level), length)
 
     def flatter(self, at: Floats) -> bool:
         """Whether public rows have clearly less information at these coefficients than steps used.
@@ -222,11 +254,14 @@ class _Rounds(ScoreRounds[GlmStep]):
         curvature = pool_information(self.seen, self.start.level, self.start.known)
         if nothing is not None:
             curvature = still(curvature, nothing)
+        score = made.score.value
+        if plan.lean is not None:
+            score = np.linalg.solve(plan.lean.turn, score)
         step = trusted_step(
             curvature,
             self.penalty,
             self.anchor,
-            made.score.value,
+            score,
             made.score.noise_sd,
             plan.cut.slope,
             reach,
@@ -294,6 +329,7 @@ def anchored(
         guesses=(start.information, start.score),
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
         persons=persons,
+        longest=start.longest(family) if persons is None else None,
     )
     made = rounds.run()
     return _finished(rounds, made, ridge, design)
@@ -311,11 +347,13 @@ def _round_plan(
     n: int,
     last: bool,
     rows: float,
+    longest: Tail | None,
 ) -> RoundPlan:
     """Cuts of a round at ``coef`` from the scales just released and from public rows.
 
     ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
-    residuals; ``rows`` is how many rows a person has, where scores are summed up over these.
+    residuals; ``rows`` is how many rows a person has, where scores are summed up over these; ``longest``
+    how long rows are, where no score is longer.
     """
     d = len(coef)
     radius = choose_information_radius(
@@ -337,7 +375,8 @@ def _round_plan(
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
         tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
-    above, seen = histograms[1].count_above, histograms[1].seen_above
+    above = _no_more_than(histograms[1].count_above, longest, n)
+    seen = _no_more_than(histograms[1].seen_above, longest, n)
     clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
     residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
     square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
@@ -345,6 +384,17 @@ def _round_plan(
         clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
     )
     return RoundPlan(costs, cut, radius, square, last=last)
+
+
+def _no_more_than(
+    above: Callable[[Floats], Floats], longest: Tail | None, n: int
+) -> Callable[[Floats], Floats]:
+    """Counts of scores above a length, where no score is longer than its row: noise may say so."""
+    if longest is None:
+        return above
+    return lambda length: np.minimum(
+        above(length), n * np.interp(length, longest.lengths, longest.share)
+    )
 
 
 def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> bool:
@@ -411,18 +461,23 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
     curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
     assert curvature is not None
     summary, terms = summary_of(made), design.terms
-    pooled = pool_steps([one.step for one in steps[:-1] if one.arrived] + [last.step])
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
     hessian = curvature.used + rounds.penalty
     lost = cut.excess / cut.slope
     way = share * hessian @ last.step.move
-    pooled = replace(pooled, left=(way,), left_sd=0.0, excess=lost, most=lost)
+    used = [one.step for one in steps[:-1] if one.arrived] + [last.step]
+    lean = rounds.plans[-1].lean
+    if lean is not None:
+        inverse = np.linalg.inv(hessian)
+        used = [one.turned(lean.turn, inverse) for one in used]
+        used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
+    pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
     widening = 0.0 if family.binary else _WIDENING
     solved = solution(
         rounds.coordinates,
         curvature,
         pooled,
-        last.step,
+        used[-1],
         made,
         cut,
         dispersion=None if family.dispersed else 1.0,
@@ -432,6 +487,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         square_floor=1e-3 * summary.mean_square_sd,
         square_lost=0.0,
         rows=None if rounds.persons is None else max(rounds.persons.rows, len(terms) + 1.0),
+        lean=lean,
     )
     estimate, pearson = solved.estimate, solved.square
     spread = (estimate.dispersion or 1.0) / n
@@ -475,6 +531,7 @@ def _finished(rounds: _Rounds, made: Round, ridge: float, design: Design) -> Glm
         condition_line(curvature.released),
         *lines,
         *allowance_line(terms, where_given(solved.moved.expected, estimate), widening),
+        *leaning_line(terms, solved.leaning, estimate),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons

@@ -50,6 +50,9 @@ class Constrained:
         """As `Family.possible`."""
         return self.family.possible(y)
 
+    def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> None:
+        """The papers' rounds do not look at long scores."""
+
 
 def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) -> ScoreBounds | None:
     """c1 = 1 and c2 = 1/4 of logistic regression; for other families limits from public rows.

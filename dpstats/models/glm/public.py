@@ -12,10 +12,11 @@ from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import StepRange, information_whitening, moments_fit, public_fit
 from dpstats.models.glm.family import Family
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.releases import ScoreSession
-from dpstats.score_rounds.tails import Tail
+from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import Whitened
 
 
@@ -65,6 +66,21 @@ class StartingPoint:
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
+
+    def longest(self, family: Family) -> Tail | None:
+        """How long rows are, where no score is longer than its row: those of logits without weights."""
+        if not (family.canonical and family.binary):
+            return None
+        if self.rows is None:
+            return self.longer
+        if (self.rows.weight != 1).any():
+            return None
+        lengths = self.reach.lengths()
+        quantile = float(np.quantile(lengths, 0.9))
+        octave = math.frexp(quantile)[1]
+        nothing = LogHistogram(np.zeros(120), 0.0, octave - 15, 30)
+        counts = np.histogram(lengths, nothing.edges())[0].astype(np.float64)
+        return tail_of(replace(nothing, counts=counts), quantile, len(lengths))
 
     def for_persons(self, rows: float) -> StartingPoint:
         """Where sums run over persons with so many rows as one was expected."""

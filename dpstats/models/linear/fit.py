@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
@@ -199,7 +200,8 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     elif not ready.curvature.resolved:
         estimate = without_errors(estimate)
     given = solved.moved.of(lambda values: where_given(values, estimate))
-    fit = reported(ready, rounds, made, estimate, solved.system, (terms, given), ridge)
+    system, leaning = solved.system, solved.leaning
+    fit = reported(ready, rounds, made, estimate, system, (terms, given), ridge, leaning)
     if not lost:
         return fit
     design, alone = ready.design, not ready.arrived
@@ -242,8 +244,12 @@ def reported(
     system: ReleasedSystem | None,
     cuts: tuple[Sequence[str], Moved],
     ridge: float,
+    leaning: Floats | None = None,
 ) -> LinearFit:
-    """The fit with its diagnostics and notes; ``cuts``: terms, and what cuts may have moved them."""
+    """The fit with its diagnostics and notes.
+
+    ``cuts``: terms, and what cuts may have moved them; ``leaning``: see `Solution`.
+    """
     terms, moved = cuts
     summary, curvature = summary_of(made), ready.curvature
     bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
@@ -260,7 +266,7 @@ def reported(
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
-        *leaning_line(terms, rounds.moved_by_leaning(), estimate),
+        *leaning_line(terms, leaning, estimate),
     )
     if ready.arrived:
         session = rounds.session

@@ -29,7 +29,7 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import LONG, Leaning, leaning, seen_by
+from dpstats.score_rounds.leaning import LONG, Anchor, Leaning, leaning, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -101,11 +101,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
             nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
             apart = lean.stretch > 1 or self.plans[-1].cut.length > _FARTHER * nearest
         if not self.weighed:
-            pooled = pool_steps(used[-1:] if apart else used)
-        else:
-            curvature, *_ = seen_by(lean, self.curvature, self.penalty, self.anchor)
-            pooled = pool_weighed(used, curvature.used, self.lost, alone=apart)
-        return pooled if lean is None else replace(pooled, left=(*pooled.left, lean.lost))
+            return pool_steps(used[-1:] if apart else used)
+        curvature, *_ = seen_by(lean, self.curvature, self.penalty, self.anchor)
+        return pool_weighed(used, curvature.used, self.lost, alone=apart)
 
     def _near_steps(self) -> list[Step]:
         """Steps of the rounds that began near the fit, with what the last histogram says of their cuts.
@@ -129,14 +127,6 @@ class LinearRounds(ScoreRounds[LinearStep]):
             turn, inverse = self.lean.turn, np.linalg.inv(self.curvature.used + self.penalty)
             others = [step.turned(turn, inverse) for step in others]
         return [*others, last]
-
-    def moved_by_leaning(self) -> Floats | None:
-        """By how much cuts of scores that lean may have moved the user's coefficients."""
-        if self.lean is None:
-            return None
-        lost = self.lean.direction * self.lean.left
-        move = np.linalg.solve(self.curvature.used + self.penalty, lost)
-        return np.asarray(np.abs(self.coordinates.back @ move))
 
     def settled(self) -> bool:
         """Whether the last round began near the fit, and went no farther than noise and rows explain.
@@ -210,7 +200,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         lean = None
         if long is not None:
-            lean = leaning(long, LONG * tail.quantile, seen, cut, mu * math.sqrt(shares.score))
+            began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
+            paid = mu * math.sqrt(shares.score)
+            lean = leaning(long, LONG * tail.quantile, seen, cut, paid, began)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 
 from dpstats import dp_glm
 from dpstats.errors import ArgumentError
@@ -115,3 +116,37 @@ def test_a_subclass_or_a_changed_object_brings_no_code_of_its_own() -> None:
     changed = _F.Poisson()
     changed.variance = lambda mean: mean.sum()
     assert resolve_family(changed) == Family("poisson", "log")
+
+
+_COUNTED = [
+    Family("binomial", "logit"),
+    Family("binomial", "probit"),
+    Family("binomial", "cloglog"),
+    Family("poisson", "log"),
+    Family("negative binomial", "log", 0.7),
+]
+
+
+@pytest.mark.parametrize("family", _COUNTED, ids=str)
+def test_what_is_expected_of_long_scores_is_the_mean_over_all_responses(family: Family) -> None:
+    eta = np.repeat([-3.0, -0.4, 0.9], 4)
+    unit, length = np.tile([0.2, 1.0, 3.0, 12.0], 3), 1.3
+    mean, size = family.mean(eta), 0.0 if family.alpha is None else 1 / family.alpha
+    y = np.arange(2 if family.binary else 3000, dtype=float)[:, None]
+    if family.binary:
+        chance = np.where(y == 1, mean, 1 - mean)
+    elif family.alpha is None:
+        chance = stats.poisson.pmf(y, mean)
+    else:
+        chance = stats.nbinom.pmf(y, size, size / (size + mean))
+    score = unit * np.array([family.working(eta, np.full_like(eta, k))[0] for k in y[:, 0]])
+    beyond = np.sign(score) * np.clip(np.abs(score) - length, 0, length)
+    found = family.expected_beyond(eta, unit, length)
+    assert found == pytest.approx((chance * beyond).sum(axis=0), abs=1e-9)
+    one = np.array([family.expected_beyond(eta[[k]], unit[[k]], length)[0] for k in range(12)])
+    assert (one == found).all(), "an entry does not depend on its neighbours"
+
+
+def test_nothing_is_expected_of_families_without_outcomes() -> None:
+    for name, link in (("gamma", "log"), ("gaussian", "identity")):
+        assert Family(name, link).expected_beyond(np.zeros(2), np.ones(2), 1.0) is None
