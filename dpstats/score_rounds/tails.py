@@ -7,9 +7,9 @@ beyond a bin that holds most, is taken to be
 
 the law of a normal tail, of a lognormal and of a power alike, with a and b unknown, or nothing at all
 beyond the bin of q, as where all rows are of one length (a column of zeros and ones); beside it there
-may be a few outliers, whose number falls as a power of their length. Counts of bins are weighed against
-a belief about these numbers, so that a bin of noise is not read as a tail; what is returned is the mean
-over all that remains possible.
+may be outliers, from four to hundreds, whose number falls as a power of their length. Counts of bins are
+weighed against a belief about these numbers, so that a bin of noise is not read as a tail; what is
+returned is the mean over all that remains possible.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ _SLOPE, _SLOPE_SD = 3.0, 2.0
 _BEND, _BEND_SD = 0.0, 4.0
 _ENDS, _STEEP = 0.02, 1e3
 """Probability that no row is longer than those of the quantile's bin, and a slope that says so."""
-_OUTLIERS = (0.0, 4.0, 10.0, 25.0, 60.0)
-"""Rows that outliers may be, beyond `_APART` times the quantile."""
+_OUTLIERS = (0.0, 4.0, 10.0, 25.0, 60.0, 150.0, 400.0)
+"""Rows that outliers may be, beyond `_APART` times the quantile: few, or a second, longer tail."""
+_MANY, _QUARTER = 60.0, 0.25
+"""More outliers are the less probable the more they are, and no more than this part of the tail."""
 _POWERS = (1.2, 2.0, 3.0)
 _APART = 4.0
 _NONE = 0.93
@@ -112,7 +114,7 @@ def tail_of(
     """
     begins = histogram.tail_begins(n) if rows is None else (guess, rows)
     quantile, rows = begins or (guess, histogram.rows(n))
-    laws, beyond = _laws(power), _beyond(histogram, quantile)
+    laws, beyond = _laws_of(rows, power), _beyond(histogram, quantile)
     weight, expected = _posterior(laws, rows, beyond, quantile)
     tenth = _TENTH * rows / n
     outliers = weight.sum(axis=0) @ _apart(_GRID, laws.rows, laws.powers)
@@ -172,7 +174,7 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
     possible = most > _NOTHING * most.max()
     at = length / tail.quantile
     grid = np.geomspace(at, max(_FARTHEST, at), 100)
-    body, outliers = _laws(power).longer(grid, tail.rows, possible)
+    body, outliers = _laws_of(tail.rows, power).longer(grid, tail.rows, possible)
     half = np.diff(grid) / 2
     trapezoids = (np.append(half, 0.0) + np.append(0.0, half)) / n
     times = power * grid ** (power - 1) * trapezoids * tail.quantile**power
@@ -224,7 +226,8 @@ def losses(histogram: LogHistogram, quantile90: float, n: int, rows: int | None 
     >>> bool(seen.weight @ seen.second[:, np.searchsorted(seen.lengths, 4.0)] < 0.01)
     True
     """
-    laws, rows = _laws(2), histogram.rows(n) if rows is None else rows
+    rows = histogram.rows(n) if rows is None else rows
+    laws = _laws_of(rows, 2)
     weight = _posterior(laws, rows, _beyond(histogram, quantile90), quantile90)[0]
     kept = weight > _UNLIKELY * weight.max()
     grid = np.geomspace(_SHORTEST, _FARTHEST, 200)
@@ -357,14 +360,24 @@ def _grid_law() -> Floats:
     return _law(np.log(_GRID), *_slopes_and_bends())
 
 
+def _laws_of(rows: int, power: int) -> _Laws:
+    """Those of so many rows: outliers are few, or no more than a quarter of the rows of the tail.
+
+    Means of squares are of rows, of which those of a rare level are no outliers: their number is few.
+    """
+    most = max(_MANY, _QUARTER * _TENTH * rows) if power == 1 else _MANY
+    return _laws(power, sum(few <= most for few in _OUTLIERS))
+
+
 @cache
-def _laws(power: int) -> _Laws:
+def _laws(power: int, kinds: int) -> _Laws:
     slopes, bends = _slopes_and_bends()
     log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
     log_body += np.log(slopes)  # the grid is denser at small slopes
     log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
-    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:], np.array(_POWERS) + power - 1))
-    log_outliers = np.log(np.append(_NONE, np.full(len(few), (1 - _NONE) / len(few))))
+    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
+    some = np.minimum(1.0, _MANY / few)
+    log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
     rows, powers = np.append(0.0, few), np.append(1.0, fall)
     return _Laws(slopes, bends, rows, powers, log_body, log_outliers)
 
