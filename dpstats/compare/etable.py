@@ -119,16 +119,16 @@ def etable(
     <BLANKLINE>
                                  (1)          (2)
     Intercept               4.332***     3.896***
-                             (0.064)      (0.042)
-    age                   -0.0163***
-                            (0.0024)
+                             (0.063)      (0.040)
+    age                   -0.0164***
+                            (0.0023)
     religious               0.104***     0.088***
-                             (0.016)      (0.015)
+                             (0.015)      (0.015)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error        0.942       0.9484
-    R-squared                   0.02      0.00649
+    Residual std. error        0.9428       0.9492
+    R-squared                   0.02      0.00646
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
