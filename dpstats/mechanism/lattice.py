@@ -26,7 +26,7 @@ from dpstats.arrays import Floats
 
 _SMALL_TABLE = 2**17
 _COARSE_BITS = 16
-_FEW_COLUMNS, _FEW_ROWS = 30, 2**9
+_MANY_COLUMNS = 2**11
 
 
 @dataclass(frozen=True)
@@ -206,45 +206,52 @@ def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArr
 
     ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
     than 2^59, as 64-bit integers.
+
+    Of rows x rows' more are tried at once. If all sums of squares come out below 2^53 they are, because
+    rounding is monotone; and so is what some of these columns add up to, by Cauchy-Schwarz: all was exact.
     """
-    left, right = rows, rows if other is None else other
-    few = other is None and 1 < len(rows) <= _FEW_COLUMNS
-    if few:  # BLAS takes twice as long for a product that numpy sees to be symmetric
-        left, at_once = rows[:-1], min(at_once, _FEW_ROWS)
-    parts = max(rows.shape[1] - 1, 0) // at_once
-    whole = parts * at_once
-    a, b = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in (left, right))
-    total = np.matmul(a, b.transpose(0, 2, 1)).astype(np.int64).sum(axis=0)
+    if other is None:
+        sums = _added(rows, rows, max(at_once, _MANY_COLUMNS))
+        if np.einsum("kii->ki", sums).max(initial=0.0) < 2.0**53:  # NaN fails
+            return np.asarray(sums.astype(np.int64).sum(axis=0))
+    sums = _added(rows, rows if other is None else other, at_once)
+    return np.asarray(sums.astype(np.int64).sum(axis=0))
+
+
+def _added(left: Floats, right: Floats, at_once: int) -> Floats:
+    """Sums (parts, d, k) over so many columns each."""
+    columns = left.shape[1]
+    whole = columns - columns % at_once if columns > at_once else 0
+    a, b = (m[:, :whole].reshape(len(m), -1, at_once).transpose(1, 0, 2) for m in (left, right))
     # np.dot lets other threads work, which matmul does not where the product is small
-    total += np.dot(left[:, whole:], right[:, whole:].T).astype(np.int64)
-    if few:
-        last = rows[-1].astype(np.int64)
-        total = np.vstack([total, [*total[:, -1], np.dot(last, last)]])
-    return np.asarray(total)
+    rest = np.dot(left[:, whole:], right[:, whole:].T)[None]
+    return np.concatenate([np.matmul(a, b.transpose(0, 2, 1)), rest]) if whole else rest
 
 
 class ExactSum:
     """Running sum of whole numbers: floats below 2^53 or 64-bit integers below 2^59; exact."""
 
-    _flush = 1 << 4
+    _room = 2**63 - 1
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._small = np.zeros(shape, dtype=np.int64)
         self._total = np.zeros(shape, dtype=object)
-        self._count = 0
+        self._left = self._room
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
         least, most = values.min(initial=0), values.max(initial=0)
         if values.shape != self._small.shape or not -(2**59) < least <= most < 2**59:
             raise ArithmeticError("only whole numbers below 2^59 are summed, of one shape")
-        self._small += values.astype(np.int64, copy=False)
-        self._count += 1
-        if self._count == self._flush:  # 2^4 terms below 2^59 stay below 2^63
+        size = max(-int(least), int(most))
+        if size > self._left:
             self._spill()
+        self._left -= size  # no entry of the running sum is larger than what has been taken of its room
+        self._small += values.astype(np.int64, copy=False)
 
     def _spill(self) -> None:
         self._total = self._total + self._small.astype(object)
-        self._small[...] = self._count = 0
+        self._small[...] = 0
+        self._left = self._room
 
     def value(self) -> NDArray[np.object_]:
         """The sum as an object array of Python integers."""
