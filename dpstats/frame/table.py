@@ -187,6 +187,7 @@ class PandasTable:
         self.n = len(frame)
         self.names = tuple(frame.columns)
         self._columns: dict[str, pd.Series[Any]] = {}
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._types: dict[str, ColumnType] = {}
 
     def _column(self, name: str) -> pd.Series[Any]:
@@ -232,15 +233,16 @@ class PandasTable:
         return tuple(sorted(levels))
 
     def numbers(self, name: str, start: int, stop: int) -> Array:
-        column = self._column(name)
-        if isinstance(column.dtype, np.dtype):
-            values = column.to_numpy()[start:stop]
-            if values.dtype == np.float64:
-                return values
-            with np.errstate(all="ignore"):
-                return values.astype(np.float64)
-        part = column.iloc[start:stop]
-        return part.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = self._arrays.get(name)
+        if values is None:
+            column = self._column(name)
+            if not isinstance(column.dtype, np.dtype):
+                return column.iloc[start:stop].to_numpy(dtype=np.float64, na_value=np.nan)
+            values = self._arrays[name] = column.to_numpy()
+        if values.dtype == np.float64:
+            return values[start:stop]
+        with np.errstate(all="ignore"):
+            return values[start:stop].astype(np.float64)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         part = self._column(name).iloc[start:stop]

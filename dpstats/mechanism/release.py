@@ -72,9 +72,9 @@ def _to_float(total: NDArray[np.object_], unit: float) -> Floats:
     sum, and its last bits would tell what the proofs say of integers cannot be told; numpy's integers
     end at 64 bits.
     """
-    if not all(type(k) is int for k in total.ravel()):
+    if total.dtype != object or set(map(type, total.ravel().tolist())) - {int}:
         raise TypeError("noise is added to Python's integers, and is made of them")
-    return np.array([float(k) * unit for k in total.ravel()], dtype=float).reshape(total.shape)
+    return np.asarray(total.astype(np.float64) * unit)
 
 
 def release_vector(
@@ -187,8 +187,7 @@ def release_symmetric(
         off = noise.integers(sd / between, k * len(rows)).astype(object)
         on = noise.integers(sd, k * d).astype(object)
     drawn = np.zeros((k, d, d), dtype=object)
-    drawn[:, rows, columns] = off.reshape(k, -1)
-    drawn = drawn + drawn.transpose(0, 2, 1)
+    drawn[:, rows, columns] = drawn[:, columns, rows] = off.reshape(k, -1)
     drawn[:, diagonal, diagonal] = on.reshape(k, d)
     value = _to_float(total + drawn.reshape(total.shape), unit)
     if (total != np.swapaxes(total, -1, -2)).any():

@@ -53,8 +53,9 @@ def equilibrated_whitening(moment: Floats) -> Whitening:
     """
     size = np.sqrt(np.diag(moment))
     shape = moment / np.outer(size, size)
-    back = symmetric_power(shape, -0.5) / size[:, None]
-    return Whitening(back, symmetric_power(shape, 0.5) * size)
+    values, vectors = np.linalg.eigh(shape)
+    back, root = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
+    return Whitening(back / size[:, None], root * size)
 
 
 def equilibrated_inverse(moment: Floats) -> Floats:

@@ -74,9 +74,9 @@ class LeastSquares:
     """What a linear model is to score rounds: residuals as scores, and a curvature of 1."""
 
     def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Derivative by the fit, expected curvature, and residual: y - eta, 1 and y - eta."""
+        """Derivative by the fit, expected curvature (of all rows), and residual: y - eta, 1, y - eta."""
         residual = y - eta
-        return residual, np.broadcast_to(1.0, residual.shape), residual
+        return residual, np.ones(1), residual
 
     def possible(self, y: Floats) -> NDArray[np.bool_]:
         """Every number is a response."""
@@ -299,7 +299,8 @@ class ScoreRows(WhitenedRows[Slab]):
     def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
         """The same, anew."""
         found = self._family.working(self._predictor(slab, anchor), slab.y)
-        r, h, e = (v if np.isfinite(v.sum()) else np.where(np.isfinite(v), v, 0.0) for v in found)
+        r, h = (_finite(v) for v in found[:2])
+        e = r if found[2] is found[0] else _finite(found[2])
         if h.min(initial=0.0) < 0:
             h = np.maximum(h, 0.0)
         weight = self._weight(slab)
@@ -370,7 +371,7 @@ class ScoreRows(WhitenedRows[Slab]):
         """Sum of z z' over rows cut to ``radius``, in squared grid steps (`Session._moments`)."""
 
         def work(slab: Slab) -> tuple[Whole]:
-            whole, _ = self._stack(slab, np.ones(len(slab.y)), radius, self.grid.steps)
+            whole, _ = self._stack(slab, np.ones(1), radius, self.grid.steps)
             return (exact_gram(whole, self.grid.rows),)
 
         return self._sums(work, (self.d, self.d))[0]
@@ -493,6 +494,11 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     scale = np.where(norm > 0, scale, 0.0)
     whole = _times(z, scale, scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over
+
+
+def _finite(values: Floats) -> Floats:
+    """Zeros for what is not finite."""
+    return values if np.isfinite(values.sum()) else np.where(np.isfinite(values), values, 0.0)
 
 
 def _times(z: Floats, factor: Floats, out: Floats) -> Floats:
