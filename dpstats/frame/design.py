@@ -128,6 +128,16 @@ class Design:
 
     def columns_for(self, roles: Collection[str]) -> tuple[str, ...]:
         """Names of the table's columns that the design and these roles read."""
+        asked = tuple(roles)
+        if asked not in self._read:  # blocks of rows ask again and again
+            self._read[asked] = self._columns_for(asked)
+        return self._read[asked]
+
+    @cached_property
+    def _read(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return {}
+
+    def _columns_for(self, roles: Collection[str]) -> tuple[str, ...]:
         names = [name for factor in self.factors.values() for name in factor.expr.columns]
         if "y" in roles and self.response_factor is not None:
             names += self.response_factor.columns

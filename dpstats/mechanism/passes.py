@@ -223,7 +223,7 @@ class PrivateRows(Generic[_S]):
     def _slab_rows(self) -> int:
         """A power of two: so many rows that threads rarely wait for one another between steps."""
         fitting = _SLAB_NUMBERS // (self.d + 1)
-        return int(np.clip(1 << fitting.bit_length() >> 1, *_SLAB_ROWS))
+        return min(max(1 << fitting.bit_length() >> 1, _SLAB_ROWS[0]), _SLAB_ROWS[1])
 
     def _piece_rows(self) -> int:
         """Whole slabs of some megabytes; of small tables few, so that all threads have some."""

@@ -22,7 +22,9 @@ def bind(
 ) -> BoundFactor:
     """Check a factor against its columns and find the columns that it yields."""
     _require_order(factor, columns)
-    expr = resolve(factor.parse(), {name: spec.code_levels for name, spec in columns.items()})
+    written = factor.parse()
+    levels = {name: columns[name].code_levels for name in written.columns if name in columns}
+    expr = resolve(written, levels)
     return BoundFactor(factor, expr, _fields(factor, expr, columns, states))
 
 

@@ -77,9 +77,10 @@ def learn_design(
         columns[name] = _public_spec(table, name, limits.get(name))
         raw[name] = _read(table, name, columns[name])
     clean = _clean(raw, columns, table.n)
+    coded = {name for f in factors if f.op == "C" for name in f.columns}
     for name in raw:
         columns[name] = _with_used_levels(
-            table, name, columns[name], raw[name][clean], factors, limits
+            table, name, columns[name], raw[name][clean], coded, limits
         )
     rows = {name: _read(table, name, columns[name])[clean] for name in raw}
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
@@ -513,13 +514,16 @@ def _with_used_levels(
     name: str,
     spec: ColumnSpec,
     values: Array,
-    factors: Iterable[Expr],
+    coded: Collection[str],
     limits: Mapping[str, Any],
 ) -> ColumnSpec:
-    """Levels that count: the declared ones, or those of the usable public rows."""
+    """Levels that count: the declared ones, or those of the usable public rows.
+
+    ``coded`` are the columns in calls of C(), whose numbers are levels.
+    """
     limit = limits.get(name)
     if spec.kind == "number":
-        if not any(f.op == "C" and name in f.columns for f in factors):
+        if name not in coded:
             return spec
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
         integer = "int" in table.type_of(name).label.lower()
