@@ -439,8 +439,8 @@ def _fill(
 
 def _finite(values: Array, dead: Mask, copy: bool = False) -> Array:
     """Mark the rows that are not finite; return the values with zeros there."""
-    # one pass: a NaN or an infinity anywhere makes the sum so (an overflow only costs time)
-    if not math.isfinite(np.add.reduce(values)):
+    # one pass: a NaN or an infinity anywhere makes the sum of squares so (overflow only costs time)
+    if not math.isfinite(values.dot(values)):
         bad = ~np.isfinite(values)
         np.logical_or(dead, bad, out=dead)
         return np.where(bad, 0.0, values)

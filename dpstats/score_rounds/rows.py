@@ -264,13 +264,14 @@ class ScoreRows(WhitenedRows[Slab]):
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
         norm = self._placed(z, exponent, norm)
         eta = np.add(fitted, offset, out=fitted)
-        alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y) & self._family.possible(y)
-        alive &= norm > SHORTEST
+        alive = self._family.possible(y) & (norm > SHORTEST)
+        for values in (norm, eta, y):
+            if not np.isfinite(values.sum()):
+                alive &= np.isfinite(values)
         if weight is not None:
             alive &= np.isfinite(weight) & (weight > 0)
-        dead = ~alive
-        if dead.any():
-            z[:, dead] = 0.0
+        if not alive.all():
+            z[:, ~alive] = 0.0
             norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
             weight = None if weight is None else np.where(alive, weight, 0.0)
         return Slab(z, norm, eta, y, weight, above)
@@ -414,10 +415,15 @@ class ScoreRows(WhitenedRows[Slab]):
                 cut |= self._any(slab, slab.above > 0)
             if self.leverage is not None:
                 cut |= self._any(slab, slab.norm > self.leverage)
-            share = np.minimum(self._residual_sizes(slab, e) / cuts.square, 1.0)
-            squares = np.where(empty, 0.0, np.rint((share * steps) ** 2)).astype(np.int64)
-            counts = np.count_nonzero(cut & ~empty), np.count_nonzero(empty)
-            return *parts, np.array([squares.sum(), *counts])
+            share = self._residual_sizes(slab, e)
+            share /= cuts.square
+            np.minimum(share, 1.0, out=share)
+            share *= steps
+            squares = np.rint(np.square(share, out=share), out=share)
+            none = np.count_nonzero(empty)
+            if none:
+                squares[empty], cut[empty] = 0.0, False
+            return *parts, np.array([squares.astype(np.int64).sum(), np.count_nonzero(cut), none])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
         shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
@@ -462,7 +468,7 @@ class ScoreRows(WhitenedRows[Slab]):
         return rounded(Vectors(slab.z, slab.norm, factor), radius, steps)
 
     def _residual_sizes(self, slab: Slab, residual: Floats) -> Floats:
-        """Sizes whose squares are summed."""
+        """Sizes whose squares are summed, in memory of their own."""
         return np.abs(residual)
 
     def _any(self, slab: Slab, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
