@@ -205,24 +205,21 @@ def exact_gram(rows: Floats, at_once: int, other: Floats | None = None) -> NDArr
     """Sum over columns of rows x other' (d, k), or of rows x rows', of whole numbers.
 
     ``at_once`` columns, `Grid.rows`, add up to less than 2^53, as floats; up to 2^14 columns to less
-    than 2^59, as 64-bit integers.
-
-    Of rows x rows' more are tried at once. If all sums of squares come out below 2^53 they are, because
-    rounding is monotone; and so is what some of these columns add up to, by Cauchy-Schwarz: all was exact.
+    than 2^59, as 64-bit integers. Of rows x rows' more are tried: sums of squares that come out below
+    2^53 are (rounding is monotone), and so is what any of these columns add up to (Cauchy-Schwarz).
     """
-    if other is None:
-        sums = _added(rows, rows, max(at_once, _MANY_COLUMNS))
-        if np.einsum("kii->ki", sums).max(initial=0.0) < 2.0**53:  # NaN fails
-            return np.asarray(sums.astype(np.int64).sum(axis=0))
-    sums = _added(rows, rows if other is None else other, at_once)
+    right, many = (rows, max(at_once, _MANY_COLUMNS)) if other is None else (other, at_once)
+    sums = _added(rows, right, many)
+    if many > at_once and not np.einsum("kii->ki", sums).max(initial=0.0) < 2.0**53:  # NaN is not
+        sums = _added(rows, right, at_once)
     return np.asarray(sums.astype(np.int64).sum(axis=0))
 
 
 def _added(left: Floats, right: Floats, at_once: int) -> Floats:
     """Sums (parts, d, k) over so many columns each."""
-    columns = left.shape[1]
-    whole = columns - columns % at_once if columns > at_once else 0
-    a, b = (m[:, :whole].reshape(len(m), -1, at_once).transpose(1, 0, 2) for m in (left, right))
+    parts = left.shape[1] // at_once if left.shape[1] > at_once else 0
+    whole = parts * at_once
+    a, b = (m[:, :whole].reshape(len(m), parts, at_once).transpose(1, 0, 2) for m in (left, right))
     # np.dot lets other threads work, which matmul does not where the product is small
     rest = np.dot(left[:, whole:], right[:, whole:].T)[None]
     return np.concatenate([np.matmul(a, b.transpose(0, 2, 1)), rest]) if whole else rest
@@ -236,22 +233,21 @@ class ExactSum:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._small = np.zeros(shape, dtype=np.int64)
         self._total = np.zeros(shape, dtype=object)
-        self._left = self._room
 
     def add(self, values: Floats | NDArray[np.int64]) -> None:
         least, most = values.min(initial=0), values.max(initial=0)
         if values.shape != self._small.shape or not -(2**59) < least <= most < 2**59:
             raise ArithmeticError("only whole numbers below 2^59 are summed, of one shape")
         size = max(-int(least), int(most))
-        if size > self._left:
+        if size > self._room:
             self._spill()
-        self._left -= size  # no entry of the running sum is larger than what has been taken of its room
+        self._room -= size  # no entry of the running sum is larger than what was taken of its room
         self._small += values.astype(np.int64, copy=False)
 
     def _spill(self) -> None:
         self._total = self._total + self._small.astype(object)
         self._small[...] = 0
-        self._left = self._room
+        self._room = ExactSum._room
 
     def value(self) -> NDArray[np.object_]:
         """The sum as an object array of Python integers."""

@@ -95,8 +95,7 @@ def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
     2^k (1, 1.25, 1.5, 1.75), no logarithm is computed and no rounding can move a value. Values below
     or above the range count in the first or last bin; zeros count nowhere.
     """
-    code, last = values.view(np.int64) >> 50, 4 * octaves - 1
-    code -= (lowest + 1023) << 2
+    code, last = (values.view(np.int64) >> 50) - ((lowest + 1023) << 2), 4 * octaves - 1
     np.minimum(np.maximum(code, 0, out=code), last, out=code)
     counted = values > 0
     return np.bincount(code if counted.all() else code[counted], minlength=last + 1)

@@ -175,7 +175,6 @@ def release_symmetric(
     """
     d, k = total.shape[-1], math.prod(total.shape[:-2])
     rows, columns = np.triu_indices(d, 1)
-    diagonal = np.arange(d)
     between = math.sqrt(2) if isometric else 1.0
     cost: Cost = privacy
     if isinstance(privacy, PurePrivacy):
@@ -188,7 +187,7 @@ def release_symmetric(
         on = noise.integers(sd, k * d).astype(object)
     drawn = np.zeros((k, d, d), dtype=object)
     drawn[:, rows, columns] = drawn[:, columns, rows] = off.reshape(k, -1)
-    drawn[:, diagonal, diagonal] = on.reshape(k, d)
+    drawn[:, range(d), range(d)] = on.reshape(k, d)
     value = _to_float(total + drawn.reshape(total.shape), unit)
     if (total != np.swapaxes(total, -1, -2)).any():
         raise ValueError("what a total lacks of symmetry would have no noise")

@@ -93,11 +93,26 @@ def test_sums_of_squares_are_those_of_integers_however_many_columns(n: int, d: i
     assert (exact_gram(rows, grid.rows) == whole @ whole.T).all()
 
 
+@pytest.mark.parametrize("size", [2**15, 2**21 - 9, 2**21, 2**21 + 9])
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_many_columns_are_added_up_at_once_only_where_floats_hold_their_sums(
+    size: int, d: int
+) -> None:
+    """2^11 squares of 2^21 are 2^53."""
+    rng = np.random.default_rng(size)
+    rows = (size - rng.integers(0, 2, (d, 2**11))) * rng.choice([-1.0, 1.0], (d, 1))
+    whole = rows.astype(np.int64)
+    assert (exact_gram(rows, Grid.for_rows(1000).rows) == whole @ whole.T).all()
+
+
 def test_exact_sums_of_integers_do_not_overflow() -> None:
     total = ExactSum((1,))
     for _ in range(100):
         total.add(np.array([2**59 - 1]))
     assert total.value().tolist() == [100 * (2**59 - 1)]
+    for _ in range(100):
+        total.add(np.array([1 - 2**59]))
+    assert total.value().tolist() == [0]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -208,8 +208,8 @@ _LATTICE = (
     _lattice(
         "more products are summed as floats than these hold",
         "dpstats/mechanism/lattice.py",
-        "sums).max(initial=0.0) < 2.0**53",
-        "sums).max(initial=0.0) < 2.0**63",
+        "sums).max(initial=0.0) < 2.0**53:",
+        "sums).max(initial=0.0) < 2.0**63:",
         "tests/mechanism/test_lattice.py",
     ),
     _lattice(

@@ -48,7 +48,7 @@ from dpstats.mechanism.passes import (
 Codes = NDArray[np.integer[Any]]
 _Coordinates = tuple[Floats, NDArray[np.int32], Floats]
 _LONG_ENTRY = 2.0**7
-_KEPT_NUMBERS = 2**24
+_KEPT_NUMBERS = 2**25
 _FARTHEST = 2.0**300
 _UNNOTICED = 2.0**-16
 _TRIES = 4
