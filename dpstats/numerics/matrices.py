@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -184,7 +185,7 @@ class Curvature:
         released, used = turn @ self.released @ turn, turn @ self.used @ turn
         return replace(self, released=released, used=used)
 
-    @property
+    @cached_property
     def positive_definite(self) -> bool:
         """Whether the matrix was positive definite as released."""
         return bool(np.linalg.eigvalsh(self.released)[0] > 0)

@@ -227,13 +227,14 @@ class Estimate:
 
 
 def moments_least_squares(
-    moment: Floats, cross: Floats, square: float, m: int | None
+    moment: Floats, cross: Floats, square: float, m: int | None, back: Floats | None = None
 ) -> tuple[Floats, float | None]:
     """Least squares of public moments: coefficients, and the residual variance.
 
     On m - d degrees of freedom, where there are any (else None); as it is, where m is not known.
+    ``back``: what whitens them, if it is there already.
     """
-    d, back = len(moment), equilibrated_whitening(moment).back
+    d, back = len(moment), equilibrated_whitening(moment).back if back is None else back
     coef = back @ (back.T @ cross)
     rest = max(square - float(cross @ coef), 0.0)
     if m is None:
@@ -247,10 +248,10 @@ def public_least_squares(
     """The fit of the public rows by themselves; None where moments do not say that much."""
     if cross is None or square is None or m is None:
         return None
-    coef, variance = moments_least_squares(moment, cross, square, m)
+    back = equilibrated_whitening(moment).back
+    coef, variance = moments_least_squares(moment, cross, square, m, back)
     if variance is None:
         return None
-    back = equilibrated_whitening(moment).back
     return not_private(coef, variance / m * (back @ back.T), variance, moment, m)
 
 
