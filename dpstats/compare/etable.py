@@ -127,7 +127,7 @@ def etable(
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error        0.9428       0.9492
+    Residual std. error       0.9428       0.9492
     R-squared                   0.02      0.00646
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
