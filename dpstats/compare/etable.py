@@ -118,17 +118,17 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.332***     3.896***
-                             (0.063)      (0.040)
-    age                   -0.0164***
+    Intercept               4.332***     3.893***
+                             (0.062)      (0.042)
+    age                   -0.0165***
                             (0.0023)
-    religious               0.104***     0.088***
-                             (0.015)      (0.015)
+    religious               0.105***     0.089***
+                             (0.016)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9428       0.9492
-    R-squared                   0.02      0.00646
+    Residual std. error       0.9428       0.9493
+    R-squared                 0.0203      0.00665
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

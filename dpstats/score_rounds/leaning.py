@@ -20,8 +20,11 @@ from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
 from dpstats.score_rounds.tails import Tail
 
-LONG = 1.5
-"""Times their 90 % quantile, from where scores are long."""
+_LONG = 1.5
+"""Times their 90 % quantile, from where scores are long, or farther out."""
+_ENOUGH = 8.0
+"""Times their noise, as many long scores as are asked: of more rows, or with more budget, only those
+farther out. Near ones may lie on the other side of the fit, and there are more of them."""
 _CHANCE = 0.95
 """Probability with which noise is not taken for a direction."""
 _SURELY = 0.98
@@ -70,6 +73,21 @@ class Leaning:
     def turn(self) -> Floats:
         """Symmetric A with these scores as those of A z."""
         return np.eye(len(self.direction)) - np.outer(self.less, self.less)
+
+
+def long_from(tail: Tail, n: int, d: int, mu: float) -> float:
+    """From which length on scores are asked where they point, at a cost of ``mu``.
+
+    Examples
+    --------
+    >>> from dpstats.score_rounds.tails import Tail
+    >>> tail = Tail(np.array([2.0, 4.0, 8.0]), np.array([0.1, 0.01, 0.001]), quantile=2.0)
+    >>> long_from(tail, 500, 3, 0.25), long_from(tail, 50_000, 3, 0.25)
+    (3.0, 4.0)
+    """
+    few = _ENOUGH * 2 * math.sqrt(d) / mu / n
+    far = tail.lengths[tail.share > few].max(initial=0.0)
+    return max(_LONG * tail.quantile, float(far))
 
 
 @dataclass(frozen=True)
@@ -121,7 +139,7 @@ def leaning(
     """
     size, d, n = float(np.linalg.norm(found.value)), len(found.value), seen.n
     square, along = _beyond(seen.tail, length)
-    share = min(max(along / (d * anchor.square), anchor.share), 1.0)
+    share = min(max(along / max(d * anchor.square, 1e-300), anchor.share), 1.0)
     noise = found.noise_sd**2 + (share * anchor.score) ** 2 / d
     if size**2 <= 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square / n:
         return None

@@ -444,7 +444,8 @@ class ScoreRows(WhitenedRows[Slab]):
     def _long_scores(self, slab: Slab, factor: Floats, anchor: Floats, length: float) -> Vectors:
         """What of scores is beyond ``length``, less what the family expects of it.
 
-        Both count by no more than ``length``, and lie along the row.
+        Both lie along the row. Of the first no more than ``length`` counts; of the difference neither,
+        by the cut of `long_scores`, whatever the family says.
         """
         scores, weight = self._scores(slab, factor), self._weight(slab)
         unit = slab.norm if weight is None else slab.norm * weight

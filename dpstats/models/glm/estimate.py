@@ -52,31 +52,51 @@ class Family(Protocol):
     def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
 
 
-def expected_loss(
-    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
-) -> Callable[[Floats], Floats] | None:
-    """What cutting scores to a length is expected to take off the mean score, as a length itself.
+@dataclass(frozen=True)
+class Expected:
+    """Scores that rows can have under the model, (k, d), and the share of all rows that has each.
 
-    Under the model at ``coef`` the scores that a public row can have are known with their
-    probabilities, and no public response is needed; None where the family does not say what responses
-    may be. Rare outcomes, and rows of rare levels, have long scores: too few to be seen in a noisy
-    histogram, too many to be cut. Where long scores balance each other, nothing is lost.
+    No public response is needed. Rare outcomes, and rows of rare levels, have long scores: too few to be
+    seen in a noisy histogram, too many to be cut.
     """
-    found = _expected_scores(family, rows, whitening, coef)
-    if found is None:
-        return None
-    scores, share = found
-    size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
-    grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
-    kept = np.maximum(1 - grid[:, None] / size, 0.0) * share
-    lost = np.linalg.norm(kept @ scores, axis=1)
-    return lambda length: np.asarray(np.interp(length, grid, lost))
+
+    scores: Floats
+    share: Floats
+
+    def loss(self) -> Callable[[Floats], Floats]:
+        """What cutting to a length takes off the mean score, as a length itself.
+
+        Where long scores balance each other, nothing is lost.
+        """
+        size = self._size()
+        grid = np.geomspace(1e-3 * size.max(), 1.01 * size.max(), 80)
+        kept = np.maximum(1 - grid[:, None] / size, 0.0) * self.share
+        lost = np.linalg.norm(kept @ self.scores, axis=1)
+        return lambda length: np.asarray(np.interp(length, grid, lost))
+
+    def lost(self, length: float) -> Floats:
+        """What cutting to a length takes off the mean score."""
+        beyond = np.maximum(1 - length / self._size(), 0.0)
+        return np.asarray((beyond * self.share) @ self.scores)
+
+    def turned(self, turn: Floats) -> Expected:
+        """Of rows A z, A symmetric."""
+        return Expected(self.scores @ turn, self.share)
+
+    def information_beyond(self, length: float) -> float:
+        """Share of the information that is in what scores have beyond a length, counted once at most."""
+        size = self._size()
+        beyond = np.clip(size - length, 0.0, length)
+        return float(self.share @ (size * beyond)) / max(float(self.share @ size**2), 1e-300)
+
+    def _size(self) -> Floats:
+        return np.asarray(np.maximum(np.linalg.norm(self.scores, axis=1), 1e-300))
 
 
-def _expected_scores(
+def expected_scores(
     family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
-) -> tuple[Floats, Floats] | None:
-    """Scores that public rows can have under the model, and with which probability."""
+) -> Expected | None:
+    """What rows like these are expected to have; None where a family does not say its responses."""
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
@@ -85,33 +105,7 @@ def _expected_scores(
         return None
     working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
     scores = np.concatenate([z * r[:, None] for r in working])
-    return scores, np.concatenate([p for _, p in outcomes]) / len(eta)
-
-
-def expected_share(
-    family: Family,
-    rows: PublicRows | None,
-    lengths: Floats,
-    whitening: Whitening,
-    coef: Floats,
-    rare: float | None,
-    length: float,
-) -> float:
-    """Share of the information that is expected of what scores have beyond a length.
-
-    No more than once that length counts. Without public rows, of rows of the usual lengths with one of
-    two outcomes, of which the ``rare`` one has the long scores; 0 where a family expects nothing.
-    """
-    found = None if rows is None else _expected_scores(family, rows, whitening, coef)
-    if found is not None:
-        size, share = np.linalg.norm(found[0], axis=1), found[1]
-    elif rare is not None:
-        size = np.concatenate([(1 - rare) * lengths, rare * lengths])
-        share = np.repeat([rare, 1 - rare], len(lengths)) / len(lengths)
-    else:
-        return 0.0
-    beyond = np.clip(size - length, 0.0, length)
-    return float(share @ (size * beyond)) / max(float(share @ size**2), 1e-300)
+    return Expected(scores, np.concatenate([p for _, p in outcomes]) / len(eta))
 
 
 def public_fit(

@@ -18,11 +18,10 @@ from dpstats.frame import Design
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
+    Expected,
     GlmStep,
     ReleasedInformation,
     StepRange,
-    expected_loss,
-    expected_share,
     loss_with_unseen,
     near_enough,
     pool_information,
@@ -62,7 +61,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
 )
 from dpstats.score_rounds.first_look import few_rows_note
-from dpstats.score_rounds.leaning import LONG, Anchor, leaning
+from dpstats.score_rounds.leaning import Anchor, leaning, long_from
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -88,7 +87,7 @@ from dpstats.score_rounds.rounds import (
     summary_of,
     window_about,
 )
-from dpstats.score_rounds.tails import Tail, tail_of
+from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
 from dpstats.score_rounds.whitening import apart, still, whitened_lengths
 
 _CARE = 0.25
@@ -140,7 +139,9 @@ class _Rounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
     ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
-    the noise of its counts of scores; ``longest`` how long rows are, where no score is longer.
+    the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
+    ``expected`` are the scores of typical rows at the anchor, under the model, ``beyond`` is what counts
+    may have beyond the last cut.
     """
 
     family: Family
@@ -152,6 +153,9 @@ class _Rounds(ScoreRounds[GlmStep]):
     scoring: float
     persons: PersonCounts | None
     longest: Tail | None
+    weighs: bool
+    expected: Expected | None = None
+    beyond: float = 0.0
     seen: list[ReleasedInformation] = field(default_factory=list)
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
@@ -179,52 +183,68 @@ class _Rounds(ScoreRounds[GlmStep]):
         self.unseen = histograms[1].noise_sd
         lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
         self.guesses = lengths
-        long = self._long_scores(lengths[1]) if last else None
+        tail = tail_of(histograms[1], lengths[1], n) if last else None
+        long, length = (None, 0.0) if tail is None else self._long_scores(tail)
         costs = _costs(shares, session.left, price, last)
         seen = self.seen
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
         coef = self.coordinates.back @ self.anchor
+        if last or self.family.binary or self.start.rows is not None:
+            self.expected = self.start.expected(self.family, coef)
         plan = _round_plan(
             self.family,
             self.start,
             histograms,
             lengths,
-            coef,
+            self.expected,
             level,
             costs,
             mu,
             n,
-            last,
+            tail,
             rows_of_each(self.persons, n),
             self.longest,
         )
         assert plan.radius is not None
         self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
-        if long is not None:
-            tail = tail_of(histograms[1], lengths[1], n)
+        if tail is not None:
+            self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
+        if long is not None and tail is not None:
             scores = Seen(histograms[1], tail, n, self.longest)
-            length, paid = LONG * lengths[1], mu * math.sqrt(costs.score)
-            share = self._share_beyond(coef, level, length)
+            paid = mu * math.sqrt(costs.score)
+            share = 0.0 if self.expected is None else self.expected.information_beyond(length)
             began = Anchor(level * self.steps[-1].error, level, share)
             plan = replace(plan, lean=leaning(long, length, scores, plan.cut, paid, began))
         return plan
 
-    def _long_scores(self, scale: float) -> Release | None:
+    def _long_scores(self, tail: Tail) -> tuple[Release | None, float]:
         """What of the scores at the last anchor is far out, beside what the family expects.
 
         Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
         family expects nothing that could be said.
         """
         if not self.steps or self.persons is not None:
-            return None
-        share = self.session.left * self.shares.leaning
-        return self.session.long_scores(share, self.anchor - self.carried, LONG * scale)
+            return None, 0.0
+        session, share = self.session, self.session.left * self.shares.leaning
+        paid = session.total.mu * math.sqrt(share)
+        length = long_from(tail, session.n, len(self.anchor), paid)
+        return session.long_scores(share, self.anchor - self.carried, length), length
 
-    def _share_beyond(self, coef: Floats, level: float, length: float) -> float:
-        """Share of the information that the family expects of what scores have beyond a length."""
-        family, start = self.family, self.start
-        known = family, start.rows, start.reach.lengths(), start.whitening, coef
-        return expected_share(*known, family.rarer(level), length)
+    def _lost(self, plan: RoundPlan) -> Floats:
+        """What the cut of the last round is expected to take off the mean score, to be put back.
+
+        Under the model a mean score is zero at the coefficients, and that of cut ones is not: long
+        scores of rare outcomes have one sign. No more is put back than counts may have beyond the cut.
+        Of persons, or where rows may weigh anything, nothing is known.
+        """
+        if self.expected is None or not plan.last or self.persons is not None or self.weighs:
+            return np.zeros(len(self.anchor))
+        turned = self.expected if plan.lean is None else self.expected.turned(plan.lean.turn)
+        lost = turned.lost(plan.cut.length)
+        size = float(np.linalg.norm(lost))
+        if not 0 < size < math.inf:  # what a fit of noise expects may be no number
+            return np.zeros_like(lost)
+        return lost * min(max(self.beyond, 0.0) / size, 1.0)
 
     def flatter(self, at: Floats) -> bool:
         """Whether public rows have clearly less information at these coefficients than steps used.
@@ -254,7 +274,7 @@ class _Rounds(ScoreRounds[GlmStep]):
         curvature = pool_information(self.seen, self.start.level, self.start.known)
         if nothing is not None:
             curvature = still(curvature, nothing)
-        score = made.score.value
+        score: Floats = made.score.value + self._lost(plan)
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
         step = trusted_step(
@@ -329,7 +349,8 @@ def anchored(
         guesses=(start.information, start.score),
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
         persons=persons,
-        longest=start.longest(family) if persons is None else None,
+        longest=start.longest(family) if persons is None and design.weights is None else None,
+        weighs=design.weights is not None or bool(design.offsets and start.rows is None),
     )
     made = rounds.run()
     return _finished(rounds, made, ridge, design)
@@ -340,38 +361,37 @@ def _round_plan(
     start: StartingPoint,
     histograms: tuple[LogHistogram, LogHistogram],
     lengths: tuple[float, float],
-    coef: Floats,
+    expected: Expected | None,
     level: float,
     costs: Shares,
     mu: float,
     n: int,
-    last: bool,
+    tail: Tail | None,
     rows: float,
     longest: Tail | None,
 ) -> RoundPlan:
-    """Cuts of a round at ``coef`` from the scales just released and from public rows.
+    """Cuts of a round from the scales just released and from the scores that are ``expected``.
 
     ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
-    residuals; ``rows`` is how many rows a person has, where scores are summed up over these; ``longest``
-    how long rows are, where no score is longer.
+    residuals; ``tail`` that of scores, in the last round; ``rows`` is how many rows a person has, where
+    scores are summed up over these; ``longest`` how long rows are, where no score is longer.
     """
-    d = len(coef)
+    d, last = len(start.coef), tail is not None
     radius = choose_information_radius(
         lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(costs.information)
     )
     score_mu = mu * math.sqrt(costs.score)
     square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
     per_person = math.sqrt(max(rows, 1.0))
-    loss = None if start.rows is None else expected_loss(family, start.rows, start.whitening, coef)
+    loss = None if expected is None else expected.loss()
     rare = family.rarer(level)
     if rare is not None:
         loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare, start.longer)
-    if last and not family.binary:
-        tail = tail_of(histograms[1], lengths[1], n)
+    if tail is not None and not family.binary:
         cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
         squares = tail_of(histograms[1], lengths[1], n, 2)
         square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
-        return RoundPlan(costs, cut, radius, per_person * square, last=last)
+        return RoundPlan(costs, cut, radius, per_person * square, last=True)
     tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
         tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))

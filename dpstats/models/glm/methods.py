@@ -206,7 +206,7 @@ def alone(
     look, before = first_look(
         task.design, rows, total, noise, response=False, public=task.moments, after=after
     )
-    start = private_start(task.family, look.rows, look.enough)
+    start = private_start(task.family, look.rows, look.enough, task.design.constant)
     with ScoreSession(
         rows, task.family, start.whitening.back, start.coef, total, noise, after=before
     ) as session:

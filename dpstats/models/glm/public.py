@@ -7,10 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
-from dpstats.models.glm.estimate import StepRange, information_whitening, moments_fit, public_fit
+from dpstats.models.glm.estimate import (
+    Expected,
+    StepRange,
+    expected_scores,
+    information_whitening,
+    moments_fit,
+    public_fit,
+)
 from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
@@ -50,6 +58,9 @@ class StartingPoint:
         Columns that no row differs in.
     enough : bool
         Whether a first look at private rows found enough of them.
+    typical : PublicRows or None
+        Where there are no public ones, normal rows with the released second moments, for what is
+        expected.
     """
 
     whitening: Whitening
@@ -66,6 +77,12 @@ class StartingPoint:
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
+    typical: PublicRows | None = None
+
+    def expected(self, family: Family, coef: Floats) -> Expected | None:
+        """Scores that rows have under the model at some coefficients."""
+        rows = self.typical if self.rows is None else self.rows
+        return None if rows is None else expected_scores(family, rows, self.whitening, coef)
 
     def longest(self, family: Family) -> Tail | None:
         """How long rows are, where no score is longer than its row: those of logits without weights."""
@@ -73,8 +90,6 @@ class StartingPoint:
             return None
         if self.rows is None:
             return self.longer
-        if (self.rows.weight != 1).any():
-            return None
         lengths = self.reach.lengths()
         quantile = float(np.quantile(lengths, 0.9))
         octave = math.frexp(quantile)[1]
@@ -165,7 +180,41 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint:
+_TYPICAL = 600, 150
+"""Typical rows, of which responses are ones and zeros, and others: counts of many sizes take time."""
+
+
+def _normal_points(k: int, d: int) -> Floats:
+    """Points (k, d) that fill space as normal ones do: a lattice of irrational steps, whose second
+    moments are made those of the law."""
+    step = np.sqrt(
+        np.array([p for p in range(2, 20 * d + 30) if all(p % q for q in range(2, p))][:d])
+    )
+    points = special.ndtri((np.arange(1, k + 1)[:, None] * step + 0.5) % 1.0)
+    return np.asarray(points @ np.linalg.inv(np.linalg.cholesky(points.T @ points / k)).T)
+
+
+def typical_rows(
+    moment: Floats, whitening: Whitening, constant: int | None, many: int = _TYPICAL[0]
+) -> PublicRows:
+    """Normal rows with these second moments of whitened ones, and 1 in the column of the constant.
+
+    What a cut takes off scores that are as long as most is much the same for rows of other laws.
+    """
+    d = len(moment)
+    mean = np.zeros(d) if constant is None else moment @ whitening.root[:, constant]
+    values, vectors = np.linalg.eigh(moment - np.outer(mean, mean))
+    rest = _normal_points(max(many // 2, 2 * d), d) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    x = np.concatenate([mean + rest, mean - rest]) @ whitening.root
+    if constant is not None:
+        x[:, constant] = 1.0
+    nothing = np.zeros(len(x))
+    return PublicRows(x, nothing, nothing, np.ones(len(x)))
+
+
+def private_start(
+    family: Family, seen: Whitened, enough: bool, constant: int | None
+) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves."""
     d, level = len(seen.whitening.back), family.information(0.0)
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
@@ -177,6 +226,9 @@ def private_start(family: Family, seen: Whitened, enough: bool) -> StartingPoint
         zero,
         reach,
         level,
+        typical=typical_rows(
+            seen.curvature.used, seen.whitening, constant, _TYPICAL[not family.binary]
+        ),
         information=information,
         known=False,
         leverage=seen.radius,

@@ -29,7 +29,7 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import LONG, Anchor, Leaning, leaning, seen_by
+from dpstats.score_rounds.leaning import Anchor, Leaning, leaning, long_from, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -182,7 +182,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
-        long = self._long_scores(tail) if last else None
+        long, length = self._long_scores(tail) if last else (None, 0.0)
         left = self.session.left
         if last:
             shares = Shares(
@@ -202,7 +202,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if long is not None:
             began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
             paid = mu * math.sqrt(shares.score)
-            lean = leaning(long, LONG * tail.quantile, seen, cut, paid, began)
+            lean = leaning(long, length, seen, cut, paid, began)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -212,17 +212,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
 
-    def _long_scores(self, tail: Tail) -> Release | None:
-        """What of the scores at the last anchor is far out.
+    def _long_scores(self, tail: Tail) -> tuple[Release | None, float]:
+        """What of the scores at the last anchor is far out, and from where on.
 
         Not at the first anchor, where scores lean towards the fit; nor where long rows weigh less, so
         that their scores are short. Steps of instruments are not those of a Hessian.
         """
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
-            return None
-        share = self.session.left * self.limits.leaning
-        return self.session.long_scores(share, self.anchor - self.carried, LONG * tail.quantile)
+            return None, 0.0
+        session, share = self.session, self.session.left * self.limits.leaning
+        paid = session.total.mu * math.sqrt(share)
+        length = long_from(tail, session.n, len(self.anchor), paid)
+        return session.long_scores(share, self.anchor - self.carried, length), length
 
     def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.

@@ -352,6 +352,41 @@ def test_rare_outcomes_and_rare_levels_are_kept() -> None:
     assert np.median(longer) < 1.6
 
 
+def test_what_cuts_take_off_long_scores_is_put_back() -> None:
+    """Scores of a complementary log-log link are long on one side, and their cut moved slopes.
+
+    Without public rows that was by 0.9 errors of maximum likelihood. The mean of thirty has a standard
+    deviation of 0.08: one set of seeds in ten million is off by 0.5.
+    """
+    off, family = [], _F.Binomial(_L.CLogLog())
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        x, u, b = rng.normal(size=10_000), rng.random(10_000), 1.0 * (rng.random(10_000) < 0.5)
+        mean = 1 - np.exp(-np.exp(x - 0.8 * u + 0.4 * b))
+        rows = pd.DataFrame({"x": x, "u": u, "b": b, "y": 1.0 * (rng.random(10_000) < mean)})
+        plain = smf.glm("y ~ x + u + b", rows, family=family).fit()
+        found = dp_glm("y ~ x + u + b", rows, family="binomial(cloglog)", mu=1, seed=seed)
+        off.append((found.coef()["x"] - plain.params["x"]) / plain.bse["x"])
+    assert abs(np.mean(off)) < 0.5
+
+
+def test_scores_of_weighted_rows_are_longer_than_rows() -> None:
+    """A cut that takes no score to be longer than its row had slopes off by 4.6 printed errors.
+
+    Printed errors hold, so that the mean of eight has a standard deviation of 0.4.
+    """
+    off = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x, u = rng.normal(size=(2, 5000))
+        y = 1.0 * (rng.random(5000) < 1 / (1 + np.exp(0.5 - 0.3 * x - 0.3 * u)))
+        rows = pd.DataFrame({"x": x, "u": u, "y": y, "w": np.where(np.abs(x) > 1.5, 20.0, 1.0)})
+        heavy = {"weights": "w", "limits": {"(weights)": (0, 20)}}
+        found = dp_glm("y ~ x + u", rows, family="binomial", mu=1.5, seed=seed, **heavy)
+        off.append((found.coef()["x"] - 0.3) / found.se()["x"])
+    assert abs(np.nanmean(off)) < 2
+
+
 def test_outcomes_rarer_than_public_rows_say_have_no_errors_that_are_far_too_small() -> None:
     # 12 of 6048 and none of 318; information read on the way to the answer made errors a tenth
     public, private = fair()

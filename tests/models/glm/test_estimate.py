@@ -5,9 +5,10 @@ import pytest
 import statsmodels.api as sm
 
 from dpstats.models.glm.estimate import (
+    Expected,
     ReleasedInformation,
     StepRange,
-    expected_loss,
+    expected_scores,
     information_whitening,
     loss_by_imbalance,
     loss_with_unseen,
@@ -24,6 +25,7 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
+from dpstats.models.glm.public import typical_rows
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.tails import Tail
@@ -140,8 +142,9 @@ def test_information_is_pooled_by_noise_and_drift() -> None:
 def test_the_expected_loss_is_that_of_simulated_responses() -> None:
     coef = np.array([-2.0, 1.0, 0.5])
     whitening = equilibrated_whitening(_MOMENT)
-    loss = expected_loss(_LOGIT, _ROWS, whitening, coef)
-    assert loss is not None
+    expected = expected_scores(_LOGIT, _ROWS, whitening, coef)
+    assert expected is not None
+    loss = expected.loss()
     mean = 1 / (1 + np.exp(-_X @ coef))
     z = _X @ whitening.back
     for length in (0.5, 1.0, 2.0):
@@ -150,9 +153,29 @@ def test_the_expected_loss_is_that_of_simulated_responses() -> None:
             score = z * (y - mean)[:, None]
             size = np.linalg.norm(score, axis=1)
             total += (score * (np.maximum(1 - length / size, 0) * chance)[:, None]).mean(axis=0)
-        expected = float(np.linalg.norm(total))
-        assert float(loss(np.array(length))) == pytest.approx(expected, rel=0.1, abs=2e-3)
+        assert expected.lost(length) == pytest.approx(total)
+        size = float(np.linalg.norm(total))
+        assert float(loss(np.array(length))) == pytest.approx(size, rel=0.1, abs=2e-3)
     assert float(loss(np.array(1e6))) == 0.0
+
+
+def test_long_scores_have_their_share_of_the_information() -> None:
+    expected = Expected(np.array([[1.0, 0.0], [0.0, 4.0]]), np.array([0.9, 0.1]))
+    assert expected.information_beyond(2.0) == pytest.approx(0.1 * 4 * 2 / (0.9 + 0.1 * 16))
+    assert expected.information_beyond(1e-9) == pytest.approx(0.0, abs=1e-8)
+    turned = expected.turned(np.diag([1.0, 0.5]))
+    assert turned.lost(1.0) == pytest.approx([0.0, 0.1])
+    assert expected.lost(1.0) == pytest.approx([0.0, 0.3])
+
+
+def test_typical_rows_have_the_released_moments_and_a_constant() -> None:
+    x = np.column_stack([np.ones(4000), np.random.default_rng(2).normal(3.0, 2.0, (4000, 2))])
+    whitening = equilibrated_whitening(x.T @ x / 4000)
+    z = x @ whitening.back
+    rows = typical_rows(z.T @ z / 4000, whitening, 0)
+    assert (rows.x[:, 0] == 1).all()
+    assert rows.x.mean(axis=0) == pytest.approx(x.mean(axis=0))
+    assert rows.x.std(axis=0) == pytest.approx(x.std(axis=0), rel=0.15)
 
 
 def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
@@ -206,7 +229,7 @@ def test_counts_that_are_not_rare_balance_and_other_families_have_none() -> None
 
 def test_nothing_is_expected_of_continuous_families() -> None:
     whitening = equilibrated_whitening(_MOMENT)
-    assert expected_loss(resolve_family("gamma"), _ROWS, whitening, np.zeros(3)) is None
+    assert expected_scores(resolve_family("gamma"), _ROWS, whitening, np.zeros(3)) is None
 
 
 def test_plans_spend_no_more_than_there_is() -> None:
