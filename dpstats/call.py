@@ -350,6 +350,7 @@ class Charged:
             *delta_note(self.call.given.get("delta"), n, self.call.unit.counted.removesuffix("s")),
             *spent_note(moments, self.call.total, self.call.unit),
             *same_table(public, self.data),
+            *more_public_note(n if self.call.unit.counted == "rows" else None, moments),
             *(() if self.first is None else self.first.notes),
         )
 
@@ -416,6 +417,17 @@ def with_levels(
     with naming("the private data"):
         unknown = undeclared_levels(formula, data, limits, weights, offset)
     return (call.for_levels(unknown), unknown) if unknown else (call, ())
+
+
+def more_public_note(n: int | None, moments: PublicMoments | None) -> tuple[str, ...]:
+    """A note where more rows are public than private, as where two tables are swapped."""
+    m = None if moments is None else moments.m
+    if n is None or m is None or m <= n:
+        return ()
+    return (
+        f"There are more public rows ({m}) than private ones ({n}). The table that comes first is the "
+        "private one, and nothing protects the rows of the other: see that they are not swapped.",
+    )
 
 
 def same_table(public: Any, data: Any) -> tuple[str, ...]:

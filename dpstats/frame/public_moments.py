@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from dpstats.frame.source import BLOCK_ROWS, public_table
 from dpstats.frame.table import Array, PandasTable, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
+_FAR = 10.0  # standard deviations from zero
 _RANK_TOLERANCE = 1e-10
 # rows for each column from which a dependence is no accident
 _MANY = 10
@@ -187,7 +189,23 @@ class PublicMoments:
             size = np.sqrt((null**2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
             reason = f"the columns {listed(involved)} depend on each other"
+            self._refuse_powers(involved)
             self._refuse(reason, involved[-1], ridge)
+
+    def _refuse_powers(self, involved: Sequence[str]) -> None:
+        """Powers of a column that is far from zero need no more rows, but another origin."""
+        for name in involved:
+            power = re.fullmatch(r"I\((\w+) \*\* (\d+)\)", name)
+            if power is None or not {power[1], "Intercept"} <= set(self.terms):
+                continue
+            base, one = self.terms.index(power[1]), self.terms.index("Intercept")
+            mean = float(self.gram[one, base])
+            if mean**2 > _FAR**2 * float(self.gram[base, base] - mean**2):
+                raise PublicDataError(
+                    f"the columns {listed(involved)} can hardly be told apart: far from zero the "
+                    f"powers of a column are nearly multiples of each other. Write poly({power[1]}, "
+                    f"{power[2]}), or subtract a round number first: I(({power[1]} - 2000)**2)."
+                )
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"

@@ -28,6 +28,8 @@ MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
 _SEEN = 0.1
 """The same, from which it is said what makes it less."""
+_SEEN_LEANING = 0.005
+"""Share of a variance below which nobody needs to know of long scores that point one way."""
 _UNUSED = "of the private rows are not used:"
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
@@ -155,7 +157,7 @@ def leaning_line(
     if moved is None or len(terms) != len(estimate.coef):
         return ()
     share = moved**2 / np.diag(estimate.vcov)
-    if np.isnan(share).all():
+    if not np.nanmax(share, initial=0.0) > _SEEN_LEANING:
         return ()
     most = int(np.nanargmax(share))
     note = (

@@ -92,6 +92,17 @@ def test_full_rank_names_the_columns_that_depend(clean):
         public_moments("y ~ g", declared).require_full_rank()
 
 
+def test_powers_of_a_column_far_from_zero_need_another_origin() -> None:
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"year": rng.integers(1980, 2021, 300) * 1.0, "b": rng.integers(0, 2, 300)})
+    moments = public_moments("~ year + I(year^2)", rows)
+    with pytest.raises(PublicDataError, match=r"Write poly\(year, 2\), or subtract a round number"):
+        moments.require_full_rank()
+    with pytest.raises(PublicDataError, match="cannot identify the 3 columns"):
+        public_moments("~ b + I(b^2)", rows).require_full_rank()
+    public_moments("~ year + I((year - 2000)^2)", rows).require_full_rank()
+
+
 def test_ridge_is_a_way_out(clean):
     declared = clean.astype({"g": pd.CategoricalDtype(["a", "b", "c", "d"])}).assign(u=clean.x)
     found = public_moments("y ~ x + u + g", declared)

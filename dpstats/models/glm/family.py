@@ -291,7 +291,7 @@ class Family:
     def domain(self) -> str:
         """What responses may be, in words."""
         if self.binary:
-            return "numbers between 0 and 1"
+            return "numbers between 0 and 1 (yes and no are coded 1 and 0)"
         if self._kind.open_below:
             return "numbers above 0"
         return "numbers" if self._kind.lowest < 0 else "numbers >= 0"

@@ -352,6 +352,14 @@ def test_rare_outcomes_and_rare_levels_are_kept() -> None:
     assert np.median(longer) < 1.6
 
 
+def test_two_tables_that_may_be_swapped_are_said() -> None:
+    rows = make(3000)
+    found = dp_glm("y ~ x1", rows[:1000], rows[1000:], mu=1, seed=1)
+    assert any(note.startswith("There are more public rows (2000)") for note in found.notes)
+    found = dp_glm("y ~ x1", rows[1000:], rows[:1000], mu=1, seed=1)
+    assert not any("more public rows" in note for note in found.notes)
+
+
 def test_what_cuts_take_off_long_scores_is_put_back() -> None:
     """Scores of a complementary log-log link are long on one side, and their cut moved slopes.
 
