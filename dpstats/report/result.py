@@ -43,7 +43,8 @@ class Coefficients:
 
     @property
     def std_error(self) -> Floats:
-        return np.sqrt(np.diag(self.vcov))
+        with np.errstate(all="ignore"):  # noise may leave no variance
+            return np.asarray(np.sqrt(np.diag(self.vcov)))
 
     @property
     def statistic(self) -> Floats:

@@ -94,9 +94,12 @@ class Expected:
 
 
 def expected_scores(
-    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats
+    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats, used: float = 1.0
 ) -> Expected | None:
-    """What rows like these are expected to have; None where a family does not say its responses."""
+    """What rows like these are expected to have, a share ``used`` of all.
+
+    None where a family does not say its responses, or they are no numbers.
+    """
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
@@ -105,7 +108,8 @@ def expected_scores(
         return None
     working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
     scores = np.concatenate([z * r[:, None] for r in working])
-    return Expected(scores, np.concatenate([p for _, p in outcomes]) / len(eta))
+    share = used * np.concatenate([p for _, p in outcomes]) / len(eta)
+    return Expected(scores, share) if np.isfinite(scores).all() else None
 
 
 def public_fit(

@@ -72,6 +72,8 @@ _KINDS = {
     "gaussian": _Kind("Gaussian", ("identity",), True, False, -np.inf, np.inf),
     "negative binomial": _Kind("NegativeBinomial", ("log",), False, True, 0.0, np.inf),
 }
+_MANY = 1e4
+"""Mean of counts beyond which their quantiles take long, and are those of a law without steps."""
 _OFFERED = (
     "binomial (links logit, probit, cloglog), poisson (log), gamma (log), gaussian (identity), "
     "quasibinomial, quasipoisson, and statsmodels' NegativeBinomial(alpha=...) (log)"
@@ -200,7 +202,12 @@ class Family:
         above = np.concatenate([np.linspace(1.0, 0.1, 13)[:-1], 0.1 * 2.0 ** -np.arange(13.0)])
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
-        return [(law.isf(p), np.full_like(mean, w)) for p, w in zip(middle, weight, strict=True)]
+        if float(np.max(mean, initial=0.0)) > _MANY:  # a gamma law of that mean and variance
+            each = 1 + (self.alpha or 0.0) * mean  # variance over mean
+            quantiles = [each * scipy.special.gammainccinv(mean / each, p) for p in middle]
+        else:
+            quantiles = [law.isf(p) for p in middle]
+        return [(y, np.full_like(mean, w)) for y, w in zip(quantiles, weight, strict=True)]
 
     def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats | None:
         """Mean, over the responses that a row may have, of what of its score is beyond a length.

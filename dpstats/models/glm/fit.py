@@ -230,20 +230,24 @@ class _Rounds(ScoreRounds[GlmStep]):
         length = long_from(tail, session.n, len(self.anchor), paid)
         return session.long_scores(share, self.anchor - self.carried, length), length
 
-    def _lost(self, plan: RoundPlan) -> Floats:
+    def _lost(self, plan: RoundPlan, made: Round) -> Floats:
         """What the cut of the last round is expected to take off the mean score, to be put back.
 
         Under the model a mean score is zero at the coefficients, and that of cut ones is not: long
         scores of rare outcomes have one sign. No more is put back than counts may have beyond the cut.
-        Of persons, or where rows may weigh anything, nothing is known.
+        Of persons, or where rows may weigh or vary by anything, nothing is known.
         """
-        if self.expected is None or not plan.last or self.persons is not None or self.weighs:
-            return np.zeros(len(self.anchor))
-        turned = self.expected if plan.lean is None else self.expected.turned(plan.lean.turn)
+        nothing, expected = np.zeros(len(self.anchor)), self.expected
+        unknown = self.persons is not None or self.weighs or self.family.dispersed
+        if expected is None or not plan.last or unknown:
+            return nothing
+        turned = expected if plan.lean is None else expected.turned(plan.lean.turn)
         lost = turned.lost(plan.cut.length)
+        if self.start.rows is not None:  # of which all are there
+            lost = lost * min(max(1 - summary_of(made).empty_share, 0.0), 1.0)
         size = float(np.linalg.norm(lost))
         if not 0 < size < math.inf:  # what a fit of noise expects may be no number
-            return np.zeros_like(lost)
+            return nothing
         return lost * min(max(self.beyond, 0.0) / size, 1.0)
 
     def flatter(self, at: Floats) -> bool:
@@ -274,7 +278,7 @@ class _Rounds(ScoreRounds[GlmStep]):
         curvature = pool_information(self.seen, self.start.level, self.start.known)
         if nothing is not None:
             curvature = still(curvature, nothing)
-        score: Floats = made.score.value + self._lost(plan)
+        score: Floats = made.score.value + self._lost(plan, made)
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
         step = trusted_step(
@@ -615,7 +619,7 @@ def _unsettled(curvature: Curvature, last: GlmStep, sampling2: float) -> bool:
 
     Less than `_STILL` of the error of sampling, ``sampling2`` squared, is no matter.
     """
-    least = max(2 * last.noise, _STILL * math.sqrt(sampling2))
+    least = max(2 * last.noise, _STILL * math.sqrt(max(sampling2, 0.0)))
     return last.damped or (curvature.resolved and last.bend > least)
 
 

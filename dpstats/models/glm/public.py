@@ -58,7 +58,7 @@ class StartingPoint:
         Columns that no row differs in.
     enough : bool
         Whether a first look at private rows found enough of them.
-    typical : PublicRows or None
+    typical : TypicalRows or None
         Where there are no public ones, normal rows with the released second moments, for what is
         expected.
     """
@@ -77,12 +77,15 @@ class StartingPoint:
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
-    typical: PublicRows | None = None
+    typical: TypicalRows | None = None
 
     def expected(self, family: Family, coef: Floats) -> Expected | None:
         """Scores that rows have under the model at some coefficients."""
-        rows = self.typical if self.rows is None else self.rows
-        return None if rows is None else expected_scores(family, rows, self.whitening, coef)
+        if self.rows is not None:
+            return expected_scores(family, self.rows, self.whitening, coef)
+        if self.typical is None:
+            return None
+        return expected_scores(family, self.typical.rows, self.whitening, coef, self.typical.used)
 
     def longest(self, family: Family) -> Tail | None:
         """How long rows are, where no score is longer than its row: those of logits without weights."""
@@ -182,6 +185,10 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
 
 _TYPICAL = 600, 150
 """Typical rows, of which responses are ones and zeros, and others: counts of many sizes take time."""
+_WIDEST = 100
+"""Columns of which so few rows say something."""
+_FEWEST, _NOTHING = 0.01, 1e-6
+"""Share of the rows that is there at least; second moment of a column in which no row differs."""
 
 
 def _normal_points(k: int, d: int) -> Floats:
@@ -194,22 +201,40 @@ def _normal_points(k: int, d: int) -> Floats:
     return np.asarray(points @ np.linalg.inv(np.linalg.cholesky(points.T @ points / k)).T)
 
 
-def typical_rows(
-    moment: Floats, whitening: Whitening, constant: int | None, many: int = _TYPICAL[0]
-) -> PublicRows:
-    """Normal rows with these second moments of whitened ones, and 1 in the column of the constant.
+@dataclass(frozen=True)
+class TypicalRows:
+    """Rows in the place of public ones; ``used`` is the share of all rows that they stand for."""
 
-    What a cut takes off scores that are as long as most is much the same for rows of other laws.
+    rows: PublicRows
+    used: float
+
+
+def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int) -> TypicalRows:
+    """Normal rows with the second moments of whitened ones, and 1 in the column of the constant.
+
+    Moments are means over all rows, those that are missing count as zero: how many are there, the
+    constant tells. What a cut takes off scores that are as long as most is much the same for rows of
+    other laws.
     """
-    d = len(moment)
-    mean = np.zeros(d) if constant is None else moment @ whitening.root[:, constant]
+    d, one = len(moment), whitening.root[:, constant]
+    used = min(max(float(one @ moment @ one), _FEWEST), 1.0)
+    moment = moment / used
+    mean = moment @ one
     values, vectors = np.linalg.eigh(moment - np.outer(mean, mean))
     rest = _normal_points(max(many // 2, 2 * d), d) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
     x = np.concatenate([mean + rest, mean - rest]) @ whitening.root
-    if constant is not None:
-        x[:, constant] = 1.0
+    x[:, constant] = 1.0
     nothing = np.zeros(len(x))
-    return PublicRows(x, nothing, nothing, np.ones(len(x)))
+    return TypicalRows(PublicRows(x, nothing, nothing, np.ones(len(x))), used)
+
+
+def _typical(
+    family: Family, moment: Floats, whitening: Whitening, constant: int | None
+) -> TypicalRows | None:
+    """Where a constant tells their mean, and a family their responses."""
+    if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
+        return None
+    return typical_rows(moment, whitening, constant, _TYPICAL[not family.binary])
 
 
 def private_start(
@@ -217,8 +242,11 @@ def private_start(
 ) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves."""
     d, level = len(seen.whitening.back), family.information(0.0)
+    moment = seen.curvature.used.copy()
+    if seen.nothing is not None:  # no step goes far there, and no row reaches far
+        moment[seen.nothing, seen.nothing] = _NOTHING
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
-    reach = _reach(family, Whitening(np.eye(d), np.eye(d)), seen.curvature.used, None)
+    reach = _reach(family, Whitening(np.eye(d), np.eye(d)), moment, None)
     information = math.sqrt(level) * seen.lengths.quantile
     zero = np.zeros(d)
     return StartingPoint(
@@ -226,9 +254,7 @@ def private_start(
         zero,
         reach,
         level,
-        typical=typical_rows(
-            seen.curvature.used, seen.whitening, constant, _TYPICAL[not family.binary]
-        ),
+        typical=_typical(family, moment, seen.whitening, constant),
         information=information,
         known=False,
         leverage=seen.radius,

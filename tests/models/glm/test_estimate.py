@@ -168,14 +168,28 @@ def test_long_scores_have_their_share_of_the_information() -> None:
     assert expected.lost(1.0) == pytest.approx([0.0, 0.3])
 
 
-def test_typical_rows_have_the_released_moments_and_a_constant() -> None:
+@pytest.mark.parametrize("used", [1.0, 0.4])
+def test_typical_rows_are_like_those_that_are_there(used: float) -> None:
     x = np.column_stack([np.ones(4000), np.random.default_rng(2).normal(3.0, 2.0, (4000, 2))])
+    there = np.arange(4000) < used * 4000
     whitening = equilibrated_whitening(x.T @ x / 4000)
-    z = x @ whitening.back
-    rows = typical_rows(z.T @ z / 4000, whitening, 0)
+    z = (x * there[:, None]) @ whitening.back
+    typical = typical_rows(z.T @ z / 4000, whitening, 0, 300)
+    assert typical.used == pytest.approx(used)
+    rows, x = typical.rows, x[there]
     assert (rows.x[:, 0] == 1).all()
     assert rows.x.mean(axis=0) == pytest.approx(x.mean(axis=0))
-    assert rows.x.std(axis=0) == pytest.approx(x.std(axis=0), rel=0.15)
+    assert rows.x.std(axis=0) == pytest.approx(x.std(axis=0), rel=0.01)
+
+
+def test_large_counts_have_quantiles_too() -> None:
+    for family in (Family("poisson", "log"), Family("negative binomial", "log", 0.5)):
+        many = family.outcomes(np.log([2e4, 1e13]))
+        assert many is not None
+        total = sum(y * p for y, p in many)
+        assert total == pytest.approx([2e4, 1e13], rel=0.02)
+    coef = np.array([800.0, 0.0, 0.0])
+    assert expected_scores(_LOGIT, _ROWS, equilibrated_whitening(_MOMENT), np.nan * coef) is None
 
 
 def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
