@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
@@ -20,12 +19,16 @@ from dpstats.models.glm.estimate import (
     public_fit,
 )
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.typical import TypicalRows, typical_of
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import Whitened
+
+_NOTHING = 1e-6
+"""Second moment of a column in which no row differs."""
 
 
 @dataclass(frozen=True)
@@ -183,60 +186,6 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-_TYPICAL = 600, 150
-"""Typical rows, of which responses are ones and zeros, and others: counts of many sizes take time."""
-_WIDEST = 100
-"""Columns of which so few rows say something."""
-_FEWEST, _NOTHING = 0.01, 1e-6
-"""Share of the rows that is there at least; second moment of a column in which no row differs."""
-
-
-def _normal_points(k: int, d: int) -> Floats:
-    """Points (k, d) that fill space as normal ones do: a lattice of irrational steps, whose second
-    moments are made those of the law."""
-    step = np.sqrt(
-        np.array([p for p in range(2, 20 * d + 30) if all(p % q for q in range(2, p))][:d])
-    )
-    points = special.ndtri((np.arange(1, k + 1)[:, None] * step + 0.5) % 1.0)
-    return np.asarray(points @ np.linalg.inv(np.linalg.cholesky(points.T @ points / k)).T)
-
-
-@dataclass(frozen=True)
-class TypicalRows:
-    """Rows in the place of public ones; ``used`` is the share of all rows that they stand for."""
-
-    rows: PublicRows
-    used: float
-
-
-def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int) -> TypicalRows:
-    """Normal rows with the second moments of whitened ones, and 1 in the column of the constant.
-
-    Moments are means over all rows, those that are missing count as zero: how many are there, the
-    constant tells. What a cut takes off scores that are as long as most is much the same for rows of
-    other laws.
-    """
-    d, one = len(moment), whitening.root[:, constant]
-    used = min(max(float(one @ moment @ one), _FEWEST), 1.0)
-    moment = moment / used
-    mean = moment @ one
-    values, vectors = np.linalg.eigh(moment - np.outer(mean, mean))
-    rest = _normal_points(max(many // 2, 2 * d), d) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-    x = np.concatenate([mean + rest, mean - rest]) @ whitening.root
-    x[:, constant] = 1.0
-    nothing = np.zeros(len(x))
-    return TypicalRows(PublicRows(x, nothing, nothing, np.ones(len(x))), used)
-
-
-def _typical(
-    family: Family, moment: Floats, whitening: Whitening, constant: int | None
-) -> TypicalRows | None:
-    """Where a constant tells their mean, and a family their responses."""
-    if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
-        return None
-    return typical_rows(moment, whitening, constant, _TYPICAL[not family.binary])
-
-
 def private_start(
     family: Family, seen: Whitened, enough: bool, constant: int | None
 ) -> StartingPoint:
@@ -254,7 +203,7 @@ def private_start(
         zero,
         reach,
         level,
-        typical=_typical(family, moment, seen.whitening, constant),
+        typical=typical_of(family, moment, seen.whitening, constant),
         information=information,
         known=False,
         leverage=seen.radius,

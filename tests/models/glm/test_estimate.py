@@ -25,7 +25,7 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
-from dpstats.models.glm.public import typical_rows
+from dpstats.models.glm.typical import typical_rows
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.tails import Tail
