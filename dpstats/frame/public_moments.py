@@ -161,7 +161,7 @@ class PublicMoments:
         full = bool(used.all()) and not self._dependent(rms).size
         if not full and self.m is not None and self.m >= _MANY * len(rms):
             part = replace(self, gram=self.gram[np.ix_(used, used)])
-            if part._dependent(rms[used]).size:
+            if not used.any() or part._dependent(rms[used]).size:
                 self.require_full_rank()
         return full
 

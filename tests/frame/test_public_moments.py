@@ -103,6 +103,11 @@ def test_powers_of_a_column_far_from_zero_need_another_origin() -> None:
     public_moments("~ year + I((year - 2000)^2)", rows).require_full_rank()
 
 
+def test_a_column_that_is_zero_in_all_public_rows_is_named() -> None:
+    with pytest.raises(PublicDataError, match="'x' are zero in every public row"):
+        public_moments("~ 0 + x", pd.DataFrame({"x": np.zeros(60)})).determines_columns()
+
+
 def test_ridge_is_a_way_out(clean):
     declared = clean.astype({"g": pd.CategoricalDtype(["a", "b", "c", "d"])}).assign(u=clean.x)
     found = public_moments("y ~ x + u + g", declared)
