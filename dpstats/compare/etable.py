@@ -119,16 +119,16 @@ def etable(
     <BLANKLINE>
                                  (1)          (2)
     Intercept               4.332***     3.893***
-                             (0.062)      (0.042)
-    age                   -0.0165***
-                            (0.0023)
+                             (0.063)      (0.044)
+    age                   -0.0164***
+                            (0.0024)
     religious               0.105***     0.089***
-                             (0.016)      (0.016)
+                             (0.017)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9428       0.9493
-    R-squared                 0.0203      0.00665
+    Residual std. error        0.942       0.9484
+    R-squared                 0.0203      0.00663
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

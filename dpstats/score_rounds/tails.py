@@ -15,7 +15,7 @@ returned is the mean over all that remains possible.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -363,10 +363,16 @@ def _grid_law() -> Floats:
 def _laws_of(rows: int, power: int) -> _Laws:
     """Those of so many rows: outliers are few, or no more than a quarter of the rows of the tail.
 
-    Means of squares are of rows, of which those of a rare level are no outliers: their number is few.
+    As the tail grows they become as probable as others. Means of squares are of rows, of which those of
+    a rare level are no outliers: their number is few.
     """
-    most = max(_MANY, _QUARTER * _TENTH * rows) if power == 1 else _MANY
-    return _laws(power, sum(few <= most for few in _OUTLIERS))
+    most = _QUARTER * _TENTH * rows if power == 1 else 0.0
+    laws = _laws(power, sum(few <= max(_MANY, most) for few in _OUTLIERS))
+    few = laws.rows[1:]
+    some = np.minimum(1.0, _MANY / few)
+    some *= np.where(few > _MANY, np.clip(most / few - 1, 1e-9, 1.0), 1.0)
+    log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
+    return replace(laws, log_outliers=log_outliers)
 
 
 @cache
@@ -376,10 +382,8 @@ def _laws(power: int, kinds: int) -> _Laws:
     log_body += np.log(slopes)  # the grid is denser at small slopes
     log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
     few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
-    some = np.minimum(1.0, _MANY / few)
-    log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
     rows, powers = np.append(0.0, few), np.append(1.0, fall)
-    return _Laws(slopes, bends, rows, powers, log_body, log_outliers)
+    return _Laws(slopes, bends, rows, powers, log_body, np.zeros(len(rows)))
 
 
 def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
