@@ -23,8 +23,8 @@ from dpstats.frame.source import BLOCK_ROWS, public_table
 from dpstats.frame.table import Array, PandasTable, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
-_FAR = 10.0  # standard deviations from zero
 _RANK_TOLERANCE = 1e-10
+_FAR = 10.0  # standard deviations from zero
 # rows for each column from which a dependence is no accident
 _MANY = 10
 # of a second moment: what is computed from it is still finite

@@ -20,6 +20,8 @@ from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
 from dpstats.score_rounds.tails import Tail
 
+SHARE = 0.08
+"""Of what the last round has left, what it costs to see whether long scores lean."""
 _LONG = 1.5
 """Times their 90 % quantile, from where scores are long, or farther out."""
 _ENOUGH = 8.0
@@ -37,6 +39,14 @@ _LOUD = 1.0
 limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
 _FINER, _WIDEST = 1.1, 64.0
 """Ratio of the cuts that are compared, and of the last to the first."""
+
+
+@dataclass(frozen=True)
+class LongScores:
+    """The released mean of what of scores is beyond a length."""
+
+    mean: Release
+    length: float
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,10 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     residual_variance,
 )
-from dpstats.score_rounds.leaning import Leaning
+from dpstats.score_rounds.leaning import SHARE, Leaning, LongScores, long_from
 from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Window
 from dpstats.score_rounds.rows import RoundCuts
+from dpstats.score_rounds.tails import Tail
 
 PERSONS = 0.02
 """Share of the total that tells how many rows persons have, where scores are summed up over these."""
@@ -153,6 +154,18 @@ class ScoreRounds(ABC, Generic[_S]):
     carried: Floats
     steps: list[_S] = field(default_factory=list, init=False)
     plans: list[RoundPlan] = field(default_factory=list, init=False)
+
+    @property
+    def lean(self) -> Leaning | None:
+        """Where scores of the last round lean."""
+        return self.plans[-1].lean
+
+    def far_scores(self, tail: Tail) -> LongScores:
+        """What of scores at the anchor is as far out as noise can count them."""
+        session, share = self.session, self.session.left * SHARE
+        paid = session.total.mu * math.sqrt(share)
+        length = long_from(tail, session.n, len(self.anchor), paid)
+        return LongScores(session.long_scores(share, self.anchor - self.carried, length), length)
 
     @abstractmethod
     def plan(self) -> RoundPlan:

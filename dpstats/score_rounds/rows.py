@@ -448,6 +448,8 @@ class ScoreRows(WhitenedRows[Slab]):
         by the cut of `long_scores`, whatever the family says.
         """
         scores, weight = self._scores(slab, factor), self._weight(slab)
+        if isinstance(self._family, LeastSquares):  # of which nothing is expected
+            return scores.beyond(length)
         unit = slab.norm if weight is None else slab.norm * weight
         expected = self._family.expected_beyond(self._predictor(slab, anchor), unit, length)
         if expected is None:

@@ -1528,7 +1528,7 @@ _ALONE = (
     ),
     _alone(
         "cuts of ones and zeros do not know how long rows are",
-        "dpstats/models/glm/fit.py",
+        "dpstats/models/glm/rounds.py",
         "rare, start.longer)",
         "rare)",
         "tests/models/test_rare_levels.py::"

@@ -64,9 +64,8 @@ class SolutionRounds(LinearRounds):
         plan = super().plan()
         return replace(plan, shares=replace(plan.shares, score=0.0)) if plan.last else plan
 
-    def _long_scores(self, tail: Tail) -> tuple[None, float]:
+    def _long_scores(self, tail: Tail) -> None:
         """No mean score is cut in the last round: it releases its step, which has bounds of its own."""
-        return None, 0.0
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         """The last step, as it is released; of others the step that their score gives."""

@@ -37,7 +37,7 @@ class GlmPlan:
     ----------
     far, near : RoundShares
         Of a round before the last one: while what a step leaves behind exceeds its noise, and after.
-    leaning, last_information, outer, squares, counts : float
+    last_information, outer, squares, counts : float
         Of the last round, as fractions of what it has left.
     least_rounds, most_rounds : int
     keep : float
@@ -46,7 +46,6 @@ class GlmPlan:
 
     far: RoundShares
     near: RoundShares
-    leaning: float
     last_information: float
     outer: float
     squares: float
@@ -78,7 +77,6 @@ def plan_glm_rounds(
     return GlmPlan(
         far=far,
         near=near,
-        leaning=0.08,
         last_information=0.12,
         outer=0.08 if outer else 0.0,
         squares=0.05 if squares else 0.0,

@@ -10,8 +10,6 @@ import numpy as np
 from dpstats.score_rounds.cuts import score_error
 
 _LARGE_TABLE = 10**7
-_LEANING = 0.08
-"""Share of what the last round has left that tells whether long scores lean one way."""
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
 
@@ -29,8 +27,6 @@ class LinearPlan:
         ``middle`` ones.
     far, near : float
         Score of a round before the last one: far from the fit, and near it.
-    leaning : float
-        Whether long scores lean one way (a fraction of what the last round has left).
     outer, squares, counts : float
         Outer products of the scores; mean squared residual; shares of cut and of empty rows (fractions
         of what the last round has left).
@@ -51,7 +47,6 @@ class LinearPlan:
     last_scale: float
     far: float
     near: float
-    leaning: float
     outer: float
     squares: float
     counts: float
@@ -113,7 +108,6 @@ def plan_linear(
         last_scale=0.08,
         far=0.06,
         near=step,
-        leaning=_LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,
@@ -141,7 +135,6 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         last_scale=0.03,
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
-        leaning=_LEANING,
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.005,

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.release import Release
 from dpstats.models.linear.planning import LinearPlan
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
@@ -29,7 +28,7 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import Anchor, Leaning, leaning, long_from, seen_by
+from dpstats.score_rounds.leaning import Anchor, LongScores, leaning, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -84,11 +83,6 @@ class LinearRounds(ScoreRounds[LinearStep]):
     oblique: Floats | None = None
     rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
-
-    @property
-    def lean(self) -> Leaning | None:
-        """Where scores of the last round lean."""
-        return self.plans[-1].lean
 
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit.
@@ -182,7 +176,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
-        long, length = self._long_scores(tail) if last else (None, 0.0)
+        long = self._long_scores(tail) if last else None
         left = self.session.left
         if last:
             shares = Shares(
@@ -202,7 +196,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if long is not None:
             began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
             paid = mu * math.sqrt(shares.score)
-            lean = leaning(long, length, seen, cut, paid, began)
+            lean = leaning(long.mean, long.length, seen, cut, paid, began)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -212,19 +206,16 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
 
-    def _long_scores(self, tail: Tail) -> tuple[Release | None, float]:
-        """What of the scores at the last anchor is far out, and from where on.
+    def _long_scores(self, tail: Tail) -> LongScores | None:
+        """What of the scores at the last anchor is far out.
 
         Not at the first anchor, where scores lean towards the fit; nor where long rows weigh less, so
         that their scores are short. Steps of instruments are not those of a Hessian.
         """
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
-            return None, 0.0
-        session, share = self.session, self.session.left * self.limits.leaning
-        paid = session.total.mu * math.sqrt(share)
-        length = long_from(tail, session.n, len(self.anchor), paid)
-        return session.long_scores(share, self.anchor - self.carried, length), length
+            return None
+        return self.far_scores(tail)
 
     def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.

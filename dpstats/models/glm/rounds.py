@@ -1,0 +1,332 @@
+"""The score rounds of a generalised linear fit: where each cuts, what it spends, and when they end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.mechanism.session import clamp_to_safe_range
+from dpstats.models.glm.estimate import (
+    Expected,
+    GlmStep,
+    ReleasedInformation,
+    StepRange,
+    loss_with_unseen,
+    near_enough,
+    pool_information,
+    trusted_step,
+)
+from dpstats.models.glm.family import Family
+from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
+from dpstats.models.glm.public import StartingPoint
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.matrices import Curvature
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.cuts import (
+    BOUNDED,
+    ERRORS,
+    SKEWED,
+    Cut,
+    Seen,
+    choose_clip,
+    choose_square_clip,
+    cut_for_intervals,
+    cut_of_squares,
+)
+from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
+from dpstats.score_rounds.releases import PersonCounts, Round, Shares
+from dpstats.score_rounds.rounds import (
+    RoundPlan,
+    ScoreRounds,
+    quartered,
+    rows_of_each,
+    summary_of,
+    window_about,
+)
+from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
+from dpstats.score_rounds.whitening import apart, still
+
+_CARE = 0.25
+"""Share of what is cut that is weighed as bias."""
+_FLATTER = 0.75
+"""Information at the coefficients over the one that steps used, below which a fit has not settled."""
+
+
+@dataclass(kw_only=True)
+class GlmRounds(ScoreRounds[GlmStep]):
+    """Rounds of a generalised linear fit: the curvature is released in each of them.
+
+    ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
+    the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
+    ``expected`` are the scores of typical rows at the anchor, under the model, ``beyond`` is what counts
+    may have beyond the last cut.
+    """
+
+    family: Family
+    start: StartingPoint
+    shares: GlmPlan
+    price: RoundShares
+    penalty: Floats
+    guesses: tuple[float | None, float | None]
+    scoring: float
+    persons: PersonCounts | None
+    longest: Tail | None
+    weighs: bool
+    expected: Expected | None = None
+    beyond: float = 0.0
+    seen: list[ReleasedInformation] = field(default_factory=list)
+    curvature: Curvature | None = None
+    lines: list[Diagnostic] = field(default_factory=list)
+    longer: float = 0.0
+    unseen: float = 0.0
+
+    def plan(self) -> RoundPlan:
+        session, shares, price = self.session, self.shares, self.price
+        n, d, mu = session.n, len(self.anchor), session.total.mu
+        last = _is_last(
+            shares, session.left, price, self.steps, self.start.reach, n, self.flatter(self.anchor)
+        )
+        if last:
+            session.weigh(None)
+        windows = window_about(self.guesses[0]), window_about(self.guesses[1])
+        lengths_share = shares.near.lengths if last else price.lengths
+        by_tail = last and not self.family.binary  # most of it tells how long scores are
+        part = 0.2 if by_tail else 0.5
+        fine = quartered(self.guesses[1], windows[1]) if by_tail else None
+        at = self.anchor - self.carried
+        histograms = (
+            session.information_lengths(part * lengths_share, at, windows),
+            session.score_lengths((1 - part) * lengths_share, at, windows, fine),
+        )
+        self.unseen = histograms[1].noise_sd
+        lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
+        self.guesses = lengths
+        tail = tail_of(histograms[1], lengths[1], n) if last else None
+        long = None if tail is None else self._long_scores(tail)
+        costs = _costs(shares, session.left, price, last)
+        seen = self.seen
+        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
+        coef = self.coordinates.back @ self.anchor
+        if last or self.family.binary or self.start.rows is not None:
+            self.expected = self.start.expected(self.family, coef)
+        plan = _round_plan(
+            self.family,
+            self.start,
+            histograms,
+            lengths,
+            self.expected,
+            level,
+            costs,
+            mu,
+            n,
+            tail,
+            rows_of_each(self.persons, n),
+            self.longest,
+        )
+        assert plan.radius is not None
+        self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
+        if tail is None:
+            return plan
+        self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
+        if long is not None:
+            scores = Seen(histograms[1], tail, n, self.longest)
+            paid = mu * math.sqrt(costs.score)
+            share = 0.0 if self.expected is None else self.expected.information_beyond(long.length)
+            began = Anchor(level * self.steps[-1].error, level, share)
+            plan = replace(
+                plan, lean=leaning(long.mean, long.length, scores, plan.cut, paid, began)
+            )
+        return plan
+
+    def _long_scores(self, tail: Tail) -> LongScores | None:
+        """What of the scores at the last anchor is far out, beside what the family expects.
+
+        Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
+        family expects nothing that could be said.
+        """
+        if not self.steps or self.persons is not None:
+            return None
+        return self.far_scores(tail)
+
+    def _lost(self, plan: RoundPlan, made: Round) -> Floats:
+        """What the cut of the last round is expected to take off the mean score, to be put back.
+
+        Under the model a mean score is zero at the coefficients, and that of cut ones is not: long
+        scores of rare outcomes have one sign. No more is put back than counts may have beyond the cut.
+        Of persons, or where rows may weigh or vary by anything, nothing is known.
+        """
+        nothing, expected = np.zeros(len(self.anchor)), self.expected
+        unknown = self.persons is not None or self.weighs or self.family.dispersed
+        if expected is None or not plan.last or unknown:
+            return nothing
+        turned = expected if plan.lean is None else expected.turned(plan.lean.turn)
+        lost = turned.lost(plan.cut.length)
+        if self.start.rows is not None:  # of which all are there
+            lost = lost * min(max(1 - summary_of(made).empty_share, 0.0), 1.0)
+        size = float(np.linalg.norm(lost))
+        if not 0 < size < math.inf:  # what a fit of noise expects may be no number
+            return nothing
+        return lost * min(max(self.beyond, 0.0) / size, 1.0)
+
+    def flatter(self, at: Floats) -> bool:
+        """Whether public rows have clearly less information at these coefficients than steps used.
+
+        Where an outcome is rarer than the public rows say, the information falls on the way to the
+        answer: one that was read further up makes steps too short, and errors too small. The mean of
+        the eigenvalues is a mean over the public rows, and clear is one standard error of it.
+        """
+        start = self.start
+        if self.curvature is None or start.rows is None:
+            return False
+        if start.hidden is not None or self.persons is not None:
+            return False
+        z = start.rows.x @ self.coordinates.back
+        weight = start.rows.working(self.family, self.coordinates.back @ at)[1]
+        each = weight * np.sum(z * np.linalg.solve(self.curvature.used, z.T).T, axis=1) / z.shape[1]
+        return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER
+
+    def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
+        assert made.information is not None
+        assert made.score is not None
+        n, reach = self.session.n, self.start.reach
+        released, nothing = made.information.value, self.start.nothing
+        if nothing is not None:
+            released = apart(released, nothing)
+        self.seen.append(ReleasedInformation(released, made.information.noise_sd))
+        curvature = pool_information(self.seen, self.start.level, self.start.known)
+        if nothing is not None:
+            curvature = still(curvature, nothing)
+        score: Floats = made.score.value + self._lost(plan, made)
+        if plan.lean is not None:
+            score = np.linalg.solve(plan.lean.turn, score)
+        step = trusted_step(
+            curvature,
+            self.penalty,
+            self.anchor,
+            score,
+            made.score.noise_sd,
+            plan.cut.slope,
+            reach,
+            self.scoring,
+        )
+        self.curvature = curvature
+        self.lines.append(_step_line(len(self.steps) + 1, step, curvature, n))
+        moved = 0.3 * reach.typical(step.step.move)
+        self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
+        self.price = self.shares.far if step.far else self.shares.near
+        return step
+
+
+def _round_plan(
+    family: Family,
+    start: StartingPoint,
+    histograms: tuple[LogHistogram, LogHistogram],
+    lengths: tuple[float, float],
+    expected: Expected | None,
+    level: float,
+    costs: Shares,
+    mu: float,
+    n: int,
+    tail: Tail | None,
+    rows: float,
+    longest: Tail | None,
+) -> RoundPlan:
+    """Cuts of a round from the scales just released and from the scores that are ``expected``.
+
+    ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
+    residuals; ``tail`` that of scores, in the last round; ``rows`` is how many rows a person has, where
+    scores are summed up over these; ``longest`` how long rows are, where no score is longer.
+    """
+    d, last = len(start.coef), tail is not None
+    radius = choose_information_radius(
+        lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(costs.information)
+    )
+    score_mu = mu * math.sqrt(costs.score)
+    square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
+    per_person = math.sqrt(max(rows, 1.0))
+    loss = None if expected is None else expected.loss()
+    rare = family.rarer(level)
+    if rare is not None:
+        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare, start.longer)
+    if tail is not None and not family.binary:
+        cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
+        squares = tail_of(histograms[1], lengths[1], n, 2)
+        square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
+        return RoundPlan(costs, cut, radius, per_person * square, last=True)
+    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
+        tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
+    above = _no_more_than(histograms[1].count_above, longest, n)
+    seen = _no_more_than(histograms[1].seen_above, longest, n)
+    clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
+    residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
+    square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
+    cut = Cut(
+        clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
+    )
+    return RoundPlan(costs, cut, radius, square, last=last)
+
+
+def _no_more_than(
+    above: Callable[[Floats], Floats], longest: Tail | None, n: int
+) -> Callable[[Floats], Floats]:
+    """Counts of scores above a length, where no score is longer than its row: noise may say so."""
+    if longest is None:
+        return above
+    return lambda length: np.minimum(
+        above(length), n * np.interp(length, longest.lengths, longest.share)
+    )
+
+
+def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnostic:
+    move = step.step.move
+    d = len(move)
+    inverse = np.linalg.inv(curvature.used)
+    return Diagnostic(
+        f"step {k}",
+        math.sqrt(float(move @ curvature.used @ move) * n / d),
+        step.step.noise_sd * math.sqrt(n * float(np.trace(inverse)) / d),
+        "length and noise of the Newton step, in standard errors per coefficient"
+        + (" (damped)" if step.damped else ""),
+    )
+
+
+def _scale(histogram: LogHistogram, guess: float | None) -> float:
+    return clamp_to_safe_range(histogram.quantile(0.9) or guess or histogram.peak())
+
+
+def _is_last(
+    plan: GlmPlan,
+    left: float,
+    price: RoundShares,
+    made: list[GlmStep],
+    reach: StepRange,
+    n: int,
+    flatter: bool,
+) -> bool:
+    """Whether this round is the last: from the plan and from released numbers only."""
+    if len(made) + 1 >= plan.most_rounds or left - price.total - plan.near.lengths < plan.keep:
+        return True
+    if len(made) + 1 < plan.least_rounds or flatter:
+        return False
+    share = (left - plan.near.lengths) * (1 - plan.last_information)
+    noise_sd = made[-1].step.noise_sd * math.sqrt(price.score / share)
+    return near_enough(made[-1], reach, noise_sd, n)
+
+
+def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares:
+    """Shares of a round."""
+    if not last:
+        return Shares(information=price.information, score=price.score)
+    rest = plan.last_information + plan.outer + plan.squares + plan.counts
+    return Shares(
+        information=left * plan.last_information,
+        score=left * (1 - rest),
+        outer=left * plan.outer,
+        squares=left * plan.squares,
+        counts=left * plan.counts,
+    )
