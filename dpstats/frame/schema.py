@@ -60,8 +60,17 @@ def declared_spec(name: str, value: Any) -> Declared:
         return Declared(ColumnSpec("category", levels))
     raise SchemaError(
         f"'{name}' must be declared as (low, high) or float for a number, as a list of levels for "
-        "a category, or as bool."
+        f"a category, or as bool{_meant(value)}."
     )
+
+
+def _meant(value: Any) -> str:
+    """What to write for levels that are no list."""
+    if isinstance(value, set | frozenset | dict):
+        return f"; a {type(value).__name__} has no first level: write the levels in square brackets"
+    if value is str or isinstance(value, tuple | np.ndarray):
+        return "; write the levels in square brackets, as in ['a', 'b']"
+    return ""
 
 
 def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) -> None:

@@ -19,8 +19,9 @@ _NAMED = 3
 _HIDDEN = 0.004
 """Share of the rows, as noise of a count, from which tails are out of sight: with less noise than that
 intervals of lognormal and exponential errors cover."""
-_CLEAR = 3.0
-"""Standard errors that cuts are expected to have moved, from which a tail is there to be seen."""
+_CLEAR = 5.0
+"""Standard errors that cuts are expected to have moved, from which a tail is there to be seen: of normal
+errors the noise of counts makes up to 4."""
 _OTHERWISE = 15.0
 """Condition number of whitened moments from which public rows are poor coordinates."""
 CUT_ALLOWANCE = "cut allowance"
@@ -112,12 +113,13 @@ def tail_note(
     doubtful = moved.most > allowed
     if not doubtful.any():
         return ()
-    most = float(np.max(moved.expected[doubtful]))
+    most, worst = float(np.max(moved.expected[doubtful])), float(np.max(moved.most[doubtful]))
     order = [k for k in np.argsort(-moved.most) if doubtful[k]]
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
     clear, helps = in_sight and most > _CLEAR, "A larger budget helps."
+    rare = any("[T." in term for term in terms)
     if not _is_logarithm(formula):
         other = "a logarithm of the response, where it is positive, or another family"
         helps = (
@@ -126,8 +128,9 @@ def tail_note(
             else f"More rows or a larger budget would show whether they have one; if so, {other} helps."
         )
     return (
-        f"Residuals {'have' if clear else 'may have'} a long tail: cutting {cut} of the scores may have "
-        f"moved {named}{more} by {most:.2g} standard errors or more. {helps}",
+        f"Residuals{', or rows of rare levels,' if rare else ''} {'have' if clear else 'may have'} a "
+        f"long tail: cutting {cut} of the scores may have moved {named}{more} by {most:.2g} standard "
+        f"errors, at the worst by {worst:.2g}. {helps}",
     )
 
 

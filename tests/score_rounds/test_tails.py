@@ -141,16 +141,16 @@ def test_counts_by_themselves_bound_what_a_cut_takes_off(law: str) -> None:
 def test_a_note_names_what_may_have_moved() -> None:
     moved = Moved(np.array([2.3, 0.3, 1.9]), np.array([12.0, 2.0, 11.0]))
     (note,) = tail_note(["Intercept", "x", "z"], moved, 0.004, 10.0)
-    assert "`Intercept`, `z` by 2.3 standard errors or more" in note
+    assert "`Intercept`, `z` by 2.3 standard errors, at the worst by 12." in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
     assert "may have a long tail" in note  # so what would show it comes first
     assert "More rows or a larger budget would show" in note
-    (clear,) = tail_note(["x"], Moved(np.array([4.0]), np.array([12.0])), 0.004, 10.0)
-    assert "have a long tail" in clear
+    (clear,) = tail_note(["x"], Moved(np.array([6.0]), np.array([12.0])), 0.004, 10.0)
+    assert clear.startswith("Residuals have a long tail")
     assert "A logarithm of the response" in clear
     far, near = (Moved(np.array([2.3]), np.array([most])) for most in (12.0, 9.0))
-    sharp = Moved(np.array([4.0]), np.array([12.0]))
+    sharp = Moved(np.array([6.0]), np.array([12.0]))
     (unclear,) = tail_note(["x"], sharp, 0.004, 10.0, in_sight=False)
     assert unclear.startswith("Residuals may have")
     (logged,) = tail_note(["x"], far, 0.004, 10.0, "log(wage) ~ x")
@@ -162,6 +162,8 @@ def test_a_note_names_what_may_have_moved() -> None:
     many = tail_note([f"x{k}" for k in range(6)], six, 0.0, 10.0)[0]
     assert "and 3 more" in many
     assert "a few of the scores" in many
+    (levels,) = tail_note(["g[T.b]"], far, 0.004, 10.0)
+    assert levels.startswith("Residuals, or rows of rare levels, may have a long tail")
 
 
 def test_what_intervals_allow_for_is_a_line_and_no_note() -> None:

@@ -23,7 +23,8 @@ _INSTEAD = {
         "one call fits one formula: smaller models by fit.update()",
     ),
     "Q": "put the name between backticks",
-    "cbind": "write the share I(k / (k + f)), with weights= a column of trials k + f",
+    "cbind": "of k successes and f failures write the share, I(k / (k + f)), with weights= a column of "
+    "trials, k + f",
     **dict.fromkeys(("s", "te", "ti", "t2", "lo", "smooth", "pspline"), _SPLINES),
     "Surv": "there are no survival models; dp_glm has family='poisson' with offset=log(time)",
     "c": "logic on a column belongs inside I(): I(g %in% c('a', 'b'))",
@@ -116,8 +117,8 @@ def powers_note(tokens: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
         if one and sign[0] in ("^", "**") and power.isdigit() and int(power) > 1:
             square = "a square" if power == "2" else "the power"
             said.append(
-                f"In a formula `{term}^{power}` is `{term}`, as in R. For {square} write "
-                f"I({term}^{power}), or poly({term}, {power})."
+                f"In a formula `{term}{sign[0]}{power}` is `{term}`, as in R. For {square} write "
+                f"I({term}{sign[0]}{power}), or poly({term}, {power})."
             )
     return tuple(dict.fromkeys(said))[:_MOST_POWERS]
 

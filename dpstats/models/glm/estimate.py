@@ -103,7 +103,8 @@ def expected_scores(
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
-    outcomes = family.outcomes(eta)
+    trials = rows.weight[some] if family.binary and rows.shares() else None
+    outcomes = family.outcomes(eta, trials)
     if outcomes is None:
         return None
     working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]

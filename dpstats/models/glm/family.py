@@ -184,16 +184,22 @@ class Family:
         """Expected curvature of one row at a linear predictor."""
         return float(self.working(np.array([eta]), np.ones(1))[1][0])
 
-    def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None:
+    def outcomes(
+        self, eta: Floats, trials: Floats | None = None
+    ) -> list[tuple[Floats, Floats]] | None:
         """Responses that a row may have, each with its probability; None for continuous families.
 
-        Counts are told by 24 quantiles, closer together towards the upper end.
+        Counts are told by 24 quantiles, closer together towards the upper end; so are the shares of
+        ones among ``trials``.
         """
         mean = self.mean(eta)
-        if self.binary:
-            return [(np.zeros_like(mean), 1 - mean), (np.ones_like(mean), mean)]
         law: Any
-        if self._kind.model == "Poisson":
+        if self.binary and trials is None:
+            return [(np.zeros_like(mean), 1 - mean), (np.ones_like(mean), mean)]
+        if self.binary:
+            trials = np.maximum(np.rint(trials), 1.0)
+            law = scipy.stats.binom(trials, mean)
+        elif self._kind.model == "Poisson":
             law = scipy.stats.poisson(mean)
         elif self.alpha is not None:
             law = scipy.stats.nbinom(1 / self.alpha, 1 / (1 + self.alpha * mean))
@@ -202,12 +208,13 @@ class Family:
         above = np.concatenate([np.linspace(1.0, 0.1, 13)[:-1], 0.1 * 2.0 ** -np.arange(13.0)])
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
-        if float(np.max(mean, initial=0.0)) > _MANY:  # a gamma law of that mean and variance
-            each = 1 + (self.alpha or 0.0) * mean  # variance over mean
+        if not self.binary and float(np.max(mean, initial=0.0)) > _MANY:
+            each = 1 + (self.alpha or 0.0) * mean  # a gamma law of that mean and variance
             quantiles = [each * scipy.special.gammainccinv(mean / each, p) for p in middle]
         else:
             quantiles = [law.isf(p) for p in middle]
-        return [(y, np.full_like(mean, w)) for y, w in zip(quantiles, weight, strict=True)]
+        of = 1.0 if trials is None else trials
+        return [(y / of, np.full_like(mean, w)) for y, w in zip(quantiles, weight, strict=True)]
 
     def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats | None:
         """Mean, over the responses that a row may have, of what of its score is beyond a length.

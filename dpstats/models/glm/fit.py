@@ -123,6 +123,7 @@ def anchored(
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
     coef, spent, persons = start.coef, start.spent, None
+    weighted = design.weights is not None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
         spent += PERSONS
@@ -155,8 +156,9 @@ def anchored(
         guesses=(start.information, start.score),
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
         persons=persons,
-        longest=start.longest(family) if persons is None and design.weights is None else None,
-        weighs=design.weights is not None or bool(design.offsets and start.rows is None),
+        longest=start.longest(family) if persons is None and not weighted else None,
+        weighs=weighted or bool(design.offsets and start.rows is None),
+        trials=weighted and family.binary and (start.rows is None or start.rows.shares()),
     )
     made = rounds.run()
     return _finished(rounds, made, ridge, design)

@@ -62,8 +62,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
 
     ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
     the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
-    ``expected`` are the scores of typical rows at the anchor, under the model, ``beyond`` is what counts
-    may have beyond the last cut.
+    ``trials``: whether responses may be shares of ones among so many; ``expected`` are the scores of
+    typical rows at the anchor, under the model, ``beyond`` is what counts may have beyond the last cut.
     """
 
     family: Family
@@ -76,6 +76,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     persons: PersonCounts | None
     longest: Tail | None
     weighs: bool
+    trials: bool
     expected: Expected | None = None
     beyond: float = 0.0
     seen: list[ReleasedInformation] = field(default_factory=list)
@@ -146,9 +147,10 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """What of the scores at the last anchor is far out, beside what the family expects.
 
         Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
-        family expects nothing that could be said.
+        family expects nothing that could be said; nor of shares of ones among as many trials as the
+        row weighs, which are taken for ones and zeros if no public response tells.
         """
-        if not self.steps or self.persons is not None:
+        if not self.steps or self.persons is not None or self.trials:
             return None
         return self.far_scores(tail)
 

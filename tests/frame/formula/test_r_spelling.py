@@ -231,7 +231,10 @@ def test_a_power_of_one_term_is_that_term_and_a_note_says_so() -> None:
     for text in (*others, "{x^2}", "`x^2` + z"):
         assert formula_notes(f"y ~ {text}") == ()
     for term in ("x", "é", "exp(abs(x))", "log(x)"):
-        assert f"`{term}^3` is `{term}`, as in R." in formula_notes(f"y ~ z + {term} ** 3")[0]
+        assert f"`{term}^3` is `{term}`, as in R." in formula_notes(f"y ~ z + {term} ^ 3")[0]
+    (python,) = formula_notes("y ~ x ** 2")
+    assert "`x**2` is `x`, as in R" in python
+    assert "write I(x**2)" in python
     assert "write I(`my x`^2)" in formula_notes("y ~ z + `my x` ^ 2")[0]
     assert "`b^2` is `b`" in formula_notes("y ~ (b^2) + z")[0]
     assert len(formula_notes("y ~ x^2 + x^2:z")) == 1

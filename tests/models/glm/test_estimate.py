@@ -192,6 +192,21 @@ def test_large_counts_have_quantiles_too() -> None:
     assert expected_scores(_LOGIT, _ROWS, equilibrated_whitening(_MOMENT), np.nan * coef) is None
 
 
+def test_shares_of_trials_have_their_mean_and_variance() -> None:
+    trials, mean = np.array([1.0, 7.0, 40.0]), np.array([0.3, 0.3, 0.02])
+    shares = _LOGIT.outcomes(np.log(mean / (1 - mean)), trials)
+    assert shares is not None
+    average = sum(y * p for y, p in shares)
+    assert average == pytest.approx(mean, rel=0.1)
+    variance = sum((y - mean) ** 2 * p for y, p in shares)
+    assert variance == pytest.approx(mean * (1 - mean) / trials, rel=0.2)
+    x = np.ones((2, 1))
+    rows = PublicRows(x, np.array([0.5, 1.0]), np.zeros(2), np.array([4.0, 9.0]))
+    found = expected_scores(_LOGIT, rows, equilibrated_whitening(np.eye(1)), np.zeros(1))
+    assert found is not None
+    assert found.share @ found.scores[:, 0] ** 2 == pytest.approx(13 / 2 / 4, rel=0.2)
+
+
 def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
     length = np.array([0.5, 1.0, 2.0, 4.0])
     bare = StepRange(np.eye(4), None, False)  # rows of length 2 or so, without public ones
