@@ -30,9 +30,9 @@ class PublicRows:
         r, h, e = family.working(self.x @ coef + self.offset, self.y)
         return r * self.weight, h * self.weight, e * np.sqrt(self.weight)
 
-    def shares(self) -> bool:
-        """Whether responses are shares, as of successes among so many trials, the weights."""
-        return bool(np.any((self.y > 0) & (self.y < 1)))
+    def averages(self) -> bool:
+        """Whether responses are averages, as of ones or counts of so many trials, the weights."""
+        return bool(np.any((np.rint(self.y) != self.y) & (self.weight != 1)))
 
     def information(self, family: Working, coef: Floats) -> Floats:
         """(1/m) sum w h x x' at ``coef``."""

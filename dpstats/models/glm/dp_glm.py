@@ -114,7 +114,7 @@ def dp_glm(
         Failure probability of the bounds.
     weights, offset : str, optional
         Names of columns. Prior weights multiply the log-likelihood of a row; they need a public bound,
-        as for `dp_lm`. Where a binomial response is a share of successes they are the trials.
+        as for `dp_lm`. Of shares of successes they are the trials, of rates the exposure.
     limits : mapping, optional
         As for `dp_lm`.
     {budget, persons}

@@ -49,7 +49,9 @@ class Family(Protocol):
 
     def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float: ...
 
-    def outcomes(self, eta: Floats) -> list[tuple[Floats, Floats]] | None: ...
+    def outcomes(
+        self, eta: Floats, trials: Floats | None = None
+    ) -> list[tuple[Floats, Floats]] | None: ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def expected_scores(
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
-    trials = rows.weight[some] if family.binary and rows.shares() else None
+    trials = rows.weight[some] if rows.averages() else None
     outcomes = family.outcomes(eta, trials)
     if outcomes is None:
         return None

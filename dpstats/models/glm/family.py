@@ -119,6 +119,11 @@ class Family:
         return self._kind.highest == 1.0
 
     @property
+    def counts(self) -> bool:
+        """Whether responses are whole numbers without end."""
+        return self._kind.model in ("Poisson", "NegativeBinomial")
+
+    @property
     def linear(self) -> bool:
         """Whether the mean is the linear predictor itself."""
         return self.link == "identity"
@@ -189,31 +194,32 @@ class Family:
     ) -> list[tuple[Floats, Floats]] | None:
         """Responses that a row may have, each with its probability; None for continuous families.
 
-        Counts are told by 24 quantiles, closer together towards the upper end; so are the shares of
-        ones among ``trials``.
+        Counts are told by 24 quantiles, closer together towards the upper end; so are averages of ones
+        or counts over so many ``trials``.
         """
         mean = self.mean(eta)
-        law: Any
         if self.binary and trials is None:
             return [(np.zeros_like(mean), 1 - mean), (np.ones_like(mean), mean)]
+        of: Any = 1.0 if trials is None else trials
+        law: Any
         if self.binary:
-            trials = np.maximum(np.rint(trials), 1.0)
-            law = scipy.stats.binom(trials, mean)
+            of = np.maximum(np.rint(of), 1.0)
+            law = scipy.stats.binom(of, mean)
         elif self._kind.model == "Poisson":
-            law = scipy.stats.poisson(mean)
+            law = scipy.stats.poisson(of * mean)
         elif self.alpha is not None:
-            law = scipy.stats.nbinom(1 / self.alpha, 1 / (1 + self.alpha * mean))
+            law = scipy.stats.nbinom(of / self.alpha, 1 / (1 + self.alpha * mean))
         else:
             return None
         above = np.concatenate([np.linspace(1.0, 0.1, 13)[:-1], 0.1 * 2.0 ** -np.arange(13.0)])
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
-        if not self.binary and float(np.max(mean, initial=0.0)) > _MANY:
+        total = of * mean
+        if not self.binary and float(np.max(total, initial=0.0)) > _MANY:
             each = 1 + (self.alpha or 0.0) * mean  # a gamma law of that mean and variance
-            quantiles = [each * scipy.special.gammainccinv(mean / each, p) for p in middle]
+            quantiles = [each * scipy.special.gammainccinv(total / each, p) for p in middle]
         else:
             quantiles = [law.isf(p) for p in middle]
-        of = 1.0 if trials is None else trials
         return [(y / of, np.full_like(mean, w)) for y, w in zip(quantiles, weight, strict=True)]
 
     def expected_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats | None:
@@ -233,7 +239,7 @@ class Family:
         """
         if self.binary:
             return self._ones_beyond(eta, unit, length)
-        if self._kind.model not in ("Poisson", "NegativeBinomial"):
+        if not self.counts:
             return None
         mean = self.mean(eta)
         each = unit * self.working(eta, mean + 1)[0]  # of one count more
@@ -287,7 +293,7 @@ class Family:
         """
         if self.binary:  # level = p (1 - p) for a logit, and nearly so for others
             return (1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2
-        if self._kind.model not in ("Poisson", "NegativeBinomial"):
+        if not self.counts:
             return None
         return min(level / max(1 - (self.alpha or 0.0) * level, 1e-3), 0.5)
 

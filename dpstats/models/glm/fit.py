@@ -123,7 +123,7 @@ def anchored(
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
     coef, spent, persons = start.coef, start.spent, None
-    weighted = design.weights is not None
+    weighted, whole = design.weights is not None, family.binary or family.counts
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
         spent += PERSONS
@@ -158,7 +158,7 @@ def anchored(
         persons=persons,
         longest=start.longest(family) if persons is None and not weighted else None,
         weighs=weighted or bool(design.offsets and start.rows is None),
-        trials=weighted and family.binary and (start.rows is None or start.rows.shares()),
+        trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )
     made = rounds.run()
     return _finished(rounds, made, ridge, design)

@@ -62,7 +62,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
 
     ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
     the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
-    ``trials``: whether responses may be shares of ones among so many; ``expected`` are the scores of
+    ``trials``: whether responses may be averages over so many; ``expected`` are the scores of
     typical rows at the anchor, under the model, ``beyond`` is what counts may have beyond the last cut.
     """
 
@@ -147,8 +147,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """What of the scores at the last anchor is far out, beside what the family expects.
 
         Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
-        family expects nothing that could be said; nor of shares of ones among as many trials as the
-        row weighs, which are taken for ones and zeros if no public response tells.
+        family expects nothing that could be said; nor of averages over as many trials as the row
+        weighs, which look like ones and zeros, or counts, if no public response tells.
         """
         if not self.steps or self.persons is not None or self.trials:
             return None

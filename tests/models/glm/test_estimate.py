@@ -1,9 +1,12 @@
 """Steps, starts and plans of generalised linear models on numbers without noise."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from dpstats.arrays import Floats
 from dpstats.models.glm.estimate import (
     Expected,
     ReleasedInformation,
@@ -192,19 +195,36 @@ def test_large_counts_have_quantiles_too() -> None:
     assert expected_scores(_LOGIT, _ROWS, equilibrated_whitening(_MOMENT), np.nan * coef) is None
 
 
-def test_shares_of_trials_have_their_mean_and_variance() -> None:
-    trials, mean = np.array([1.0, 7.0, 40.0]), np.array([0.3, 0.3, 0.02])
-    shares = _LOGIT.outcomes(np.log(mean / (1 - mean)), trials)
-    assert shares is not None
-    average = sum(y * p for y, p in shares)
-    assert average == pytest.approx(mean, rel=0.1)
-    variance = sum((y - mean) ** 2 * p for y, p in shares)
-    assert variance == pytest.approx(mean * (1 - mean) / trials, rel=0.2)
-    x = np.ones((2, 1))
-    rows = PublicRows(x, np.array([0.5, 1.0]), np.zeros(2), np.array([4.0, 9.0]))
+@pytest.mark.parametrize(
+    ("family", "variance"),
+    [
+        (_LOGIT, lambda mean: mean * (1 - mean)),
+        (Family("poisson", "log"), lambda mean: mean),
+        (Family("negative binomial", "log", 0.5), lambda mean: mean + 0.5 * mean**2),
+    ],
+    ids=["ones", "counts", "dispersed counts"],
+)
+def test_averages_over_trials_have_their_mean_and_variance(
+    family: Family, variance: Callable[[Floats], Floats]
+) -> None:
+    trials, mean = np.array([1.0, 7.0, 400.0]), np.array([0.3, 0.3, 0.02])
+    averages = family.outcomes(np.array([family.predictor(m) for m in mean]), trials)
+    assert averages is not None
+    assert sum(y * p for y, p in averages) == pytest.approx(mean, rel=0.1)
+    spread = sum((y - mean) ** 2 * p for y, p in averages)
+    assert spread == pytest.approx(variance(mean) / trials, rel=0.2)
+
+
+def test_public_responses_tell_whether_they_are_averages() -> None:
+    x, nothing = np.ones((2, 1)), np.zeros(2)
+    weight = np.array([4.0, 9.0])
+    assert not PublicRows(x, np.array([0.0, 1.0]), nothing, weight).averages()
+    assert not PublicRows(x, np.array([0.3, 1.0]), nothing, np.ones(2)).averages()
+    rows = PublicRows(x, np.array([0.5, 1.0]), nothing, weight)
+    assert rows.averages()
     found = expected_scores(_LOGIT, rows, equilibrated_whitening(np.eye(1)), np.zeros(1))
     assert found is not None
-    assert found.share @ found.scores[:, 0] ** 2 == pytest.approx(13 / 2 / 4, rel=0.2)
+    assert found.share @ found.scores[:, 0] ** 2 == pytest.approx(weight.mean() / 4, rel=0.2)
 
 
 def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
