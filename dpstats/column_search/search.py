@@ -58,11 +58,22 @@ class ColumnScale:
         None where next to no row differs from the location.
     others : float
         Share of the rows that differ from the location, where most do not; else 0.
+    mark : bool
+        Whether all of these are one away, as those of a column of 0 and 1 are.
     """
 
     location: float
     scale: float | None
     others: float = 0.0
+    mark: bool = False
+
+    @property
+    def unit(self) -> float:
+        """What the column is measured in: its scale, of a mark the standard deviation; NaN if none."""
+        if self.mark:
+            rare = min(self.others, 0.5)  # more is noise
+            return math.sqrt(rare * (1 - rare))
+        return math.nan if self.scale is None else self.scale
 
 
 @dataclass
@@ -225,7 +236,7 @@ def _beside(column: int, location: float, width: float, used: float, so_far: SoF
     less, _ = yield _at_most(column, 1 - 1e-6, location, price=2 * _DEAR)
     upto, _ = yield _at_most(column, 1 + 1e-6, location, price=2 * _DEAR)
     if less - near < _ALIKE * noise and used - upto < _ALIKE * noise:
-        return ColumnScale(location, 1.0, others / used)
+        return ColumnScale(location, 1.0, others / used, mark=True)
     if others < _ENOUGH * noise:
         return ColumnScale(location, None)
     # half of them stand out of the noise of every question: else one of a dozen is answered wrongly

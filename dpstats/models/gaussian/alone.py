@@ -224,7 +224,7 @@ def find_columns(
             find_scales(session, len(wanted.searched), wanted.boxes)[1],
             strict=True,
         ):
-            origin[j], units[j] = one.location, one.scale or math.nan
+            origin[j], units[j] = one.location, one.unit
     kept = tuple(j for j in range(1, d) if math.isfinite(units[j]))
     at = list(kept)
     if sizes is not None:
@@ -319,7 +319,7 @@ def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
             break
         update = whitening_update(seen.spread, seen.spread_sd)
         cell = cell.moved(seen.mean, update.left, update.right)
-        if update.smallest >= 6 * update.k:
+        if update.resolved:
             break
     return cell, made
 

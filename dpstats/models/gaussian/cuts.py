@@ -22,6 +22,7 @@ RATIOS = np.geomspace(0.02, 1.0, 12)
 """b^2/g^2 of the last round, to choose from."""
 COARSE_RATIO = 0.25  # b^2/g^2 of a round before the last: mean and covariance cost 1.25 each
 RIDGE = 0.2  # what is added to eigenvalues before inversion, in units of the noise's spectral norm
+_RESOLVED = 6.0  # eigenvalue, in units of what is added, from which a direction is seen
 _MEAN_WEIGHT = 4.0
 
 
@@ -127,6 +128,16 @@ class Update:
     k: float
     smallest: float
     tau: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every direction stands out of the noise."""
+        return self.smallest >= _RESOLVED * self.k
+
+    @property
+    def least(self) -> float:
+        """The smallest eigenvalue, or one that would stand out."""
+        return max(self.smallest, _RESOLVED * self.k)
 
 
 def clipping_loss(g2: float | Floats, d: int) -> Floats:

@@ -351,7 +351,7 @@ def _run(
         blur = rng.standard_normal((d, d))
         released = spread + np.outer(away, away) - np.outer(seen, seen) + s * (blur + blur.T) / 2
         update = whitening_update(released, s)
-        resolved = update.smallest >= 6 * update.k
+        resolved = update.resolved
         if made == planned and not resolved:
             room = left - 2 * plan.share - plan.counts >= KEEP_FOR_LAST
             clear = s * math.sqrt(2 * d) <= 0.1 * float(np.linalg.eigvalsh(released)[-1])

@@ -50,6 +50,8 @@ _DEAREST = 1.0
 """Noise of a mean, in errors of sampling, that rows which nobody sees may cost."""
 _ONE_SIDED = 0.5
 """Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
+_STRETCHED = 1.5
+"""Times as far as in the first coordinates that the last cut may lie, in the narrowest direction."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,9 @@ def refine(
     2. each round releases numbers, means and second moments of all cells by one mechanism and makes
        them the new coordinates; the cheaper the farther the public coordinates were off;
     3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
-       second histogram shows tails longer than a Gaussian's;
+       second histogram shows tails longer than a Gaussian's. Rows of a rare mark, which rounds cut, make
+       its direction look narrow however far it is stretched: where that only made them longer, the
+       first coordinates are taken again;
     4. where it shows them, the mean is released apart: it needs far fewer rows cut.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing.
@@ -137,14 +141,17 @@ def refine(
         replace(cell, radius=first_radius(lengths, cell.n, cell.d))
         for cell, lengths in zip(cells, first, strict=True)
     ]
+    start, least = cells, [1.0] * len(cells)
     made, resolved, planned = 0, True, schedule.rounds
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
         released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
         updates = [whitening_update(m.spread, m.spread_sd) for m in released]
+        if not made:
+            least = [u.least for u in updates]
         made += 1
-        resolved = all(u.smallest >= 6 * u.k for u in updates)
+        resolved = all(u.resolved for u in updates)
         if made == planned and schedule.extend and not resolved:
             room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
             seen = all(_is_seen(m) for m in released)
@@ -161,28 +168,19 @@ def refine(
         cells = _seen_fast(session, moved)
         if resolved:
             break
-    ratio = math.sqrt(schedule.cuts[0].ratio)
+    lengths = cell_lengths(session, schedule.tails, partition, cells) if made else first
+    ready = _last_cuts(session, schedule, cells, lengths, known=made > 0)
     if made:
-        lengths = cell_lengths(session, schedule.tails, partition, cells)
-    else:  # the public coordinates were good enough: their lengths are those of the last round
-        lengths = first
-        cells = [
-            replace(cell, radius=typical_radius(one, cell.n, cell.d, cut.size2))
-            for cell, one, cut in zip(cells, first, schedule.cuts, strict=True)
-        ]
-    final = session.left - schedule.cut_share
-    beyond = seen_tail(lengths[0], cells[0].d, cells[0].n) if schedule.apart else None
-    mean_share = schedule.apart * final if beyond else 0.0
-    final -= mean_share
-    tails = [
-        _tail(one, cell, schedule.noise, final, cut, len(cells), beyond, known=made > 0)
-        for one, cell, cut in zip(lengths, cells, schedule.cuts, strict=True)
-    ]
+        before = _last_cuts(session, schedule, start, first, known=False)
+        if ready.farthest() > _STRETCHED * before.farthest(least):
+            ready = before
+    cells, tails, beyond = ready.cells, ready.tails, ready.beyond
+    ratio = math.sqrt(schedule.cuts[0].ratio)
     radii = [tail.radius for tail in tails]
     frames = [c.frame for c in cells]
     if beyond:
         ratio = min(ratio, _LEAST_LIFT)
-    lifted, cut = session.lifted(final, partition, frames, radii, ratio, schedule.cut_share)
+    lifted, cut = session.lifted(ready.share, partition, frames, radii, ratio, schedule.cut_share)
     assert cut is not None
     moments = tuple(
         _with_tail(moments_of(c, lifted, j, n_known), tail)
@@ -191,6 +189,52 @@ def refine(
     if beyond:
         moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
+
+
+@dataclass(frozen=True)
+class _LastCuts:
+    """Coordinates and cuts of the last release, and the share of the total for it.
+
+    ``beyond`` is what is believed of a long tail.
+    """
+
+    cells: list[Cell]
+    tails: list[Tail]
+    share: float
+    beyond: SeenTail | None
+
+    def farthest(self, least: Sequence[float] | None = None) -> float:
+        """The longest radius, over the root of the ``least`` variance of a direction, or of 1."""
+        variances = least or [1.0] * len(self.tails)
+        return max(t.radius / math.sqrt(v) for t, v in zip(self.tails, variances, strict=True))
+
+
+def _last_cuts(
+    session: CellSession,
+    schedule: Schedule,
+    cells: Sequence[Cell],
+    lengths: Sequence[LogHistogram],
+    *,
+    known: bool,
+) -> _LastCuts:
+    """Where rows are cut at last. ``known``: they are N(0, I) as planned; or lengths tell their size."""
+    if not known:
+        cells = [
+            replace(cell, radius=typical_radius(one, cell.n, cell.d, cut.size2))
+            for cell, one, cut in zip(cells, lengths, schedule.cuts, strict=True)
+        ]
+    scales = [
+        1.0 if known else cell.radius**2 / cut.size2
+        for cell, cut in zip(cells, schedule.cuts, strict=True)
+    ]
+    share = session.left - schedule.cut_share
+    beyond = seen_tail(lengths[0], cells[0].d, cells[0].n) if schedule.apart else None
+    share -= schedule.apart * share if beyond else 0.0
+    tails = [
+        _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale)
+        for one, cell, cut, scale in zip(lengths, cells, schedule.cuts, scales, strict=True)
+    ]
+    return _LastCuts(list(cells), tails, share, beyond)
 
 
 def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
@@ -325,17 +369,14 @@ def _tail(
     cut: FinalCut,
     cells: int,
     beyond: SeenTail | None,
-    *,
-    known: bool,
+    scale2: float,
 ) -> Tail:
     """Where the rows of a cell are cut, in view of the tails that its histogram shows.
 
-    ``known``: rows are N(0, I) as planned; else their size follows from the radius. ``beyond``: what
-    is believed of a long tail.
+    ``scale2``: the variance of most rows in each direction. ``beyond``: what is believed of a long tail.
     """
     n = max(cell.n, 1.0)
     unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
-    scale2 = 1.0 if known else cell.radius**2 / cut.size2
     tail = widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
     return tail if beyond is None else _for_long_tails(tail, beyond, cell.d, unit)
 
@@ -387,7 +428,7 @@ def papers_rounds(
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         moments = moments_of(cell, lifted, 0, True)
         update = whitening_update(moments.spread, moments.spread_sd)
-        made, resolved = made + 1, update.smallest >= 6 * update.k
+        made, resolved = made + 1, update.resolved
         if made > 1 and update.k >= 0.5:
             break
         cell = cell.moved(moments.mean, update.left, update.right)

@@ -307,6 +307,23 @@ def test_a_skewed_mean_holds_or_a_note_says_that_it_may_not(law: str) -> None:
     assert silent < 2
 
 
+def test_rare_marks_do_not_harm_the_variances_of_other_columns() -> None:
+    """Rounds that cannot resolve a mark only make its rows longer, and cuts for these made variances
+    of other columns 2 to 47 times too large.
+
+    Of 64 other variances the farthest was 0.77: 1.5 is far from all of them.
+    """
+    worst = []
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 3])
+        rows = {"x": rng.normal(size=25_000), "skewed": rng.exponential(size=25_000)}
+        for name, share in (("a", 0.018), ("b", 0.01)):
+            rows[name] = 1.0 * (rng.random(25_000) < share)
+        found = dp_mvnorm(list(rows), pd.DataFrame(rows), epsilon=1, delta=1e-5, seed=seed)
+        worst.append(np.abs(np.log(np.diag(found.cov)[:2])).max())
+    assert max(worst) < math.log(1.5)
+
+
 def test_normal_rows_hardly_get_a_note_where_the_budget_shows_their_lengths() -> None:
     noted = 0
     for seed in range(8):
