@@ -134,21 +134,27 @@ class Bar:
                 warnings.simplefilter("ignore")  # that a notebook lacks ipywidgets
                 from tqdm.auto import tqdm
 
-            shown: dict[str, Any] = {"desc": label, "delay": patience, "leave": False}
+            shown: dict[str, Any] = {
+                "desc": label,
+                "delay": patience,
+                "leave": False,
+                "mininterval": 0,
+            }
             if total is None:
                 shown["bar_format"] = "{desc} [{elapsed}]"
             self._bar = tqdm(total=total, unit=" rows", unit_scale=True, **shown)
 
     def advance(self, rows: int) -> None:
-        """Shown in twentieths of all rows: sizes of blocks and parts may depend on their content."""
+        """Shown in twentieths of all rows, each of them: sizes of blocks may depend on their content."""
         if self._bar is None:
             return
-        self._read += rows
         if self._total is None:
             self._bar.update(1)
             return
-        reached = min(20 * self._read // self._total, 20) * self._total // 20
-        self._bar.update(reached - self._bar.n)
+        before, self._read = self._read, self._read + rows
+        passed = (min(20 * read // self._total, 20) for read in (before, self._read))
+        for twentieth in range(*passed):
+            self._bar.update((twentieth + 1) * self._total // 20 - self._bar.n)
 
     def __enter__(self) -> Bar:
         return self
@@ -226,6 +232,8 @@ def _libraries() -> str:
         results = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
         results += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
         results += [special.ndtr(x), special.log_ndtr(x), special.gammaln(np.abs(x))]
+        results += [np.sin(x), np.cos(x), np.tan(x)]
+        results += [special.pdtrc(5.0, positive), special.betainc(5.0, 2.0, special.expit(x))]
     digest = hashlib.sha256(b"".join(values.tobytes() for values in results)).hexdigest()[:8]
     libraries = ", ".join(f"{name} {_version(name)}" for name in _COMPUTING)
     return f"{libraries}, {platform.machine()} {''.join(platform.libc_ver())}, functions {digest}"

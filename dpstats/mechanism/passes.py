@@ -24,6 +24,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.errors import PassError, suppress_private_errors
@@ -46,8 +47,7 @@ _S = TypeVar("_S")
 _P = TypeVar("_P", bound="PrivateRows[Any]")
 _Q = ParamSpec("_Q")
 
-_PIECE_ROWS = 65536
-_PIECE_NUMBERS = 2**21
+_PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**21
 _SLAB_ROWS = 2**10, 2**14
 _SLAB_NUMBERS = 2**19
 _CACHE_BYTES = 2**30
@@ -424,13 +424,13 @@ def cut_to_grid(
 
 
 def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
-    """The same work without numpy's warnings and errors, which would speak of private values.
+    """The same work without warnings and errors of numpy and scipy, which would speak of private values.
 
     An allocation that fails says how many rows it was for, and in some passes that is a private count.
     """
 
     def silent(*parts: object) -> _T:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), special.errstate(all="ignore"):
             done = suppress_private_errors(lambda: work(*parts))
         if done is None:
             raise PassError(

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 from dpstats.errors import PassError
 from dpstats.mechanism.passes import PrivateRows, RowSource, added_up, squared_lengths
@@ -361,6 +362,24 @@ def test_a_block_that_cannot_be_read_ends_the_pass_without_saying_why() -> None:
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     rows.close()
+
+
+def test_the_callers_ways_with_odd_numbers_are_not_asked() -> None:
+    """Of a row that is missing scipy computes what overflows: it would raise an error, or warn."""
+
+    class Odd(Arrays):
+        def _slab(self, part: slice) -> Slab:
+            special.loggamma(0.0)
+            np.log(np.zeros(1))
+            return super()._slab(part)
+
+    table = _plain(_N, 1)
+    usual = ScoreRows(Odd(table.x, table.y), LeastSquares(), _WHITENING, _SHIFT).moments(1.0)
+    with np.errstate(all="raise"), special.errstate(all="raise"):
+        with pytest.raises(special.SpecialFunctionError):
+            special.loggamma(0.0)
+        found = ScoreRows(Odd(table.x, table.y), LeastSquares(), _WHITENING, _SHIFT).moments(1.0)
+    assert (found == usual).all()
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 9, 1000])

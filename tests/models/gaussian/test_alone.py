@@ -311,7 +311,7 @@ def test_rare_marks_do_not_harm_the_variances_of_other_columns() -> None:
     """Rounds that cannot resolve a mark only make its rows longer, and cuts for these made variances
     of other columns 2 to 47 times too large.
 
-    Of 64 other variances the farthest was 0.77: 1.5 is far from all of them.
+    Of 80 such variances the farthest was 0.77: 1.5 is far from all of them.
     """
     worst = []
     for seed in range(8):
