@@ -430,7 +430,7 @@ def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
     """
 
     def silent(*parts: object) -> _T:
-        with np.errstate(all="ignore"), special.errstate(all="ignore"):
+        with np.errstate(all="ignore"), special.errstate(all="ignore"):  # type: ignore[arg-type]
             done = suppress_private_errors(lambda: work(*parts))
         if done is None:
             raise PassError(

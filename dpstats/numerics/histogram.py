@@ -226,6 +226,10 @@ class LogHistogram:
         reached = np.cumprod(found > _NEAR * noise).astype(np.bool_)
         return np.where(reached | (found > SURE * noise), np.maximum(found, 0.0), 0.0)
 
+    def surely_above(self, threshold: Floats) -> Floats:
+        """`count_above` of rising thresholds as far as a `tail` is believed: none of noise alone."""
+        return np.where(self.tail(threshold) > 0, self.count_above(threshold), 0.0)
+
     def seen_above(self, threshold: Floats) -> Floats:
         """How many of the values that are `_seen` lie above each threshold, however far."""
         first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)

@@ -99,3 +99,21 @@ def test_a_tail_begins_beyond_a_bin_that_holds_most(far: int) -> None:
         else:
             assert begins == (pytest.approx(0.24, abs=0.02), 20_000)
     assert LogHistogram(np.zeros(80), 33.0, -10, 20).tail_begins(100) is None
+
+
+def test_counts_of_noise_alone_are_not_surely_above() -> None:
+    """Sums over four octaves exceed 1.5 noises in one of fifteen; what is believed has a `tail` there.
+
+    That begins next to the values, or has 5.5 noises; noise alone does either in a few of 10^3 here.
+    """
+    rng = np.random.default_rng(0)
+    believed = sure = 0
+    for _ in range(200):
+        counts = rng.normal(0, 10, 120)
+        counts[20:32] += 1000
+        seen = LogHistogram(counts, 10.0, -10, 30)
+        far = seen.edges()[48:96]
+        believed += bool(seen.surely_above(far).max() > 0)
+        sure += bool(seen.count_above(far).max() > 0)
+    assert believed <= 4
+    assert sure > 60

@@ -439,17 +439,20 @@ def left_by_one_step(
     return np.asarray(length * np.sqrt(np.maximum(np.diag(inverse), 0.0)))
 
 
-def near_enough(last: GlmStep, reach: StepRange, noise_sd: float, n: int) -> bool:
+def near_enough(last: GlmStep, reach: StepRange, less: float, n: int, level: float) -> bool:
     """Whether one more round, the last, would leave little behind.
 
     The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
     the curvature of it behind, at worst. Another round takes 7 to 18 % of the budget from the last one:
-    it is worth it while more than the last one's noise (``noise_sd`` per coordinate) may be left behind;
-    or while the information, read at the anchor, may be off by more than that noise is to sampling.
+    it is worth it while more than the last one's noise, ``less`` times that of this step, may be left
+    behind; or while the information, read at the anchor, may be off by more than that noise is to
+    sampling. The noise counts less where rows hold little information, a mean ``level`` below 1: there
+    outcomes are rare, and fewer rounds would end too far away.
     """
     if last.damped:
         return False
     d = len(last.step.move)
     change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
     left_behind = (last.relative + reach.bend * change) * last.error
-    return left_behind < math.sqrt(d) * noise_sd and change < 3 * math.sqrt(n) * noise_sd
+    noise = less * last.noise * min(level, 1.0)
+    return left_behind < noise and change < 3 * noise * math.sqrt(n * max(level, 1.0) / d)

@@ -100,7 +100,7 @@ def choose_information_radius(
 ) -> float:
     """Length at which information rows are cut, from what is known of their lengths.
 
-    ``above`` tells how many of the n lengths surely exceed a threshold (`LogHistogram.count_above`).
+    ``above`` tells how many of the n lengths surely exceed a threshold (`LogHistogram.surely_above`).
 
     The noise of the matrix grows as R^2; what is lost of the information is the mean of
     (length^2 - R^2) over the longer rows, and may all lie in one direction. R balances the two squares.

@@ -14,7 +14,6 @@ from dpstats.models.glm.estimate import (
     Expected,
     GlmStep,
     ReleasedInformation,
-    StepRange,
     loss_with_unseen,
     near_enough,
     pool_information,
@@ -88,9 +87,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
         n, d, mu = session.n, len(self.anchor), session.total.mu
-        last = _is_last(
-            shares, session.left, price, self.steps, self.start.reach, n, self.flatter(self.anchor)
-        )
+        last = self._is_last()
         if last:
             session.weigh(None)
         windows = window_about(self.guesses[0]), window_about(self.guesses[1])
@@ -142,6 +139,19 @@ class GlmRounds(ScoreRounds[GlmStep]):
                 plan, lean=leaning(long.mean, long.length, scores, plan.cut, paid, began)
             )
         return plan
+
+    def _is_last(self) -> bool:
+        """Whether this round is the last: from the plan and from released numbers only."""
+        plan, left, made = self.shares, self.session.left, len(self.steps) + 1
+        if made >= plan.most_rounds or left - self.price.total - plan.near.lengths < plan.keep:
+            return True
+        if made < plan.least_rounds or self.flatter(self.anchor):
+            return False
+        assert self.curvature is not None
+        share = (left - plan.near.lengths) * (1 - plan.last_information)
+        less = math.sqrt(self.price.score / share)
+        level = len(self.anchor) / float(np.trace(np.linalg.inv(self.curvature.used)))
+        return near_enough(self.steps[-1], self.start.reach, less, self.session.n, level)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out, beside what the family expects.
@@ -245,7 +255,7 @@ def _round_plan(
     """
     d, last = len(start.coef), tail is not None
     radius = choose_information_radius(
-        lengths[0], histograms[0].count_above, n, d, mu * math.sqrt(costs.information)
+        lengths[0], histograms[0].surely_above, n, d, mu * math.sqrt(costs.information)
     )
     score_mu = mu * math.sqrt(costs.score)
     square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
@@ -299,25 +309,6 @@ def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnosti
 
 def _scale(histogram: LogHistogram, guess: float | None) -> float:
     return clamp_to_safe_range(histogram.quantile(0.9) or guess or histogram.peak())
-
-
-def _is_last(
-    plan: GlmPlan,
-    left: float,
-    price: RoundShares,
-    made: list[GlmStep],
-    reach: StepRange,
-    n: int,
-    flatter: bool,
-) -> bool:
-    """Whether this round is the last: from the plan and from released numbers only."""
-    if len(made) + 1 >= plan.most_rounds or left - price.total - plan.near.lengths < plan.keep:
-        return True
-    if len(made) + 1 < plan.least_rounds or flatter:
-        return False
-    share = (left - plan.near.lengths) * (1 - plan.last_information)
-    noise_sd = made[-1].step.noise_sd * math.sqrt(price.score / share)
-    return near_enough(made[-1], reach, noise_sd, n)
 
 
 def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares:
