@@ -64,6 +64,8 @@ _SURELY = 2.0
 """Noise standard deviations that are taken off the share of rows that were cut."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
+LEAST_FOR_SCALES = 3
+"""Public rows that tell standard deviations."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
 
 
@@ -125,13 +127,22 @@ def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovarianc
     return FixedCovariance("stated", "stated in the call", _stated(terms, covariance), True)
 
 
+def no_scales_note(m: int) -> str:
+    """Said where public rows are too few to tell scales."""
+    few = "One public row tells" if m == 1 else f"{m} public rows tell"
+    return (
+        f"{few} no scale: not used, and locations and scales were released from private rows. Pass "
+        f"{LEAST_FOR_SCALES} or more, or state covariance=, as standard deviations."
+    )
+
+
 def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
     """The covariance that the argument ``covariance`` of dp_mean stands for."""
     d, m = len(points.terms), points.m
     if covariance is None:
         if m >= 2 * d + 2:
             covariance = "public"
-        elif m >= 3:
+        elif m >= LEAST_FOR_SCALES:
             matrix = np.diag(points.units**2)
             return FixedCovariance(
                 "public", "standard deviations of the public rows", matrix, False

@@ -181,9 +181,12 @@ def test_a_mean_takes_any_number_of_public_rows(m: int) -> None:
 
 
 def test_the_default_covariance_of_a_mean_follows_from_the_number_of_public_rows() -> None:
-    said = {1: "identity", 2: "identity", 3: "standard deviations", 7: "standard deviations"}
-    for m, name in (said | {8: "public rows", 30: "public rows"}).items():
-        assert name in mean(public=PUBLIC.head(m)).cov_source
+    said = {1: "private rows", 2: "private rows", 3: "standard deviations"}
+    for m, name in (said | {7: "standard deviations", 8: "public rows", 30: "public rows"}).items():
+        found = mean(public=PUBLIC.head(m))
+        assert name in found.cov_source
+        assert ("no scale" in " ".join(found.notes)) == (m < 3)
+    assert "identity" in mean(public=PUBLIC.head(1), rho=None, epsilon=1).cov_source
     sizes = mean(public=PUBLIC.head(7)).cov.to_numpy()
     assert sizes == pytest.approx(np.diag(PUBLIC.head(7)[COLUMNS].var()))
     assert mean().cov.to_numpy() == pytest.approx(PUBLIC[COLUMNS].cov().to_numpy())
