@@ -20,6 +20,8 @@ from dpstats.arguments import listed, mapping, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
+from dpstats.frame.design import BoundFactor
+from dpstats.frame.formula.evaluate import State, basis, evaluate
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.rows import slope_of
@@ -51,21 +53,62 @@ class ReferenceGrid:
 
 
 def column_means(design: Design, moments: Floats | None) -> dict[str, float]:
-    """Means of columns that stand in the design by themselves, or that a call has centred."""
+    """Means of columns that stand in the design by themselves, or centred, scaled, or as powers.
+
+    ``moments``: second moments of the design. Where these do not tell, a call that was learnt from rows
+    knows the mean of these; one that was learnt from limits knows their middle, which is no mean.
+    """
     out: dict[str, float] = {}
-    if moments is not None and design.constant is not None:
-        c = design.constant
-        for name, j in design.bare.items():
-            if moments[c, c] > 0:
-                out[name] = float(moments[c, j] / moments[c, c])
-    for factor in design.factors.values():
-        state, columns = design.states.get(factor.expr.text, {}), factor.expr.columns
-        plain = len(columns) == 1 and bool(factor.expr.args) and factor.expr.args[0].op == "column"
-        if plain and factor.expr.op in ("center", "scale") and state.get("center") is not None:
-            out.setdefault(columns[0], float(state["center"]))
-        if plain and factor.expr.op == "poly" and state.get("alpha"):
-            out.setdefault(columns[0], float(state["alpha"][0]))  # of the rows it was learnt from
+    for key, factor in design.factors.items():
+        line = _line_of(factor, design.states)
+        if line is None:
+            continue
+        mean = _mean_of_field(design, key, factor.fields.full[0], moments)
+        if mean is not None:
+            out.setdefault(line.column, line.start + (mean - line.value) / line.slope)
+        elif line.centred and line.column not in design.boxes:
+            out.setdefault(line.column, line.start)
     return out
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The first field of a factor: ``value`` + ``slope`` (x - ``start``), x being a column."""
+
+    column: str
+    start: float
+    value: float
+    slope: float
+    centred: bool
+
+
+def _line_of(factor: BoundFactor, states: Mapping[str, State]) -> _Line | None:
+    """A column of numbers itself, or center(), scale() or poly() of one; None for other factors."""
+    expr, state = factor.expr, states.get(factor.expr.text, {})
+    if expr.op == "column" and factor.fields.coding is None:
+        return _Line(expr.value, 0.0, 0.0, 1.0, False)
+    linear = expr.op in ("center", "scale", "poly") and expr.args and expr.args[0].op == "column"
+    if not linear:
+        return None
+    (column,), centre = expr.columns, state.get("center")
+    if expr.op == "poly" and state.get("alpha"):
+        centre = state["alpha"][0]
+    start = 0.0 if centre is None else float(centre)
+    points = {column: np.array([start, start + max(abs(start), 1.0)])}
+    values = basis(expr, points, states)[0] if expr.op == "poly" else evaluate(expr, points, states)
+    slope = float(np.diff(values)[0] / np.diff(points[column])[0])
+    return _Line(column, start, float(values[0]), slope, centre is not None) if slope else None
+
+
+def _mean_of_field(design: Design, key: str, field: str, moments: Floats | None) -> float | None:
+    """By second moments with the constant, where the field is a column of the design by itself."""
+    c = design.constant
+    if moments is None or c is None or not moments[c, c] > 0:
+        return None
+    for j, column in enumerate(design.program):
+        if column.parts == ((key, field),):
+            return float(moments[c, j] / moments[c, c]) / column.scale
+    return None
 
 
 def reference_grid(
@@ -93,6 +136,11 @@ def reference_grid(
             values[name] = wanted
             continue
         place = number(at[name]) if name in at else means.get(name)
+        if place is None and name in at:
+            raise ArgumentError(
+                f"at: `{name}` has one value, {{'{name}': 1.0}}, not {shown(at[name])}; at several, "
+                f"predictions({{'{name}': [1.0, 2.0]}})."
+            )
         if place is None or not math.isfinite(place):
             raise ArgumentError(
                 f"the mean of `{name}` was not released: give its value, at={{'{name}': 1.0}}."

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import require_known, spelled
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import new_rows
 from dpstats.margins.adapter import marginaleffects_model
@@ -215,9 +216,13 @@ class MarginalModel(Model):
         >>> list(means.contrasts().frame.contrast)
         ['False - True']
         """
-        moments = self.estimate.moments if self.public is None else self.public
+        moments = self._design_moments()
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
         return marginal_means(*args)
+
+    def _design_moments(self) -> Floats | None:
+        """Second moments of the design: of the public rows, else as they were released."""
+        return self.estimate.moments if self.public is None else self.public
 
     def _law(self) -> tuple[str, float, float | None]:
         """The family of the responses, its dispersion, and alpha of the negative binomial."""

@@ -360,6 +360,7 @@ class Model(Result):
             design=subset_design(self.design, text, kept),
             coefficients=coefficients_of(terms, estimate),
             estimate=estimate,
+            public=None if self.public is None else self.public[np.ix_(kept, kept)],
             public_fit=alone,
             system=None,
             notes=(self._submodel_note, *doubts, *self.qualified),

@@ -84,12 +84,54 @@ def test_numbers_stand_at_their_means_or_where_they_are_put() -> None:
     assert len(logs.emmeans("wool", at={"z": 2.0}).frame) == 2
 
 
+_SKEWED = pd.DataFrame(
+    {"x": np.minimum(np.arange(6000) ** 2 / 4e6, 10), "z": np.arange(6000) % 7 - 9.0}
+).assign(g=np.tile(["u", "v"], 3000), y=lambda t: 1 + t.x - 0.2 * t.x**2 + (t.g == "v") + t.z)
+_WHERE = {"limits": {"x": (0, 100), "z": (-20, 20), "g": ["u", "v"]}}
+
+
+@pytest.mark.parametrize(
+    "term", ["x", "poly(x, 2)", "poly(x, 2, raw=True)", "scale(x)", "center(x)"]
+)
+def test_means_of_private_rows_are_no_middles_of_limits(term: str) -> None:
+    fit = dp_lm(f"y ~ {term} + g + z", _SKEWED, **_WHERE, **_NOISELESS)
+    assert fit.emmeans("g").grid.at == pytest.approx({"x": _SKEWED.x.mean(), "z": -6.0}, abs=0.05)
+    assert fit.update("~ . - z").emmeans("g").grid.at["x"] == pytest.approx(
+        _SKEWED.x.mean(), abs=0.05
+    )
+
+
+def test_a_smaller_model_has_its_own_columns_means() -> None:
+    """They were those of the first columns of the larger one."""
+    fit = dp_lm("y ~ x + z + g", _SKEWED, _SKEWED, **_NOISELESS)
+    assert fit.update("~ . - x").emmeans("g").grid.at == pytest.approx({"z": _SKEWED.z.mean()})
+
+
+@pytest.mark.parametrize("limits", [_WHERE["limits"], {"g": ["u", "v"]}])
+def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str, Any]) -> None:
+    table = _SKEWED.assign(k=np.round(np.exp(0.5 * _SKEWED.x)))
+    fit = dp_glm("k ~ x + z + g", table, family="poisson", mu=30, limits=limits, seed=1)
+    where = {"x": _SKEWED.x.mean(), "z": -6.0}
+    assert fit.emmeans("g").grid.at == pytest.approx(where, abs=0.3)
+    assert fit.update("~ . - x").emmeans("g").grid.at == pytest.approx({"z": -6.0}, abs=0.3)
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
         (lambda: LM.emmeans("breaks"), "no factor"),
         (lambda: LM.emmeans("tension", at={"wool": "C"}), "has the levels"),
         (lambda: LM.emmeans("tension", at={"q": 1}), "reads no column `q`"),
+        (
+            lambda: dp_lm(
+                "breaks ~ wool + x",
+                WARP.assign(x=1.0 * WARP.index),
+                mu=50,
+                seed=1,
+                limits={"wool": ["A", "B"]},
+            ).emmeans("wool", at={"x": [1, 2]}),
+            r"`x` has one value.*predictions",
+        ),
         (lambda: LM.emmeans([]), "name a factor"),
         (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
         (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),

@@ -266,6 +266,7 @@ def glm_model(
         pearson_sd=fit.pearson_sd,
         iterations=fit.steps,
         limits=None if ready.limits is None else (ready.limits.c1, ready.limits.c2),
+        design_moments=fit.design_moments,
         **model_items(
             fit,
             task.design,

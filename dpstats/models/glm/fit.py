@@ -99,6 +99,8 @@ class GlmFit:
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     """Those of the notes that say that cutting may have moved coefficients."""
+    design_moments: Floats | None = None
+    """Second moments of the design, as they were released before the first step."""
 
 
 def anchored(
@@ -280,6 +282,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         + tail
         + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,
+        start.design_moments(),
     )
 
 

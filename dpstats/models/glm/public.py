@@ -90,6 +90,10 @@ class StartingPoint:
             return None
         return expected_scores(family, self.typical.rows, self.whitening, coef, self.typical.used)
 
+    def design_moments(self) -> Floats:
+        """Second moments of the rows in the units of the user."""
+        return np.asarray(self.whitening.root.T @ self.reach.metric @ self.whitening.root)
+
     def longest(self, family: Family) -> Tail | None:
         """How long rows are, where no score is longer than its row: those of logits without weights."""
         if not (family.canonical and family.binary):

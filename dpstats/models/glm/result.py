@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import one_of, shown, spelled
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.rows import slope_of
@@ -79,6 +80,7 @@ class GlmModel(MarginalModel):
     pearson_sd: float | None
     iterations: int
     limits: tuple[float, float] | None  # c1 and c2 of the papers' bounds
+    design_moments: Floats | None  # second moments as released, where no public rows have them
 
     _submodel_note = (
         "One Newton step from the release of the larger model: no further privacy spent. What is left "
@@ -92,6 +94,8 @@ class GlmModel(MarginalModel):
     def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
         """The sub-model, without errors where one step from the larger model may miss it."""
         made = super()._restricted(call, text, kept)
+        if self.design_moments is not None:
+            made = replace(made, design_moments=self.design_moments[np.ix_(kept, kept)])
         missed = left_by_one_step(self.estimate, made.estimate, kept, *self._curvature())
         errors = np.sqrt(np.diag(made.estimate.vcov))
         given = np.isfinite(errors)
@@ -105,6 +109,10 @@ class GlmModel(MarginalModel):
             coefficients=coefficients_of(made.coefficients.terms, estimate),
             notes=(_REFIT, *made.notes),
         )
+
+    def _design_moments(self) -> Floats | None:
+        """Those of the rows, not the information, which weighs them by the fit."""
+        return self.design_moments if self.public is None else self.public
 
     def _curvature(self) -> tuple[float, float]:
         """Mean curvature of a row, and how fast it changes with the linear predictor, relatively.
