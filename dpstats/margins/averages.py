@@ -209,8 +209,9 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
         raise ArgumentError(
             "the fit has coefficients without a standard error; drop their terms by update() first."
         )
-    values, vectors = np.linalg.eigh(fit.coefficients.vcov)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    size = np.sqrt(np.diag(fit.coefficients.vcov))  # columns of every unit keep their digits
+    values, vectors = np.linalg.eigh(fit.coefficients.vcov / np.outer(size, size))
+    root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     units = spreads(fit.design, fit.moments)
 
     def made(names: Sequence[str]) -> Task:
@@ -292,8 +293,9 @@ def _averages(
     with AverageSession(source, k, total, noise, after=before) as session:
         share = _LENGTHS if unknown else _LENGTHS / 2
         # gradients are measured in errors of the coefficients: of about any size
-        windows = [(-120, 160), *[_WINDOW for _ in unknown]]
-        gradients, *lengths = session.lengths(share, centre, scale, unknown, windows)
+        windows = [*[(-120, 160)] * k, *[_WINDOW for _ in unknown]]
+        histograms = session.lengths(share, centre, scale, unknown, windows)
+        gradients, lengths = histograms[:k], histograms[k:]
         shares = AverageShares(
             1 - share - _SQUARES - _GRADIENTS - _COUNTS, _SQUARES, _GRADIENTS, _COUNTS
         )
@@ -302,8 +304,7 @@ def _averages(
         for j, histogram in zip(unknown, lengths, strict=True):
             multiple, excess = _cut(histogram, rows.n, mu)
             half[j], lost[j] = multiple * scale[j], excess * scale[j]
-        longest = gradients.quantile(0.9)
-        longest = gradients.peak() if longest is None else _FAR * longest
+        longest = np.array([_FAR * (one.quantile(0.9) or one.peak() / _FAR) for one in gradients])
         sums = session.sums(shares, Cuts(centre, half, longest))
     return _found(sums, rows.n, centre, half, lost, lost_way), session
 

@@ -89,7 +89,7 @@ class AverageSession(Session[AverageRows]):
         which: list[int],
         windows: list[tuple[int, int]],
     ) -> list[LogHistogram]:
-        """Histograms of the gradients' lengths, and of the distances of some values from a centre.
+        """Histograms of the lengths of each line's gradients, and of distances of values from a centre.
 
         A row is in one bin of each of the h histograms at most, and a replaced one moves two counts of
         each by one: sqrt(2 h) (`Session._counts`).
@@ -115,15 +115,18 @@ class AverageSession(Session[AverageRows]):
           than sqrt(k), and two rows' are no further apart than 2 sqrt(k). For a logit's slopes the
           half-width is |b_j|/8 about b_j/8: the mean moves by |b_j|/(4n);
         * their squares lie in [0, 1], so that each moves by 1 at most: sqrt(k);
-        * gradients of a row, together one vector, are no longer than R: 2 R;
+        * gradients of a row over their lengths R_j are k vectors no longer than 1, and together one no
+          longer than sqrt(k): 2 sqrt(k);
         * the row is used or not, and cut or not: two answers, sqrt(2).
 
-        Centres, half-widths and R are public or released, and so may be chosen as one likes.
+        Centres, half-widths and R_j are public or released, and so may be chosen as one likes.
         """
         k, fine = self._lines, self._rows.grid.fine
-        length = clamp_to_safe_range(cuts.length)
-        half = np.array([clamp_to_safe_range(float(h)) for h in cuts.half])
-        cuts = Cuts(cuts.centre, half, length)
+        half, lengths = (
+            np.array([clamp_to_safe_range(float(v)) for v in sizes])
+            for sizes in (cuts.half, cuts.lengths)
+        )
+        cuts = Cuts(cuts.centre, half, lengths)
         each = (shares.values, shares.squares, shares.gradients, shares.counts)
         costs = [self._spend(share) for share in each]
         totals = self._rows.sums(cuts)
@@ -133,7 +136,7 @@ class AverageSession(Session[AverageRows]):
             "sums of squared values", totals.squares, root * fine, 1 / fine, costs[1]
         )
         gradients = self._sum(
-            "sums of gradients", totals.gradients, 2.0 * fine, length / fine, costs[2]
+            "sums of gradients", totals.gradients, 2.0 * root * fine, 1 / fine, costs[2]
         )
         counts = self._sum(
             "numbers of used and of cut rows",
@@ -147,7 +150,7 @@ class AverageSession(Session[AverageRows]):
             half * values.noise_sd,
             half**2 * squares.value,
             half**2 * squares.noise_sd,
-            gradients.value.reshape(k, -1),
+            lengths[:, None] * gradients.value.reshape(k, -1),
             float(counts.value[0]),
             float(counts.value[1]),
             counts.noise_sd,
@@ -163,6 +166,6 @@ CLAIMS = (
     Claim("lengths of gradients and values", COUNTS, "sqrt(2 h)", "AverageSession.lengths"),
     Claim("sums of values", VECTOR, "2 sqrt(k)", "AverageSession.sums"),
     Claim("sums of squared values", SQUARE, "sqrt(k)", "AverageSession.sums"),
-    Claim("sums of gradients", VECTOR, "2 R", "AverageSession.sums"),
+    Claim("sums of gradients", VECTOR, "2 sqrt(k)", "AverageSession.sums"),
     Claim("numbers of used and of cut rows", ANSWERS, "sqrt(2)", "AverageSession.sums"),
 )

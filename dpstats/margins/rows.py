@@ -7,7 +7,7 @@ A row passes through maps that depend on it and on public or released numbers on
 2. for each line k a value: the mean of the response at eta, or the difference of two such means divided
    by the width of the change; and its gradient by b, times a released root of the covariance of b;
 3. a value, less a centre and over a half-width, is cut to [-1, 1] and rounded to the grid 1/fine; its
-   square likewise; all gradients of a row, one vector, are cut to a length and rounded.
+   square likewise; each line's gradient is cut to a length of its own and rounded.
 
 A row that cannot be encoded in every way, or has a value or gradient that is not finite, is a row of
 zeros and counts nowhere. What the mean of a family returns is trusted to depend on eta alone.
@@ -178,11 +178,11 @@ class ValueSlab:
 
 @dataclass(frozen=True)
 class Cuts:
-    """Where values and gradients are cut, each a public or released number."""
+    """Where each line's values and gradients are cut, all public or released numbers."""
 
     centre: Floats
     half: Floats
-    length: float
+    lengths: Floats
 
 
 @dataclass(frozen=True)
@@ -220,17 +220,21 @@ class AverageRows(PrivateRows[ValueSlab]):
         held = np.array(x.T)
         return ValueSlab(held[: self._lines], held[self._lines :], columns[0] > 0)
 
+    def _by_line(self, gradients: Floats) -> list[Floats]:
+        """The gradient of each line, a part (d, b) of what is given."""
+        return np.split(gradients, self._lines)
+
     @one_pass
     def lengths(
         self, centre: Floats, scale: Floats, which: list[int], windows: list[tuple[int, int]]
     ) -> list[Integers]:
-        """Histograms of the gradients' lengths, and of |v - centre| / scale of some values.
+        """Histograms of each line's gradients' lengths, and of |v - centre| / scale of some values.
 
         Replacing a row moves it from one bin to another in each of them.
         """
 
         def sizes(slab: ValueSlab) -> tuple[Floats, ...]:
-            found = [np.sqrt(squared_lengths(slab.gradients))]
+            found = [np.sqrt(squared_lengths(one)) for one in self._by_line(slab.gradients)]
             for k in which:
                 away = np.abs(slab.values[k] - centre[k]) / scale[k]
                 found.append(np.where(slab.used & np.isfinite(away), away, 0.0))
@@ -242,10 +246,10 @@ class AverageRows(PrivateRows[ValueSlab]):
     def sums(self, cuts: Cuts) -> Totals:
         """Totals of values, of their squares, of gradients, and of used and of cut rows.
 
-        In steps 1/fine of the half-widths, of their squares and of the gradients' length. When a row is
-        replaced, each value moves by 2 fine at most (it lies in [-fine, fine]), each square by fine (in
-        [0, fine]), the gradients by 2 fine in length (no longer than fine, after the rounding too), and
-        each count by 1.
+        In steps 1/fine of the half-widths, of their squares and of each line's gradients' length. When a
+        row is replaced, each value moves by 2 fine at most (it lies in [-fine, fine]), each square by
+        fine (in [0, fine]), each line's gradient by 2 fine in length (no longer than fine, after the
+        rounding too), and each count by 1.
         """
         fine = self.grid.fine
 
@@ -254,10 +258,10 @@ class AverageRows(PrivateRows[ValueSlab]):
             away = np.where(slab.used & np.isfinite(away), away, 0.0)
             inside = np.clip(away, -1.0, 1.0)
             gradients = slab.gradients.copy()
-            length = np.sqrt(squared_lengths(gradients))
-            long = cut_to_grid(
-                gradients, np.zeros(len(length), np.int32), length, cuts.length, fine
-            )
+            long = np.zeros(len(slab.used), dtype=np.bool_)
+            for one, most in zip(self._by_line(gradients), cuts.lengths, strict=True):
+                length = np.sqrt(squared_lengths(one))
+                long |= cut_to_grid(one, np.zeros(len(length), np.int32), length, float(most), fine)
             cut = slab.used & ((np.abs(away) > 1 + 1e-6).any(axis=0) | long)
             counts = np.array([np.count_nonzero(slab.used), np.count_nonzero(cut)])
             return (

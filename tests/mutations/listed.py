@@ -1692,11 +1692,9 @@ _AVERAGES = (
     _average(
         "gradients are not cut",
         "dpstats/margins/rows.py",
-        "            long = cut_to_grid(\n"
-        "                gradients, np.zeros(len(length), np.int32), length, cuts.length, fine\n"
-        "            )",
-        "            gradients = np.rint(gradients / cuts.length * fine)\n"
-        "            long = length > cuts.length",
+        "                long |= cut_to_grid("
+        "one, np.zeros(len(length), np.int32), length, float(most), fine)",
+        "                one[...] = np.rint(one / most * fine)",
         f"{_MOVES}[predictions-linear]",
     ),
     _average(
