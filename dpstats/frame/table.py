@@ -39,10 +39,14 @@ WORDS = {
 }
 AS_READ = "text of a folder or file"
 """Label of a column that folders name, or of a text file: its kind is what the design reads there."""
+_NUMBERS = (
+    "turn it into numbers first, e.g. pd.to_numeric(column), after column.str.replace(',', '') where "
+    "thousands are separated"
+)
 ADVICE = {
     "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
-    "object": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
-    "category": "turn it into numbers first, e.g. pd.to_numeric(column, errors='coerce')",
+    "object": _NUMBERS,
+    "category": _NUMBERS,
     "other": "turn it into numbers, booleans or strings first",
 }
 

@@ -96,17 +96,22 @@ class Expected:
 
 
 def expected_scores(
-    family: Family, rows: PublicRows, whitening: Whitening, coef: Floats, used: float = 1.0
+    family: Family,
+    rows: PublicRows,
+    whitening: Whitening,
+    coef: Floats,
+    trials: Floats | None = None,
+    used: float = 1.0,
 ) -> Expected | None:
     """What rows like these are expected to have, a share ``used`` of all.
 
-    None where a family does not say its responses, or they are no numbers.
+    ``trials``: over how many their responses are averages. None where a family does not say its
+    responses, or they are no numbers.
     """
     some = slice(_ENOUGH_ROWS)
     z = rows.x[some] @ whitening.back
     eta = rows.x[some] @ coef + rows.offset[some]
-    trials = rows.weight[some] if rows.averages() else None
-    outcomes = family.outcomes(eta, trials)
+    outcomes = family.outcomes(eta, None if trials is None else trials[some])
     if outcomes is None:
         return None
     working = [family.working(eta, y)[0] * rows.weight[some] for y, _ in outcomes]
@@ -252,12 +257,15 @@ class StepRange:
     bend : float
         Share of a step, per unit of change in linear predictors, that a Newton step may leave behind:
         1/2 for curvatures that change like the predictor, more where they grow exponentially with it.
+    weight : (k,) array or float
+        What the rows weigh.
     """
 
     metric: Floats
     rows: Floats | None
     linear: bool
     bend: float = 0.5
+    weight: Floats | float = 1.0
 
     def typical(self, move: Floats) -> float:
         """Root mean square change."""
@@ -272,11 +280,16 @@ class StepRange:
         return float(np.quantile(np.abs(self.rows @ move), 0.998))
 
     def lengths(self) -> Floats:
-        """Lengths of the public rows; without these those of Gaussian ones of the same mean square."""
+        """Lengths of the public rows, times what these weigh: how long a score may be.
+
+        Without public rows those of Gaussian ones of the same mean square.
+        """
         if self.rows is None:
             d = len(self.metric)
-            return gaussian_lengths(d) * math.sqrt(float(np.trace(self.metric)) / d)
-        return np.asarray(np.linalg.norm(self.rows, axis=1))
+            lengths = gaussian_lengths(d) * math.sqrt(float(np.trace(self.metric)) / d)
+        else:
+            lengths = np.linalg.norm(self.rows, axis=1)
+        return np.asarray(self.weight * lengths)
 
 
 def loss_with_unseen(

@@ -206,7 +206,8 @@ def alone(
     look, before = first_look(
         task.design, rows, total, noise, response=False, public=task.moments, after=after
     )
-    start = private_start(task.family, look.rows, look.enough, task.design.constant)
+    constant, weighted = task.design.constant, task.design.weights is not None
+    start = private_start(task.family, look.rows, look.enough, constant, weighted=weighted)
     with ScoreSession(
         rows, task.family, start.whitening.back, start.coef, total, noise, after=before
     ) as session:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
+from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     Expected,
     StepRange,
@@ -85,10 +86,13 @@ class StartingPoint:
     def expected(self, family: Family, coef: Floats) -> Expected | None:
         """Scores that rows have under the model at some coefficients."""
         if self.rows is not None:
-            return expected_scores(family, self.rows, self.whitening, coef)
+            trials = self.rows.weight if self.rows.averages() else None
+            return expected_scores(family, self.rows, self.whitening, coef, trials)
         if self.typical is None:
             return None
-        return expected_scores(family, self.typical.rows, self.whitening, coef, self.typical.used)
+        typical = self.typical
+        trials = typical.rows.weight if typical.averages else None
+        return expected_scores(family, typical.rows, self.whitening, coef, trials, typical.used)
 
     def design_moments(self) -> Floats:
         """Second moments of the rows in the units of the user."""
@@ -120,12 +124,20 @@ class StartingPoint:
         )
 
 
+def _times(weight: Floats, averages: bool) -> Floats:
+    """How many times as long as rows scores may be: of averages over so many trials a root as many."""
+    return np.minimum(weight, np.sqrt(weight)) if averages else weight
+
+
 def _reach(
     family: Family, whitening: Whitening, moment: Floats, rows: PublicRows | None
 ) -> StepRange:
+    if rows is not None:  # whatever they weigh: a step changes predictors of rows
+        moment = rows.x.T @ rows.x / len(rows.x)
     metric = whitening.back.T @ moment @ whitening.back
     whitened = None if rows is None else rows.x @ whitening.back
-    return StepRange(metric, whitened, family.linear, 1.0 if family.skewed else 0.5)
+    weight = 1.0 if rows is None else _times(rows.weight, rows.averages())
+    return StepRange(metric, whitened, family.linear, 1.0 if family.skewed else 0.5, weight)
 
 
 def public_start(family: Family, moments: PublicMoments, rows: PublicRows | None) -> StartingPoint:
@@ -191,15 +203,28 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
 
 
 def private_start(
-    family: Family, seen: Whitened, enough: bool, constant: int | None
+    family: Family, seen: Whitened, enough: bool, constant: int | None, *, weighted: bool = False
 ) -> StartingPoint:
-    """Zero, and the whitening of private rows by themselves."""
+    """Zero, and the whitening of private rows by themselves.
+
+    Of ``weighted`` rows the constant tells the mean weight: without it a step would seem to move
+    predictors of rows by the root of that weight too much, as moments are those of weighted rows.
+    """
     d, level = len(seen.whitening.back), family.information(0.0)
     moment = seen.curvature.used.copy()
     if seen.nothing is not None:  # no step goes far there, and no row reaches far
         moment[seen.nothing, seen.nothing] = _NOTHING
+    weight = 1.0
+    if weighted and constant is not None:
+        one = seen.whitening.root[:, constant]
+        weight = clamp_to_safe_range(float(one @ moment @ one))
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
-    reach = _reach(family, Whitening(np.eye(d), np.eye(d)), moment, None)
+    reach = _reach(family, Whitening(np.eye(d), np.eye(d)), moment / weight, None)
+    root, times = math.sqrt(weight), float(_times(np.array(weight), True))  # nobody tells of trials
+    reach = replace(reach, weight=times)
+    longer = seen.lengths.tail.without_laws().scaled(
+        times / root
+    )  # of rows times a root of weights
     information = math.sqrt(level) * seen.lengths.quantile
     zero = np.zeros(d)
     return StartingPoint(
@@ -207,11 +232,11 @@ def private_start(
         zero,
         reach,
         level,
-        typical=typical_of(family, moment, seen.whitening, constant),
+        typical=typical_of(family, moment / weight, seen.whitening, constant, weight),
         information=information,
         known=False,
-        leverage=seen.radius,
-        longer=seen.lengths.tail.without_laws() if family.binary else None,
+        leverage=seen.radius / root,
+        longer=longer if family.binary else None,
         hidden=seen.hidden,
         nothing=seen.nothing,
         enough=enough,

@@ -6,7 +6,7 @@ other laws, where the scores are as long as most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -26,19 +26,33 @@ _FEWEST = 0.01
 
 @dataclass(frozen=True)
 class TypicalRows:
-    """Such rows; ``used`` is the share of all rows that they stand for."""
+    """Such rows; ``used`` is the share of all rows that they stand for.
+
+    ``averages``: their responses are taken for averages over as many trials as they weigh.
+    """
 
     rows: PublicRows
     used: float
+    averages: bool = False
 
 
 def typical_of(
-    family: Family, moment: Floats, whitening: Whitening, constant: int | None
+    family: Family,
+    moment: Floats,
+    whitening: Whitening,
+    constant: int | None,
+    weight: float = 1.0,
 ) -> TypicalRows | None:
-    """Where a constant tells their mean, and a family their responses."""
+    """Where a constant tells their mean, and a family their responses; all of this weight.
+
+    Nobody tells whether these are numbers of trials: they are taken to be if they are more than one.
+    """
     if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
         return None
-    return typical_rows(moment, whitening, constant, _MANY if family.binary else _OF_COUNTS)
+    many = _MANY if family.binary else _OF_COUNTS
+    found = typical_rows(moment, whitening, constant, many)
+    rows = replace(found.rows, weight=weight * found.rows.weight)
+    return replace(found, rows=rows, averages=weight > 1)
 
 
 def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int) -> TypicalRows:

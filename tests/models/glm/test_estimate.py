@@ -222,7 +222,7 @@ def test_public_responses_tell_whether_they_are_averages() -> None:
     assert not PublicRows(x, np.array([0.3, 1.0]), nothing, np.ones(2)).averages()
     rows = PublicRows(x, np.array([0.5, 1.0]), nothing, weight)
     assert rows.averages()
-    found = expected_scores(_LOGIT, rows, equilibrated_whitening(np.eye(1)), np.zeros(1))
+    found = expected_scores(_LOGIT, rows, equilibrated_whitening(np.eye(1)), np.zeros(1), weight)
     assert found is not None
     assert found.share @ found.scores[:, 0] ** 2 == pytest.approx(weight.mean() / 4, rel=0.2)
 
