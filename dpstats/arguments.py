@@ -185,6 +185,7 @@ _BY_PERSON = f"{_ERRORS}; they are clustered by person where person='id' is give
 _ROWS = "choose rows before the call, by a rule that is public"
 _INTERVAL = "the level of an interval is asked for afterwards: fit.confint(level=0.9)"
 _MISSING = "rows with missing values count as zero, in every call"
+_AT = "effects at the mean are those of one row: newdata={'x': 1.5, 'g': 'a'}"
 _ELSEWHERE = {
     **dict.fromkeys(("cov_type", "robust", "se_type", "vcov_type", "HC1", "white", "cov"), _ERRORS),
     **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
@@ -198,10 +199,11 @@ _ELSEWHERE = {
     "fit_intercept": "a formula without a constant is 'y ~ 0 + x'",
     "bounds": "declared bounds are given as limits={'x': (0, 1)}",
     "data_norm": "a declared norm is limits={'(norm)': 1}",
+    "at": _AT,
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""
-_NEEDED = {_ERRORS: "vcov", _BY_PERSON: "vcov", _INTERVAL: "vcov"}
+_NEEDED = {_AT: "newdata", _ERRORS: "vcov", _BY_PERSON: "vcov", _INTERVAL: "vcov"}
 """Of answers that hold for fits alone: an argument by which these are known."""
 _SPELLED = {
     "epsilon": ("eps", "privacy_budget"),
@@ -223,6 +225,7 @@ _SPELLED = {
     "ridge": ("penalty", "lam", "l2"),
     "type": ("typ", "kind"),
     "n": ("nsim", "size", "nobs"),
+    "terms": ("keep", "coefs", "variables"),
     "adjust": ("adjustment", "method"),
 }
 """Names of arguments, and what the same is called elsewhere."""

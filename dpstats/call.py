@@ -489,6 +489,8 @@ def resolve_public(
     limits: Mapping[str, Any] | None,
 ) -> PublicMoments:
     """Public moments of the formula: learnt from public rows, or those that were given."""
+    if isinstance(public, bool | int | float):
+        raise PublicDataError(f"public= is a table of public rows, not {public!r}.")
     if isinstance(public, str) and public.lstrip().startswith("{"):
         raise PublicDataError(
             "public= is a JSON text; give PublicMoments.from_json(text), or a table."

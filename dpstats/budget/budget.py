@@ -303,14 +303,15 @@ class Budget(Printed):
         """
         own = self._terms.unit
         if unit.person == own.person:
-            needed, how = own.most, ""
+            needed, how = own.most, "Add "
         elif own.person is None and unit.jointly:
             raise BudgetError(
                 f"this budget protects {own.text}, which may change two persons; the call protects one "
                 f"person. Open the budget with person='{unit.person}'."
             )
         elif own.person is None:
-            needed, how = 2 * own.most, f" (or open the budget with person='{unit.person}')"
+            needed = 2 * own.most
+            how = f"Open the budget with person='{unit.person}', or, to stay with rows, add "
         else:
             raise BudgetError(
                 f"this budget protects persons named by `{own.person}`; the call protects "
@@ -318,8 +319,8 @@ class Budget(Printed):
             )
         if unit.most < needed:
             raise BudgetError(
-                f"this budget protects {own.text}; the call protects {unit.text}. Add "
-                f"rows_per_person={needed:g} to the call{how}."
+                f"this budget protects {own.text}; the call protects {unit.text}. {how}"
+                f"rows_per_person={needed:g} to the call."
             )
 
     def _note(self, charge: int, event: Literal["released", "withdrawn"], text: str) -> None:

@@ -37,11 +37,28 @@ def new_rows(newdata: Any, verb: str = "slopes") -> pd.DataFrame:
         )
     if hasattr(newdata, "to_pandas"):
         return new_rows(newdata.to_pandas(), verb)
+    _require_pairs(newdata)
     try:
         plain = newdata if not isinstance(newdata, dict) else _as_columns(newdata)
         return pd.DataFrame(plain)
     except (ValueError, TypeError) as error:
         raise ArgumentError(f"newdata cannot be read as a table: {error}") from None
+
+
+def _require_pairs(columns: Any) -> None:
+    """Raise where a dict has columns of several lengths: its values stand in rows."""
+    if not isinstance(columns, dict):
+        return
+    lengths = {
+        name: len(v) for name, v in columns.items() if isinstance(v, list | tuple | np.ndarray)
+    }
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"`{name}` {many}" for name, many in lengths.items())
+        raise ArgumentError(
+            f"newdata has columns of several lengths ({said}), but its values are read as rows. All "
+            "combinations are pd.MultiIndex.from_product([[1, 2], ['a', 'b']], names=['x', 'g'])"
+            ".to_frame(index=False)."
+        )
 
 
 def warn_of_new_levels(design: Design, table: Table) -> None:

@@ -111,9 +111,10 @@ class TextFiles(Opaque):
         heads: list[tuple[str, ...]] = []
         for path in found:
             head = suppress_private_errors(partial(_names, path))
-            if head is None:
+            if head is None or any(name != _as_utf8(name) for name in head):
                 raise SchemaError(
-                    f"'{path}' cannot be read as a text file with column names in its first line."
+                    f"'{path}' cannot be read as a text file with column names in its first line. It "
+                    "must be UTF-8: convert it, or read it, data=pd.read_csv(path, encoding='latin1')."
                 )
             if any(not name.strip() or re.fullmatch(NUMBER, name.strip()) for name in head):
                 raise SchemaError(
@@ -196,6 +197,11 @@ def _names(path: str) -> tuple[str, ...]:
     with pa.input_stream(path, compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         return tuple(next(csv.reader(text, delimiter=_separator(path))))
+
+
+def _as_utf8(name: str) -> str:
+    """The name without what is no UTF-8."""
+    return name.encode("utf-8", "ignore").decode("utf-8")
 
 
 def _separator(path: str) -> str:

@@ -263,6 +263,7 @@ class MarginalModel(Model):
         c = self.coefficients.coef
         return simulated(self.design, c, self._scale().mean, self._law(), n, newdata, seed)
 
+    @spelled
     def to_marginaleffects(self, newdata: Any) -> Any:
         """The fit as a model of the Python package marginaleffects, with rows that you may show.
 

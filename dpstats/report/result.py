@@ -152,6 +152,7 @@ class Result(Released):
         c = self.coefficients
         return pd.Series(c.std_error, index=list(c.terms), name="std_error")
 
+    @spelled
     def vcov(self, part: str = "total") -> pd.DataFrame:
         """Covariance of the coefficients: "total", or its "sampling" or "privacy" part."""
         c = self.coefficients

@@ -47,7 +47,8 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
                 why = why.replace(word, name)
             raise ArgumentError(
                 f"the hypothesis {', '.join(texts)!r} cannot be read ({why}): write 'x1 = x2' "
-                f"or 'x1 = 0', with names among {', '.join(names)}."
+                f"or 'x1 = 0', with names among {', '.join(names)}. Products and ratios of coefficients "
+                "are for the delta method, with coef() and vcov()."
             ) from None
         shown = ", ".join(texts)
     else:

@@ -202,6 +202,7 @@ class Model(Result):
     def _repr_html_(self) -> str:
         return print_page(self._page(with_bounds=False), as_table=True).to_html()
 
+    @spelled
     def plot(
         self,
         terms: Sequence[str] | None = None,

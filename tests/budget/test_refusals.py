@@ -194,7 +194,7 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     table = PRIVATE.assign(who=np.arange(len(PRIVATE)) // 3, doctor=1)
     rows, persons = Budget(mu=9), Budget(mu=9, rows_per_person=2, person="who")
     # a row that goes from one person to another moves two: one row per person is too little
-    with pytest.raises(BudgetError, match=r"Add rows_per_person=2 .* person='who'"):
+    with pytest.raises(BudgetError, match=r"person='who', or, .* add rows_per_person=2 "):
         mean(table, budget=rows, person="who")
     mean(table, budget=rows, person="who", rows_per_person=2)
     # where a person's rows are one term, no number of them is enough: two persons change

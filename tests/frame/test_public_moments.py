@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpstats import dp_lm
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import PublicMoments, SpentOn, design_matrix, public_moments, with_response
 
@@ -186,3 +187,13 @@ def test_a_cost_that_is_none_is_refused(clean, spent):
     saved = json.loads(public_moments("y ~ x", clean).to_json()) | {"spent": spent}
     with pytest.raises(PublicDataError):
         PublicMoments.from_json(json.dumps(saved))
+
+
+def test_public_rows_without_a_declared_level_are_told_which_levels_were_looked_for() -> None:
+    rows = pd.DataFrame({"y": np.arange(20.0), "sex": ["M", "F"] * 10})
+    with pytest.raises(
+        PublicDataError, match=r"`sex` has none of its levels f, m \(case and blanks"
+    ):
+        dp_lm("y ~ sex", rows, public=rows, mu=1, limits={"sex": ["f", "m"]})
+    with pytest.raises(PublicDataError, match="table of public rows, not True"):
+        dp_lm("y ~ sex", rows, public=True, mu=1)

@@ -145,6 +145,10 @@ def test_what_cannot_be_read_says_so_and_shows_no_cell(tmp_path: Path) -> None:
     with pytest.raises((PassError, SchemaError)) as error:
         dp_lm("y ~ x", str(ragged), mu=1)
     assert "secret" not in str(error.value)
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("größe,y\n".encode("latin1") + b"1,2\n" * 500)
+    with pytest.raises(SchemaError, match="must be UTF-8"):
+        dp_lm("y ~ größe", str(latin), mu=1)
     twice = tmp_path / "twice.csv"
     twice.write_text("y,x,x\n1,2,3\n", "utf-8")
     with pytest.raises(SchemaError, match="several columns called `x`"):

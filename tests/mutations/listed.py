@@ -1063,8 +1063,8 @@ _CHARGED = (
     _charge(
         "a call for named persons is taken for rows",
         "dpstats/budget/budget.py",
-        "needed, how = 2 * own.most,",
-        "needed, how = own.most,",
+        "            needed = 2 * own.most\n",
+        "            needed = own.most\n",
         f"{_BUDGET_REFUSALS}::test_a_budget_knows_whom_a_column_names",
     ),
     _charge(

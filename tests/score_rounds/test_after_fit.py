@@ -194,6 +194,11 @@ def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
         (lambda: LM.slopes(None), "rows that you may show"),
         (lambda: LM.predictions(TABLE, by="q"), "no column `q`"),
         (lambda: LM.predictions(5), "cannot be read as a table"),
+        (lambda: LM.predictions({"x": [1, 2, 3], "g": ["a", "b"]}), "from_product"),
+        (lambda: LM.vcov(type="HC3"), "no argument type; it has part"),  # type: ignore[call-arg]
+        (lambda: LM.plot(keep="x"), "here it is terms="),  # type: ignore[call-arg]
+        (lambda: LM.slopes({"x": [1.0]}, at="mean"), "those of one row"),
+        (lambda: LM.wald_test("x/z = 0"), "delta method"),
         (lambda: anova(LM, type=4), "type must be 1, 2 or 3"),
         (lambda: anova(5), "two fitted models"),
     ],

@@ -505,8 +505,20 @@ def _clean(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec], n: int) 
     if not clean.any():
         raise PublicDataError(
             f"none of the {n} public rows has a usable value in every one of: {', '.join(columns)}."
+            + _without_values(raw, columns)
         )
     return clean
+
+
+def _without_values(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec]) -> str:
+    """Sentences on columns of which no public value can be used."""
+    said = ""
+    for name, values in raw.items():
+        if not np.isfinite(values).any():
+            levels = columns[name].levels or ()
+            of = f" of its levels {', '.join(map(str, levels))} (case and blanks count)"
+            said += f" `{name}` has none{of if levels else ''}."
+    return said
 
 
 def _with_used_levels(
