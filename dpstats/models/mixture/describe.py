@@ -28,6 +28,9 @@ _MUCH_OVERLAP = 0.05
 _HARDLY = 1.01
 """Times the least width of a component, below which it has that width."""
 _MANY_CUT = 0.1  # of rows; of Gaussian ones, a fiftieth
+_MOVED, _WIDENED, _CLEAR = 0.3, 0.45, 2.0
+"""What the last round may do to a component, in standard deviations and in parts of its variances, and
+the errors of these from which it is no noise: one of ten fits that are far off does less."""
 
 
 def describe(
@@ -52,6 +55,7 @@ def describe(
     unsorted = worst if soft is None else 0.0
     notes = _notes(components, k, unsorted, fit.borders, w_min)
     if soft is not None:
+        notes += _settled_note(components)
         notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
     notes += tie_notes(points.x, points.terms, numbers.covariances)
     facts = MixtureFacts(
@@ -165,6 +169,30 @@ def _diagnostics(
             )
         )
     return tuple(out)
+
+
+def _settled_note(components: Sequence[Component]) -> tuple[str, ...]:
+    """Said where the last round was a long step, whose end linear theory does not know."""
+    moving = [str(j + 1) for j, c in enumerate(components) if _moved(c)]
+    if not moving:
+        return ()
+    return (
+        "The fit has not settled: the last round still moved component(s) "
+        f"{', '.join(moving)} by far more than their errors, which are too short. More public rows, "
+        "fewer components, or a larger budget help.",
+    )
+
+
+def _moved(component: Component) -> bool:
+    """By the coordinates of the last round, in which the component before it was standard normal."""
+    moments = component.moments
+    d = len(moments.mean)
+    mean = float(np.linalg.norm(moments.mean))
+    spread = float(np.abs(np.linalg.eigvalsh(moments.spread) - 1).max())
+    mean_error = math.sqrt(d * (moments.mean_sd**2 + 1 / moments.mean_rows))
+    spread_error = math.hypot(moments.spread_sd, math.sqrt(2 / moments.spread_rows))
+    far = mean > max(_MOVED, _CLEAR * mean_error)
+    return far or spread > max(_WIDENED, _CLEAR * spread_error)
 
 
 def _soft_notes(

@@ -552,6 +552,25 @@ def test_overlapping_components_are_said_to_be() -> None:
     assert found.diagnostics().loc["overlap", "value"] > 0.05
 
 
+def test_a_last_round_that_was_long_is_said_to_be() -> None:
+    """Two components three standard deviations apart, of 30 public rows: these two starts are far off.
+
+    Six standard deviations apart no fit of eight is.
+    """
+
+    def notes(seed: int, apart: float) -> str:
+        rng = np.random.default_rng(seed + 7)
+        second = rng.integers(0, 2, 5030)
+        rows = pd.DataFrame(
+            {"u": rng.normal(0, 1, 5030) + apart * second, "v": rng.normal(0, 1, 5030)}
+        )
+        found = dp_mixture("~ u + v", rows[30:], rows[:30], k=2, mu=1, seed=seed)
+        return " ".join(found.notes)
+
+    assert all("has not settled" in notes(seed, 3) for seed in (5, 27))
+    assert not any("has not settled" in notes(seed, 6) for seed in range(8))
+
+
 def test_a_component_lost_in_noise_is_said_to_be() -> None:
     found = quietly(fit, rho=1e-5, pool=False)
     assert "privacy noise is as large as the covariance" in " ".join(found.notes)
