@@ -50,9 +50,8 @@ _Q = ParamSpec("_Q")
 _PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**21
 _SLAB_ROWS = 2**10, 2**14
 _SLAB_NUMBERS = 2**19
-_CACHE_BYTES = 2**30
-_LONG_ROW = 2.0**6
-_LONG_ENTRY = 2.0**8
+_NARROW, _FEW_ROWS, _CACHE_BYTES = 16, 2**18, 2**30
+_LONG_ROW, _LONG_ENTRY = 2.0**6, 2.0**8
 
 
 class Block(Protocol):
@@ -122,7 +121,8 @@ class PrivateRows(Generic[_S]):
         self.grid = Grid.for_rows(source.n)
         self._source: RowSource | None = source
         self._own_threads = source.threads is None
-        alone = self.n < 2 * self._piece_rows()  # not the same work for two
+        # not the same work for two; or steps so short that threads wait for one another
+        alone = self.n < 2 * self._piece_rows() or (d < _NARROW and self.n < _FEW_ROWS)
         self._threads = source.threads or (InTurn() if alone else ThreadPoolExecutor(processors()))
         self._cached: list[list[_S]] | None = None
         self._cache_fits = fits_cache(source)
