@@ -163,7 +163,7 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # - no note, but a line "cut allowance 0.8" among the diagnostics: four fifths of a printed
 #   variance allow for bias from cuts. Such intervals are valid but long: the same three
 #   remedies make them shorter;
-# - a note that says "may have a long tail": little of one was seen, and the noise is too large to
+# - a note that says "noise may hide a long tail": little of one was seen, and the noise is too large to
 #   exclude it. A larger budget tells;
 # - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
 #   The note and the allowance take both into account.

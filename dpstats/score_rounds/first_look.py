@@ -22,7 +22,7 @@ from dpstats.arrays import Floats
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, warn_at_call
 from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
@@ -32,6 +32,8 @@ from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
 
 _TELLING, _SAME = 8, 1e-10
+_ENOUGH = 1.6
+"""Times the least budget, from which fits of up to 100 levels all have errors."""
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
 
 
@@ -96,10 +98,18 @@ def check_budget(
 ) -> None:
     """Refuse, before a row is read, what without public rows would be little but noise.
 
-    ``least`` is the smallest n mu that is not refused; by default `least_budget`.
+    ``least`` is the smallest n mu that is not refused; by default `least_budget`, somewhat above which a
+    warning says that a fit may give no errors.
     """
-    least = least_budget(d) if least is None else least
+    warns, least = least is None, least_budget(d) if least is None else least
     if n * mu >= least:
+        if warns and n * mu < _ENOUGH * least:
+            warn_at_call(
+                f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are few for {d} columns "
+                "without public rows: the fit may give no standard errors, above all if a factor has "
+                f"many levels. {math.ceil(_ENOUGH * least / mu)} {unit.counted} would be enough, or "
+                f"mu = {_ENOUGH * least / n * unit.times:.2g}, fewer columns, or a public sample."
+            )
         return
     enough = Privacy(least / n).for_group(unit.times)
     stated = "" if delta is None else f" (epsilon = {enough.epsilon(delta):.3g} at this delta)"

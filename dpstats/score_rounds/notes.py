@@ -106,8 +106,8 @@ def tail_note(
     """Where what was cut may move coefficients by more than their intervals allow for.
 
     ``share`` says how many scores were cut; from ``allowed`` standard errors on, of what the cuts
-    hardly exceed, a note is printed. It says "may have a long tail" where counts show little of one
-    and do not exclude it, or are not ``in_sight``. Intervals allow for what is expected beyond a cut
+    hardly exceed, a note is printed. It says that noise may hide a tail where counts show little of
+    one and do not exclude it, or are not ``in_sight``. Intervals allow for what is expected beyond a cut
     (`allowance_line`); they fail where more is there, as a few rows that noise hides.
     """
     doubtful = moved.most > allowed
@@ -125,11 +125,12 @@ def tail_note(
         helps = (
             f"{other.capitalize()}, or a larger budget, helps."
             if clear
-            else f"More rows or a larger budget would show whether they have one; if so, {other} helps."
+            else f"More rows or a larger budget would show whether there is one; if so, {other} helps."
         )
+    whose = "residuals, or of rows of rare levels" if rare else "residuals"
+    seen = f"There is a long tail of {whose}" if clear else f"Noise may hide a long tail of {whose}"
     return (
-        f"Residuals{', or rows of rare levels,' if rare else ''} {'have' if clear else 'may have'} a "
-        f"long tail: cutting {cut} of the scores may have moved {named}{more} by {most:.2g} standard "
+        f"{seen}: cutting {cut} of the scores may have moved {named}{more} by {most:.2g} standard "
         f"errors, at the worst by {worst:.2g}. {helps}",
     )
 

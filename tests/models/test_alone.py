@@ -21,7 +21,14 @@ import statsmodels.formula.api as smf
 
 from dpstats import Budget, dp_glm, dp_lm, etable
 from dpstats.column_search.search import ColumnScale
-from dpstats.errors import ArgumentError, DPStatsError, FormulaError, PublicDataError, SchemaError
+from dpstats.errors import (
+    ArgumentError,
+    DPStatsError,
+    FormulaError,
+    PlanWarning,
+    PublicDataError,
+    SchemaError,
+)
 from dpstats.frame import LevelCells
 from dpstats.mechanism.noise import SeededNoise
 from dpstats.score_rounds.first_look import _standard, least_budget
@@ -217,7 +224,11 @@ def test_too_small_a_budget_is_refused_with_what_would_do(function: Callable[...
         assert enough in text, text
     least = least_budget(3)
     assert least == pytest.approx(20 * 3**1.5 + 100)
-    assert function(formula, DATA[:100], mu=1.001 * least / 100, seed=1).nobs == 100
+    with pytest.warns(PlanWarning, match=r"few for 3 columns .* mu = 3.3, fewer"):
+        assert function(formula, DATA[:100], mu=1.001 * least / 100, seed=1).nobs == 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(formula, DATA[:100], mu=1.61 * least / 100, seed=1)
     with pytest.raises(ArgumentError):
         function(formula, DATA[:100], mu=0.999 * least / 100, seed=1)
 
@@ -229,7 +240,9 @@ def test_what_would_do_is_said_in_the_units_that_were_asked_for() -> None:
         dp_lm("y ~ a", DATA[:100], mu=3, rows_per_person=4)
     (said,) = re.findall(r"mu = ([0-9.]+) would", str(caught.value))
     enough = 1.01 * float(said)
-    assert dp_lm("y ~ a", DATA[:100], mu=enough, rows_per_person=4, seed=1).privacy.mu == enough
+    with pytest.warns(PlanWarning, match="are few for"):
+        fit = dp_lm("y ~ a", DATA[:100], mu=enough, rows_per_person=4, seed=1)
+    assert fit.privacy.mu == enough
 
 
 _REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

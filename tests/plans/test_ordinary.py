@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpstats import dp_glm, dp_lm, plan_glm, plan_lm
-from dpstats.errors import DPStatsError
+from dpstats.errors import DPStatsError, PlanWarning
 
 
 def rows(seed: int, n: int, columns: int, sigma: float = 1.0) -> pd.DataFrame:
@@ -60,7 +60,8 @@ def test_the_least_budget_is_the_one_at_which_a_fit_is_no_longer_refused() -> No
     assert np.isfinite(plan.std_errors[1]).all()
     with pytest.raises(DPStatsError, match="too few"):
         dp_lm(formula, private, mu=0.999 * least, seed=1)
-    dp_lm(formula, private, mu=1.001 * least, seed=1)
+    with pytest.warns(PlanWarning, match="are few for 4 columns"):
+        dp_lm(formula, private, mu=1.001 * least, seed=1)
     assert "At mu = 0.2 the fit is refused" in str(plan)
 
 

@@ -144,15 +144,15 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "`Intercept`, `z` by 2.3 standard errors, at the worst by 12." in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
-    assert "may have a long tail" in note  # so what would show it comes first
+    assert note.startswith("Noise may hide a long tail of residuals: ")  # so what would show it comes first
     assert "More rows or a larger budget would show" in note
     (clear,) = tail_note(["x"], Moved(np.array([6.0]), np.array([12.0])), 0.004, 10.0)
-    assert clear.startswith("Residuals have a long tail")
+    assert clear.startswith("There is a long tail of residuals")
     assert "A logarithm of the response" in clear
     far, near = (Moved(np.array([2.3]), np.array([most])) for most in (12.0, 9.0))
     sharp = Moved(np.array([6.0]), np.array([12.0]))
     (unclear,) = tail_note(["x"], sharp, 0.004, 10.0, in_sight=False)
-    assert unclear.startswith("Residuals may have")
+    assert unclear.startswith("Noise may hide")
     (logged,) = tail_note(["x"], far, 0.004, 10.0, "log(wage) ~ x")
     assert "logarithm" not in logged
     (column,) = tail_note(["x"], far, 0.004, 10.0, "logins ~ x")
@@ -163,7 +163,7 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "and 3 more" in many
     assert "a few of the scores" in many
     (levels,) = tail_note(["g[T.b]"], far, 0.004, 10.0)
-    assert levels.startswith("Residuals, or rows of rare levels, may have a long tail")
+    assert levels.startswith("Noise may hide a long tail of residuals, or of rows of rare levels: ")
 
 
 def test_what_intervals_allow_for_is_a_line_and_no_note() -> None:
