@@ -309,6 +309,16 @@ lines(
         "log link by default",
     ),
     (
+        "glm(cbind(k, m - k) ~ exper, binomial, d)",
+        None,
+        'dp_glm("I(k / m) ~ exper", d, weights="m", ...): the share, with the trials as weights',
+    ),
+    (
+        "glm(visits ~ exper + offset(log(hours)), poisson, d)",
+        'dp_glm("visits ~ exper + offset(log(hours))", d, public=pub, mu=1, family="poisson")',
+        "rather than rates with the exposure as weights",
+    ),
+    (
         "exp(coef(logit))",
         "np.exp(logit.coef())",
         ".",
@@ -518,6 +528,46 @@ lines(
         "(nothing in R)",
         "budget = Budget(mu=2)",
         "a budget for a study: calls take `budget=budget`",
+    ),
+)
+
+# %% [markdown]
+# ## Groups, imputed tables, surveys
+#
+# One fit for each group: to which group a row belongs must be public, since the sizes of the groups are,
+# and the two tables are two calls. A budget adds up what they cost.
+#
+# Imputed tables: a model of imputation that has seen private rows lets one row change the others, and no
+# guarantee of a fit holds for that. Impute by a model of the public rows alone, row by row; then m
+# tables are m calls, and Rubin's rules take `coef()` and `vcov()`. Or leave cells missing: such rows count
+# as zero, and the page says how many they are.
+
+# %% tags=["hide-input"]
+lines(
+    (
+        "lm(log(wage) ~ educ, d, subset = female)",
+        'women = dp_lm("log(wage) ~ educ", d[d.female], public=pub[pub.female], mu=1)',
+        "where `female` is public; else one fit of all rows:",
+    ),
+    (
+        "lm(log(wage) ~ female * educ, d)",
+        'dp_lm("log(wage) ~ female * educ", d, public=pub, mu=1)',
+        "the same slopes, and the group stays private",
+    ),
+    (
+        "mice::pool(with(imputed, lm(...)))",
+        None,
+        "see above; m calls at mu / sqrt(m) cost mu together",
+    ),
+    (
+        "survey::svyglm(union ~ exper, svydesign(~1, weights = ~hours))",
+        'dp_glm("union ~ exper", d, public=pub, weights="hours", mu=1)',
+        "sandwich errors, whatever the weights sum to; no strata; clusters: `person=`",
+    ),
+    (
+        'car::deltaMethod(fit, "educ / exper")',
+        "b, v = fit.coef(), fit.vcov()",
+        "by hand, from these",
     ),
 )
 

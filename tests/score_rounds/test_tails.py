@@ -144,7 +144,9 @@ def test_a_note_names_what_may_have_moved() -> None:
     assert "`Intercept`, `z` by 2.3 standard errors, at the worst by 12." in note
     assert "`x`" not in note
     assert "cutting 0.4%" in note
-    assert note.startswith("Noise may hide a long tail of residuals: ")  # so what would show it comes first
+    assert note.startswith(
+        "Noise may hide a long tail of residuals: "
+    )  # so what would show it comes first
     assert "More rows or a larger budget would show" in note
     (clear,) = tail_note(["x"], Moved(np.array([6.0]), np.array([12.0])), 0.004, 10.0)
     assert clear.startswith("There is a long tail of residuals")

@@ -255,10 +255,10 @@ class PanelModel(MarginalModel):
         return plot_event_study(levels, estimate, alone, together, label, ax)
 
     def event_study(self, level: float = 0.95) -> pd.DataFrame:
-        """Coefficients of ``i(f, ...)`` by level: estimates, and how far intervals reach.
+        """Coefficients of ``i(f, ...)`` by level: estimates, their errors, and how far intervals reach.
 
         ``alone`` is half the interval of a level by itself; ``together`` that of intervals which hold
-        all levels of a term at once with the probability ``level`` (Sidak).
+        all levels of a term at once with the probability ``level`` (Sidak): estimate -+ together.
         """
         terms: dict[str, list[tuple[str, int]]] = {}
         for j, name in enumerate(self.coefficients.terms):
@@ -276,11 +276,16 @@ class PanelModel(MarginalModel):
         for term, levels in terms.items():
             both = level, level ** (1 / len(levels))
             alone, together = (quantile(v, self.coefficients.freedom) for v in both)
-            own = [(v, coef[j], alone * error[j], together * error[j]) for v, j in levels]
+            own = [
+                (value, coef[j], error[j], alone * error[j], together * error[j])
+                for value, j in levels
+            ]
             if self.reference is not None:
-                own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0))
+                own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0, 0.0))
             rows += [(term, *row) for row in sorted(own, key=lambda row: _as_number(row[0]))]
-        return pd.DataFrame(rows, columns=["term", "level", "estimate", "alone", "together"])
+        return pd.DataFrame(
+            rows, columns=["term", "level", "estimate", "std_error", "alone", "together"]
+        )
 
 
 def _as_number(level: str) -> tuple[float, str]:

@@ -211,6 +211,7 @@ def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
     assert list(frame.level) == ["2008", "2009", "2010", "2011", "2012", "2013"]
     assert frame.estimate[2] == 0
     assert (frame.together >= frame.alone).all()
+    assert frame.alone.to_numpy() == pytest.approx(1.96 * frame.std_error.to_numpy(), rel=0.2)
     mpl.use("agg")
     ax = fit.iplot()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == list(frame.level)
