@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
@@ -40,11 +39,10 @@ from dpstats.models.gaussian.alone import (
 )
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
 from dpstats.models.gaussian.mean_fit import (
-    LEAST_FOR_SCALES,
     covariance_name,
     fit_mean,
     known_covariance,
-    no_scales_note,
+    no_scales,
     papers_mean,
     plan_call_of_mean,
     stated_covariance,
@@ -108,9 +106,9 @@ def dp_mean(
         Of a row. "identity": unit variances (Theorem 2.3 of Bie, Kamath and Singhal). A number or a
         vector: standard deviations; a matrix (or DataFrame): the covariance. "public": estimated
         from public rows, at least two more than columns. Default: "public" from 2d + 2 public rows
-        on; with three or more their standard deviations. Without public rows, or with one or two, it
-        is released before the mean, unless it is stated ("identity" for pure differential privacy and
-        for the paper's method). A wrong covariance costs accuracy, never privacy.
+        on; with three or more their standard deviations; else "identity", with a warning, and without
+        standard errors where rows turn out to vary by more. Without public rows it is released before
+        the mean, unless it is stated. A wrong covariance costs accuracy, never privacy.
     gamma : float
         Total variation distance that the public population may have from the private one.
     method : {"refined", "paper"}, optional
@@ -166,11 +164,8 @@ def dp_mean(
         total = require_gaussian("dp_mean", call.per_row)
         return _mean_of_private_rows(call, total, formula, data, limits, covariance, method)
     points = find_points("dp_mean", formula, public, limits)
-    each, scaled = call.per_row, points.m >= LEAST_FOR_SCALES or covariance is not None
-    if not scaled and method == "refined" and gamma == 0 and isinstance(each, Privacy):
-        unused = (no_scales_note(points.m),)
-        return _mean_of_private_rows(call, each, formula, data, limits, None, method, unused)
     known = known_covariance(points, covariance)
+    _warn(no_scales(known, points.m))
     options: dict[str, Any] = {
         **call.given,
         "covariance": known.name,
@@ -346,7 +341,6 @@ def _mean_of_private_rows(
     limits: Mapping[str, Any] | None,
     covariance: Any,
     method: str,
-    said: tuple[str, ...] = (),
 ) -> GaussianModel:
     """`dp_mean` without public rows."""
     options: dict[str, Any] = {
@@ -370,7 +364,6 @@ def _mean_of_private_rows(
         rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
     ) as session:
         fit = mean_alone(session, found, known)
-    fit = replace(fit, notes=said + fit.notes)
     return _alone(charged, wanted, method, fit, found, session)
 
 

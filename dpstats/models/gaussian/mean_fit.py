@@ -45,6 +45,7 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.cuts import loss_of
 from dpstats.score_rounds.notes import CUT_ALLOWANCE
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
@@ -66,6 +67,8 @@ _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
 LEAST_FOR_SCALES = 3
 """Public rows that tell standard deviations."""
+_WIDER = 0.002
+"""Share of cut rows beyond which they vary by more than variances that were taken for granted."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
 
 
@@ -83,12 +86,15 @@ class FixedCovariance:
         In the user's units.
     stated : bool
         Whether it was stated, so that radii follow from it; else they are estimated privately.
+    assumed : bool
+        Whether it is taken for granted because nothing tells it.
     """
 
     name: str
     source: str
     matrix: Floats
     stated: bool
+    assumed: bool = False
 
     @property
     def noun(self) -> str:
@@ -127,12 +133,15 @@ def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovarianc
     return FixedCovariance("stated", "stated in the call", _stated(terms, covariance), True)
 
 
-def no_scales_note(m: int) -> str:
-    """Said where public rows are too few to tell scales."""
-    few = "One public row tells" if m == 1 else f"{m} public rows tell"
+def no_scales(known: FixedCovariance, m: int) -> tuple[str, ...]:
+    """Said before rows are read, where unit variances are assumed since public rows tell no scales."""
+    if not known.assumed:
+        return ()
+    few = "one public row tells" if m == 1 else f"{m} public rows tell"
     return (
-        f"{few} no scale: not used, and locations and scales were released from private rows. Pass "
-        f"{LEAST_FOR_SCALES} or more, or state covariance=, as standard deviations."
+        f"{few} no scale: unit variances are assumed. State covariance=, as standard deviations or "
+        f"'identity'; or pass {LEAST_FOR_SCALES} public rows or more; or none: scales are then found in "
+        "private rows.",
     )
 
 
@@ -148,7 +157,7 @@ def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
                 "public", "standard deviations of the public rows", matrix, False
             )
         else:
-            covariance = "identity"
+            return replace(stated_covariance(points.terms, "identity"), assumed=True)
     if isinstance(covariance, str) and covariance == "public":
         if m < d + 2:
             raise PublicDataError(
@@ -346,7 +355,10 @@ def _with_own_spread(
     noise = NoiseLevel(rho=call.facts.rho)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     share = session.left * (1 - TOLD_CUTS)
-    cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d)
+    measured = points.measured_in(known.units).measured
+    there = np.linalg.norm((measured - cell.centre) @ cell.back, axis=1)
+    expected = loss_of(1.0, there)
+    cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d, expected)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS)
     own = Spread.of(seen, cut, released, lengths, session.n)
     return _result(session, points, known, call, released, cut.radius, rounds, 1.0, own)
@@ -449,7 +461,14 @@ def _result(
             f"Standard errors rest on the {known.noun}: there are too few private rows to say how "
             "they vary.",
         )
-    if as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
+    wider = known.assumed and released.cut[0] - 3 * released.cut[1] > _WIDER
+    if wider:
+        notes += (
+            f"Rows vary by more than the unit variances that were assumed (about "
+            f"{100 * as_share(released.cut[0]):.2g} % were cut): no standard errors are given. Leave "
+            "public= out, which has scales found in private rows, or state covariance=.",
+        )
+    elif as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
         notes += (
             f"About {100 * as_share(released.cut[0]):.0f} % of the rows were truncated: the "
             "covariance is too small for these rows, or the public rows are far from them "
@@ -464,7 +483,7 @@ def _result(
             )
     notes += unused_notes(released.count, released.count_sd, session.n, len(units), points.m > 0)
     bounds: tuple[Bound, ...] = ()
-    if known.stated:
+    if known.stated and not wider:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))
     diagnostics = (
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
@@ -472,11 +491,12 @@ def _result(
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
         _NO_ALLOWANCE if own is None else own.allowance(released),
     )
+    sampling = known.matrix * inflation / released.n
+    if own is not None:
+        sampling = own.sampling(units, released.n)
     return GaussianFit(
         mean=points.origin + units * place,
-        sampling=known.matrix * inflation / released.n
-        if own is None
-        else own.sampling(units, released.n),
+        sampling=np.full_like(sampling, math.nan) if wider else sampling,
         privacy=released.sd**2 * root.T @ root,
         matrix=known.matrix,
         source=known.source,

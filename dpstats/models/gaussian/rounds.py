@@ -8,7 +8,7 @@ released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -311,14 +311,21 @@ class MeanCut:
 
 
 def last_mean_cut(
-    noise: NoiseLevel, share: float, n: int, lengths: LogHistogram, variance: float, d: int
+    noise: NoiseLevel,
+    share: float,
+    n: int,
+    lengths: LogHistogram,
+    variance: float,
+    d: int,
+    expected: Callable[[Floats], Floats] | None = None,
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
     A radius at which noise is a small part of the error of sampling is never too large. Where no long
     tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
     against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
-    to `_DEAREST` errors of sampling.
+    to `_DEAREST` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
+    of those of a rare mark, which noise hides.
     """
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
@@ -329,11 +336,15 @@ def last_mean_cut(
     farther = 0.0
     if (quantile := lengths.quantile(0.9)) is not None:
         tail = tail_of(lengths, quantile, n)
-        if beyond is None:
-            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED)
+        if beyond is None or expected is not None:
+            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, expected)
             radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))
+        if beyond is None:
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
+    if expected is not None:
+        lost = max(lost, _ONE_SIDED * float(expected(np.array([radius]))[0]) / sd)
+    if quantile is not None:
         most = most_excess(tail, n, radius, power=1) / sd
         farther = float(np.interp(radius, tail.lengths, tail.share))
     normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
