@@ -1,7 +1,7 @@
 """Do intervals hold on simulated rows that are hard to cut?
 
 Skewed errors, counts and outcomes that are rare, columns that are mostly zeros, missing values, rows of
-one length, public columns of another spread. The truth is known; a line per case:
+one length, public columns of another spread, weights. The truth is known; a line per case:
 ``error`` the root mean square distance to the fit without privacy, in its standard errors, ``width``
 the printed errors over those (median), ``cover`` of 95 % intervals for the truth and ``plain`` that of
 the fit without privacy, ``far`` the share of fits with a number beyond 3.29 printed errors of the
@@ -97,6 +97,29 @@ def _counts(at: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         rows = _columns(rng, n)
         return rows.assign(y=rng.poisson(np.exp(at + 0.3 * rows.x + 0.3 * rows.t)).astype(float))
+
+    return draw
+
+
+def _averages(counts: bool) -> Draw:
+    """Shares of ones among up to 29 trials, or rates over as much exposure; both are the weights."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = _columns(rng, n).assign(w=1.0 * rng.integers(1, 30, n))
+        mean = np.exp(-1 + 0.5 * rows.x + 0.4 * rows.t)
+        if counts:
+            return rows.assign(y=rng.poisson(rows.w * mean) / rows.w)
+        return rows.assign(y=rng.binomial(rows.w.astype(int), mean / (1 + mean)) / rows.w)
+
+    return draw
+
+
+def _weighted(drawn: Draw, scale: float) -> Draw:
+    """Survey weights of this size."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        rows = drawn(rng, n)
+        return rows.assign(w=scale * rng.uniform(0.2, 3, n))
 
     return draw
 
@@ -262,6 +285,23 @@ CASES: dict[str, Case] = {
         for where, public in (("public rows", 500), ("alone", 0))
     },
     **{
+        f"weights, {what}, n=3000, {where}": Case(drawn, family, truth, 3000, {"mu": 1}, public)
+        for what, family, drawn, truth in (
+            ("shares of trials", "binomial", _averages(False), (-1.0, 0.5, 0.4)),
+            ("rates", "poisson", _averages(True), (-1.0, 0.5, 0.4)),
+            ("ones, 1e-4", "binomial", _weighted(_outcomes(-1), 1e-4), (-1.0, 0.5, 0.4)),
+            ("ones, 1e4", "binomial", _weighted(_outcomes(-1), 1e4), (-1.0, 0.5, 0.4)),
+            ("counts, 1e4", "poisson", _weighted(_counts(0), 1e4), (0.0, 0.3, 0.3)),
+        )
+        for where, public in (("public rows", 300), ("alone", 0))
+    },
+    **{
+        f"large counts, log {at}, n=10000, alone": Case(
+            _counts(at), "poisson", (at, 0.3, 0.3), 10_000, {"mu": 1}
+        )
+        for at in (3, 6)
+    },
+    **{
         f"mostly zeros, {share:.2g}, n={n}": Case(
             _mostly_zero(share), "mean", (share * _ZERO_MEAN,), n, _EPSILON_1
         )
@@ -278,8 +318,20 @@ def _plain(case: Case, rows: pd.DataFrame, formula: str) -> tuple[Array, Array]:
         fit = smf.ols(formula, rows).fit(cov_type="HC1")
     else:
         family = sm.families.Binomial if case.kind == "binomial" else sm.families.Poisson
+        if "w" in rows:
+            return _weighted_plain(rows, formula, family())
         fit = smf.glm(formula, rows, family=family()).fit(cov_type="HC1")
     return fit.params.to_numpy(), fit.bse.to_numpy()
+
+
+def _weighted_plain(rows: pd.DataFrame, formula: str, family: Any) -> tuple[Array, Array]:
+    """With sandwich errors, of a canonical link."""
+    fit = smf.glm(formula, rows, family=family, var_weights=rows.w).fit()
+    x, w = fit.model.exog, rows.w.to_numpy()
+    score = x * (w * (rows.y - fit.fittedvalues).to_numpy())[:, None]
+    curvature = (x * (w * family.variance(fit.fittedvalues.to_numpy()))[:, None]).T @ x
+    inverse = np.linalg.inv(curvature)
+    return fit.params.to_numpy(), np.sqrt(np.diag(inverse @ (score.T @ score) @ inverse))
 
 
 def one(name: str, seed: int) -> dict[str, Any]:
@@ -289,8 +341,10 @@ def one(name: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, 5])
     rows = case.draw(rng, case.n)
     public = (case.other or case.draw)(rng, case.public) if case.public else None
-    formula = "y ~ " + " + ".join(c for c in rows if c != "y")
+    formula = "y ~ " + " + ".join(c for c in rows if c not in ("y", "w"))
     given: dict[str, Any] = {**case.total, "seed": seed}
+    if "w" in rows:
+        given |= {"weights": "w", "limits": {"(weights)": (0, 1.2 * float(rows.w.max()))}}
     if case.kind == "mean":
         found: Any = dp_mean(["y"], rows, public, **given)
         estimate = found.mean.to_numpy()
