@@ -662,7 +662,7 @@ def test_a_bar_shows_the_number_of_the_pass_and_twentieths_of_the_rows(
     assert content(found) == expected("lm")
     assert out == ""
     times = r"\[[\d:]+<?[\d:?]*, +[?\d.]+[kM]? rows/s\]"
-    counted = r"dp_lm: counting rows \[[\d:]+\]"
+    counted = r"dp_lm: counting rows"
     passed = rf"dp_lm: pass \d+: +\d+%\|.*\| [\d.]+k?/6\.00k {times}"
     lines = [line.strip() for line in re.split(r"[\r\n]", shown) if line.strip()]
     assert any(line.startswith("dp_lm: pass 1: ") and "/6.00k" in line for line in lines)
@@ -671,6 +671,17 @@ def test_a_bar_shows_the_number_of_the_pass_and_twentieths_of_the_rows(
     first = [line for line in lines if line.startswith("dp_lm: pass 1: ")]
     shares = [int(share) for line in first for share in re.findall(r"(\d+)%", line)]
     assert list(dict.fromkeys(shares)) == list(range(0, 101, 5))  # whatever the blocks are
+
+
+def test_a_bar_does_not_count_blocks_where_the_number_of_rows_is_unknown(capsys: Capture) -> None:
+    shown = []
+    for blocks in (1, 7):
+        with reading.Bar("dp_lm: reading persons", None, 0, True) as bar:
+            for _ in range(blocks):
+                bar.advance(1000)
+        shown.append(capsys.readouterr().err)
+    assert shown[0] == shown[1]
+    assert "reading persons" in shown[0]
 
 
 def test_every_function_shows_its_own_name(capsys: Capture) -> None:

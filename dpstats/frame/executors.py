@@ -141,15 +141,15 @@ class Bar:
                 "mininterval": 0,
             }
             if total is None:
-                shown["bar_format"] = "{desc} [{elapsed}]"
+                shown["bar_format"] = "{desc}"
             self._bar = tqdm(total=total, unit=" rows", unit_scale=True, **shown)
 
     def advance(self, rows: int) -> None:
-        """Shown in twentieths of all rows, each of them: sizes of blocks may depend on their content."""
-        if self._bar is None:
-            return
-        if self._total is None:
-            self._bar.update(1)
+        """Shown in twentieths of all rows, each of them: sizes of blocks may depend on their content.
+
+        So may their number, where nobody tells how many rows there are: what is shown then stands still.
+        """
+        if self._bar is None or self._total is None:
             return
         before, self._read = self._read, self._read + rows
         passed = (min(20 * read // self._total, 20) for read in (before, self._read))

@@ -227,8 +227,12 @@ class LogHistogram:
         return np.where(reached | (found > SURE * noise), np.maximum(found, 0.0), 0.0)
 
     def surely_above(self, threshold: Floats) -> Floats:
-        """`count_above` of rising thresholds as far as a `tail` is believed: none of noise alone."""
-        return np.where(self.tail(threshold) > 0, self.count_above(threshold), 0.0)
+        """`count_above` of rising thresholds, up to the last whose `tail` is believed: none of noise.
+
+        What is believed may be far out, as rows of a rare level are, with nothing before it.
+        """
+        believed = np.maximum.accumulate((self.tail(threshold) > 0)[::-1])[::-1]
+        return np.where(believed, self.count_above(threshold), 0.0)
 
     def seen_above(self, threshold: Floats) -> Floats:
         """How many of the values that are `_seen` lie above each threshold, however far."""

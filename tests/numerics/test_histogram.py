@@ -117,3 +117,8 @@ def test_counts_of_noise_alone_are_not_surely_above() -> None:
         sure += bool(seen.count_above(far).max() > 0)
     assert believed <= 4
     assert sure > 60
+    counts = np.zeros(120)
+    counts[20:32], counts[52:56] = 1000, 100  # a rare level, beyond an empty octave and more
+    seen = LogHistogram(counts, 10.0, -10, 30)
+    assert (seen.surely_above(seen.edges()[40:53]) > 300).all()
+    assert seen.surely_above(seen.edges()[57:90]).max() == 0
