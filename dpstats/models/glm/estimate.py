@@ -452,20 +452,22 @@ def left_by_one_step(
     return np.asarray(length * np.sqrt(np.maximum(np.diag(inverse), 0.0)))
 
 
-def near_enough(last: GlmStep, reach: StepRange, less: float, n: int, level: float) -> bool:
+def near_enough(
+    last: GlmStep, reach: StepRange, less: float, n: int, level: float, usual: float
+) -> bool:
     """Whether one more round, the last, would leave little behind.
 
     The next step starts at distance ``last.error`` and leaves the matrix error and half the change of
     the curvature of it behind, at worst. Another round takes 7 to 18 % of the budget from the last one:
     it is worth it while more than the last one's noise, ``less`` times that of this step, may be left
     behind; or while the information, read at the anchor, may be off by more than that noise is to
-    sampling. The noise counts less where rows hold little information, a mean ``level`` below 1: there
-    outcomes are rare, and fewer rounds would end too far away.
+    sampling. The noise counts less where rows hold less information than ``usual``, on the mean
+    ``level``: there outcomes are rare, and fewer rounds would end too far away.
     """
     if last.damped:
         return False
     d = len(last.step.move)
     change = last.error * math.sqrt(float(np.trace(reach.metric)) / d) * (not reach.linear)
     left_behind = (last.relative + reach.bend * change) * last.error
-    noise = less * last.noise * min(level, 1.0)
-    return left_behind < noise and change < 3 * noise * math.sqrt(n * max(level, 1.0) / d)
+    noise = less * last.noise * min(level / usual, 1.0)
+    return left_behind < noise and change < 3 * noise * math.sqrt(n * max(level, usual) / d)

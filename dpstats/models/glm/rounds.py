@@ -151,7 +151,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
         share = (left - plan.near.lengths) * (1 - plan.last_information)
         less = math.sqrt(self.price.score / share)
         level = len(self.anchor) / float(np.trace(np.linalg.inv(self.curvature.used)))
-        return near_enough(self.steps[-1], self.start.reach, less, self.session.n, level)
+        usual = 1.0 if self.start.rows is not None else self.family.information(0.0)
+        return near_enough(self.steps[-1], self.start.reach, less, self.session.n, level, usual)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out, beside what the family expects.

@@ -92,7 +92,7 @@ def test_newton_steps_without_noise_reach_the_maximum_of_the_likelihood() -> Non
     mle = sm.GLM(_Y, _X, family=sm.families.Binomial()).fit(tol=1e-12).params
     assert t == pytest.approx(mle, abs=1e-8)
     assert step.arrived
-    assert near_enough(step, reach, 1.0, 300, 0.25)
+    assert near_enough(step, reach, 1.0, 300, 0.25, 0.25)
 
 
 def test_a_step_that_moves_linear_predictors_too_far_is_damped() -> None:
@@ -110,7 +110,7 @@ def test_a_step_that_moves_linear_predictors_too_far_is_damped() -> None:
     )
     assert step.damped
     assert np.quantile(np.abs(_X @ step.step.move), 0.998) <= 3.0
-    assert not near_enough(step, StepRange(_MOMENT, _X, False), 1e6, 300, 0.25)
+    assert not near_enough(step, StepRange(_MOMENT, _X, False), 1e6, 300, 0.25, 0.25)
     linear = trusted_step(
         information,
         np.zeros((3, 3)),
