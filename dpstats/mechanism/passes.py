@@ -48,9 +48,9 @@ _P = TypeVar("_P", bound="PrivateRows[Any]")
 _Q = ParamSpec("_Q")
 
 _PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**21
-_SLAB_ROWS = 2**10, 2**14
-_SLAB_NUMBERS = 2**19
-_NARROW, _FEW_ROWS, _CACHE_BYTES = 16, 2**18, 2**30
+_SLAB_ROWS, _SLAB_NUMBERS = (2**10, 2**14), 2**19
+_NARROW, _FEW_ROWS = 16, 2**18
+_CACHE_BYTES = 2**30
 _LONG_ROW, _LONG_ENTRY = 2.0**6, 2.0**8
 
 

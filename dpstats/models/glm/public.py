@@ -222,9 +222,8 @@ def private_start(
     reach = _reach(family, Whitening(np.eye(d), np.eye(d)), moment / weight, None)
     root, times = math.sqrt(weight), float(_times(np.array(weight), True))  # nobody tells of trials
     reach = replace(reach, weight=times)
-    longer = seen.lengths.tail.without_laws().scaled(
-        times / root
-    )  # of rows times a root of weights
+    # the lengths that were seen are those of rows times a root of weights
+    longer = seen.lengths.tail.without_laws().scaled(times / root)
     information = math.sqrt(level) * seen.lengths.quantile
     zero = np.zeros(d)
     return StartingPoint(

@@ -30,7 +30,8 @@ _HARDLY = 1.01
 _MANY_CUT = 0.1  # of rows; of Gaussian ones, a fiftieth
 _MOVED, _WIDENED, _CLEAR = 0.3, 0.45, 2.0
 """What the last round may do to a component, in standard deviations and in parts of its variances, and
-the errors of these from which it is no noise: one of ten fits that are far off does less."""
+the errors of these from which it is no noise. Half of the fits that end far off do more, and one of
+fifty others."""
 
 
 def describe(
