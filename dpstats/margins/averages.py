@@ -209,7 +209,8 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
         raise ArgumentError(
             "the fit has coefficients without a standard error; drop their terms by update() first."
         )
-    size = np.sqrt(np.diag(fit.coefficients.vcov))  # columns of every unit keep their digits
+    # columns of every unit keep their digits
+    size = np.sqrt(np.maximum(np.diag(fit.coefficients.vcov), 1e-300))
     values, vectors = np.linalg.eigh(fit.coefficients.vcov / np.outer(size, size))
     root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     units = spreads(fit.design, fit.moments)
