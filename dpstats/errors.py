@@ -159,7 +159,8 @@ def warn_at_call(message: str, kind: type[UserWarning] = PlanWarning) -> None:
     while frame is not None:
         level += 1
         file = frame.f_code.co_filename
-        if file.startswith(_PACKAGE) or (level == outermost + 1 and file == contextlib.__file__):
-            outermost = level  # a decorator that is a context is called by contextlib
+        between = file == contextlib.__file__ or file.endswith("_ufunc_config.py")
+        if file.startswith(_PACKAGE) or (level == outermost + 1 and between):
+            outermost = level  # a decorator that is a context is called by contextlib or numpy
         frame = frame.f_back  # type: ignore[assignment]
     warnings.warn(message, kind, stacklevel=outermost + 1)

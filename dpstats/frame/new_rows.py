@@ -77,6 +77,21 @@ def warn_of_new_levels(design: Design, table: Table) -> None:
                 )
 
 
+def warn_of_far_values(design: Design, table: Table) -> None:
+    """Name columns of new rows that leave the limits to which the rows of the fit were cut."""
+    for name in design.columns_for(("offset",)):
+        if name not in design.boxes or design.columns[name].kind != "number":
+            continue
+        low, high = design.boxes[name]
+        values = table.numbers(name, 0, table.n)
+        if ((values < low) | (values > high)).any():
+            warn_at_call(
+                f"newdata has values of `{name}` beyond the limits {low:.4g} to {high:.4g}, to which "
+                "rows of the fit were cut: predictions go on there without rows behind them.",
+                UserWarning,
+            )
+
+
 def _as_columns(values: dict[str, Any]) -> dict[str, Any]:
     """Single values as columns of one row, where all are single."""
     single = all(np.ndim(value) == 0 for value in values.values())

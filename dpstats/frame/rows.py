@@ -24,7 +24,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
-from dpstats.frame.new_rows import new_rows, warn_of_new_levels
+from dpstats.frame.new_rows import new_rows, warn_of_far_values, warn_of_new_levels
 from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.schema import check_table
@@ -303,13 +303,15 @@ def predicted_rows(
 ) -> tuple[Array, Array, pd.Index | None]:
     """The same of ``newdata=``, which errors name, and the index of the frame that it may be.
 
-    New rows may be shown to anybody: where ``warns``, levels that the design does not know are named.
+    New rows may be shown to anybody: where ``warns``, levels that the design does not know are named,
+    and columns with values beyond declared limits.
     """
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
-    if warns and np.isnan(x).any():
+    if warns and (np.isnan(x).any() or design.boxes):
         table = public_table(new_rows(newdata) if isinstance(newdata, dict) else newdata)
         warn_of_new_levels(design, table)
+        warn_of_far_values(design, table)
     return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 

@@ -179,6 +179,18 @@ def test_new_levels_of_new_rows_are_named_and_those_of_private_rows_are_not() ->
         LM.predictions(data=TABLE.assign(g="zz"), mu=1, seed=1)
 
 
+def test_new_rows_beyond_the_limits_of_a_fit_are_named() -> None:
+    limits = {"x": (-2.0, 2.0), "g": ["a", "b", "c"]}
+    fit = dp_lm("y ~ x + g", TABLE, mu=5, limits=limits, seed=1)
+    for verb in (fit.predict, fit.predictions):
+        with pytest.warns(UserWarning, match=r"`x` beyond the limits -2 to 2") as caught:
+            verb({"x": [0.0, 3.0], "g": ["a", "b"]})
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            verb({"x": [0.0, 2.0], "g": ["a", "b"]})
+
+
 def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
     rows = TABLE.head(30).assign(x=[np.nan, *TABLE.x[1:30]])
     assert np.isnan(LM.predictions(rows).frame.estimate[0])

@@ -74,8 +74,8 @@ LOST = (
 LOST_FROM_PUBLIC = (
     "The fit did not converge: its last step was longer than noise and sampling explain, as where "
     "private columns are in other units than public ones. The estimates may be far off, and no "
-    "standard errors are given. Check the units; else use a public sample that is more like the "
-    "private rows, or none.",
+    "standard errors are given. Check the units, and codes for missing values such as -999; else "
+    "use a public sample that is more like the private rows, or none.",
 )
 WIDENING = 0.2
 """Share of what is cut that standard errors count."""
