@@ -430,7 +430,7 @@ def test_a_result_answers_all_that_needs_no_public_rows(which: int) -> None:
     page = str(fit.summary())
     assert "Rows: 3000 private" in page
     assert (fit.confint().to_numpy()[:, 0] < fit.coef()).all()
-    new = pd.DataFrame({"a": [0.0, 1.0], "b": [0.5, 30.0], "g": ["p", "q"]})
+    new = pd.DataFrame({"a": [0.0, 1.0], "b": [0.5, 2.5], "g": ["p", "q"]})
     predicted = fit.predict(new)
     assert np.isfinite(np.asarray(predicted)).all()
     assert len(etable([fit])) > 0 if hasattr(etable([fit]), "__len__") else str(etable([fit]))
