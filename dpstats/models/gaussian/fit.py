@@ -279,7 +279,8 @@ def refined_gaussian(
         call.noise, lengths, tails, plan.rounds, plan.share, counts, (plan.cut,), True, apart
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
-    rounds = refine(session, (), [start], schedule, n_known=True)
+    there = points.measured if isinstance(points, PublicPoints) else None
+    rounds = refine(session, (), [start], schedule, n_known=True, public=there)
     moments = replace(rounds.moments[0], bias=plan.bias)
     notes: tuple[str, ...] = ()
     if public is not None:

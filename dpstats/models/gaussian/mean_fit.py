@@ -38,6 +38,7 @@ from dpstats.models.gaussian.rounds import (
     cell_lengths,
     first_radius,
     last_mean_cut,
+    loss_of_public,
     spread_of_rows,
 )
 from dpstats.numerics.histogram import LogHistogram
@@ -45,7 +46,6 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.cuts import loss_of
 from dpstats.score_rounds.notes import CUT_ALLOWANCE
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
@@ -355,9 +355,7 @@ def _with_own_spread(
     noise = NoiseLevel(rho=call.facts.rho)
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
     share = session.left * (1 - TOLD_CUTS)
-    measured = points.measured_in(known.units).measured
-    there = np.linalg.norm((measured - cell.centre) @ cell.back, axis=1)
-    expected = loss_of(1.0, there)
+    expected = loss_of_public(points.measured_in(known.units).measured, cell)
     cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d, expected)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS)
     own = Spread.of(seen, cut, released, lengths, session.n)

@@ -121,6 +121,7 @@ def refine(
     schedule: Schedule,
     *,
     n_known: bool,
+    public: Floats | None = None,
 ) -> Rounds:
     """Re-whiten every cell by its own released moments, a few times, and release them once more.
 
@@ -133,7 +134,8 @@ def refine(
        first coordinates are taken again;
     4. where it shows them, the mean is released apart: it needs far fewer rows cut.
 
-    ``n_known``: the only cell has ``n`` rows unless some are missing.
+    ``n_known``: the only cell has ``n`` rows unless some are missing. ``public``: points that say what
+    the cut of the mean takes off it.
     """
     cells = _seen_fast(session, cells)
     first = cell_lengths(session, schedule.search, partition, cells)
@@ -187,7 +189,7 @@ def refine(
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     if beyond:
-        moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0]),)
+        moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public),)
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
@@ -242,15 +244,39 @@ def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
     return [cell.seen_in(session.fast(cell.frame)) for cell in cells]
 
 
+def loss_of_public(public: Floats, cell: Cell) -> Callable[[Floats], Floats]:
+    """How far cuts move the mean of public rows, in the cell's coordinates.
+
+    Those of a rare mark all lie on one side, and noise hides how many there are.
+    """
+    rows = (public - cell.centre) @ cell.back
+    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+
+    def lost(length: Floats) -> Floats:
+        beyond = np.maximum(1 - length[:, None] / size, 0.0)
+        return np.asarray(np.linalg.norm(beyond @ rows, axis=1) / len(rows))
+
+    return lost
+
+
 def mean_cut(
-    noise: NoiseLevel, share: float, n: float, d: int, tail: SeenTail, least: float
+    noise: NoiseLevel,
+    share: float,
+    n: float,
+    d: int,
+    tail: SeenTail,
+    least: float,
+    expected: Callable[[Floats], Floats] | None = None,
 ) -> tuple[float, float]:
     """Where rows are cut for a mean, and what that may take off it, in standard deviations.
 
     All that is lost may fall on one direction, as it does where one column has the tail: an interval
-    allows for that. ``least``: length that is never cut.
+    allows for that. ``least``: length that is never cut. ``expected``: what public rows say that a cut
+    takes off.
     """
     loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
+    if expected is not None:
+        loss = np.maximum(loss, expected(tail.losses.lengths) / math.sqrt(tail.variance))
     radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
     return radius, tail.at(loss, radius, 1.0)
 
@@ -337,13 +363,14 @@ def last_mean_cut(
     if (quantile := lengths.quantile(0.9)) is not None:
         tail = tail_of(lengths, quantile, n)
         if beyond is None or expected is not None:
-            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, expected)
+            loss = None if expected is None else lambda c: expected(c) / _ONE_SIDED
+            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, loss)
             radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))
         if beyond is None:
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
     if expected is not None:
-        lost = max(lost, _ONE_SIDED * float(expected(np.array([radius]))[0]) / sd)
+        lost = max(lost, float(expected(np.array([radius]))[0]) / sd)
     if quantile is not None:
         most = most_excess(tail, n, radius, power=1) / sd
         farther = float(np.interp(radius, tail.lengths, tail.share))
@@ -352,14 +379,20 @@ def last_mean_cut(
 
 
 def _mean_apart(
-    session: CellSession, noise: NoiseLevel, moments: Moments, tail: SeenTail, least: float
+    session: CellSession,
+    noise: NoiseLevel,
+    moments: Moments,
+    tail: SeenTail,
+    least: float,
+    public: Floats | None,
 ) -> Moments:
     """The mean, with all that is left, of rows cut farther out than for their second moments.
 
     ``least``: where they were cut for these.
     """
     cell, d, share = moments.cell, len(moments.mean), session.left
-    radius, lost = mean_cut(noise, share, cell.n, d, tail, least)
+    expected = None if public is None else loss_of_public(public, cell)
+    radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
     sums, _ = session.vector_sum(share, cell.frame, radius)
     n = used_rows(session.n, sums.count, sums.count_sd)
     return replace(

@@ -182,7 +182,7 @@ def test_a_mean_takes_any_number_of_public_rows(m: int) -> None:
 def test_public_rows_tell_of_a_rare_mark_that_noise_hides() -> None:
     """Twenty ones among 2000: four of 24 intervals held the share before their cut was foreseen.
 
-    Of 94 others .90 did; where four of five do, fewer than nine of 24 have a chance of 1e-6.
+    Of 94 others .90 and more did; where four of five do, fewer than nine of 24 have a chance of 1e-6.
     """
     held = 0
     for seed in range(24):
