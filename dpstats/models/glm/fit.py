@@ -160,6 +160,7 @@ def anchored(
         persons=persons,
         longest=start.longest(family) if persons is None and not weighted else None,
         weighs=weighted or bool(design.offsets and start.rows is None),
+        bounded=family.binary and not weighted,
         trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )
     made = rounds.run()
@@ -191,7 +192,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         used = [one.turned(lean.turn, inverse) for one in used]
         used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
     pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
-    widening = 0.0 if family.binary else _WIDENING
+    widening = 0.0 if rounds.bounded else _WIDENING
     solved = solution(
         rounds.coordinates,
         curvature,

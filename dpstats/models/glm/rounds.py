@@ -61,7 +61,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
 
     ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
     the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
-    ``trials``: whether responses may be averages over so many; ``expected`` are the scores of
+    ``trials``: whether responses may be averages over so many; ``bounded``: whether no score is much
+    longer than its row, which has no weight; ``expected`` are the scores of
     typical rows at the anchor, under the model, ``beyond`` is what counts may have beyond the last cut.
     """
 
@@ -76,6 +77,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     longest: Tail | None
     weighs: bool
     trials: bool
+    bounded: bool
     expected: Expected | None = None
     beyond: float = 0.0
     seen: list[ReleasedInformation] = field(default_factory=list)
@@ -92,7 +94,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             session.weigh(None)
         windows = window_about(self.guesses[0]), window_about(self.guesses[1])
         lengths_share = shares.near.lengths if last else price.lengths
-        by_tail = last and not self.family.binary  # most of it tells how long scores are
+        by_tail = last and not self.bounded  # most of it tells how long scores are
         part = 0.2 if by_tail else 0.5
         fine = quartered(self.guesses[1], windows[1]) if by_tail else None
         at = self.anchor - self.carried
@@ -124,6 +126,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             tail,
             rows_of_each(self.persons, n),
             self.longest,
+            self.bounded,
         )
         assert plan.radius is not None
         self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
@@ -247,6 +250,7 @@ def _round_plan(
     tail: Tail | None,
     rows: float,
     longest: Tail | None,
+    bounded: bool,
 ) -> RoundPlan:
     """Cuts of a round from the scales just released and from the scores that are ``expected``.
 
@@ -265,12 +269,12 @@ def _round_plan(
     rare = family.rarer(level)
     if rare is not None:
         loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare, start.longer)
-    if tail is not None and not family.binary:
+    if tail is not None and not bounded:
         cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
         squares = tail_of(histograms[1], lengths[1], n, 2)
         square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
         return RoundPlan(costs, cut, radius, per_person * square, last=True)
-    tails = BOUNDED if family.binary else SKEWED if family.skewed else ERRORS
+    tails = BOUNDED if bounded else SKEWED if family.skewed or family.binary else ERRORS
     if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
         tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
     above = _no_more_than(histograms[1].count_above, longest, n)
