@@ -124,6 +124,15 @@ def _weighted(drawn: Draw, scale: float) -> Draw:
     return draw
 
 
+def _survey(drawn: Draw) -> Draw:
+    """Survey weights with a long tail."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        return drawn(rng, n).assign(w=np.minimum(np.exp(rng.normal(size=n)), 50))
+
+    return draw
+
+
 def _ones(share: float) -> Draw:
     """Zeros and ones for least squares; half as many more ones where t is one."""
 
@@ -289,6 +298,7 @@ CASES: dict[str, Case] = {
         for what, family, drawn, truth in (
             ("shares of trials", "binomial", _averages(False), (-1.0, 0.5, 0.4)),
             ("rates", "poisson", _averages(True), (-1.0, 0.5, 0.4)),
+            ("ones, long tail", "binomial", _survey(_outcomes(-1)), (-1.0, 0.5, 0.4)),
             ("ones, 1e-4", "binomial", _weighted(_outcomes(-1), 1e-4), (-1.0, 0.5, 0.4)),
             ("ones, 1e4", "binomial", _weighted(_outcomes(-1), 1e4), (-1.0, 0.5, 0.4)),
             ("counts, 1e4", "poisson", _weighted(_counts(0), 1e4), (0.0, 0.3, 0.3)),

@@ -14,7 +14,14 @@ from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.moments import Moments, cell_at, hardly_any, mean_allowance, symmetric
+from dpstats.models.gaussian.moments import (
+    Cell,
+    Moments,
+    cell_at,
+    hardly_any,
+    mean_allowance,
+    symmetric,
+)
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     plan_gaussian,
@@ -46,6 +53,10 @@ _MEAN_APART = 0.25
 """Of the last release, for means of rows with long tails."""
 _HIDES = 0.12
 """Noise of a covariance, relative, from which on tails would not be seen."""
+_LITTLE = 0.3
+"""Part of a column's public variance that a cut leaves, below which it is another column."""
+_FEW = 0.2
+"""Share of public rows beyond a cut that may be those of rare marks."""
 _UNUSED = 0.01
 """Share of the rows that a note is about."""
 LONG_TAILS = (
@@ -286,7 +297,32 @@ def refined_gaussian(
     if public is not None:
         moments, share = pooled(moments, public, moments.cell.n)
         notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
-    return _fit(session, points, call, moments, rounds, notes)
+    fit = _fit(session, points, call, moments, rounds, notes)
+    if not isinstance(points, PublicPoints):
+        return fit
+    return _without_hidden(fit, points, rounds.moments[0].cell, rounds.radii[0])
+
+
+def _without_hidden(
+    fit: GaussianFit, points: PublicPoints, cell: Cell, radius: float
+) -> GaussianFit:
+    """No errors where the cut leaves little of a column, as public rows tell: of a rare mark."""
+    away = points.measured - cell.centre
+    length = np.linalg.norm(away @ cell.back, axis=1)
+    kept = np.minimum(1.0, radius / np.maximum(length, 1e-300))
+    part = ((kept[:, None] * away) ** 2).sum(axis=0) / np.maximum((away**2).sum(axis=0), 1e-300)
+    hidden = part < _LITTLE
+    if not hidden.any() or np.mean(kept < 1) > _FEW:  # rows of another spread tell nothing
+        return fit
+    sampling = fit.sampling.copy()
+    sampling[hidden], sampling[:, hidden] = math.nan, math.nan
+    named = ", ".join(f"`{term}`" for term, lost in zip(points.terms, hidden, strict=True) if lost)
+    note = (
+        f"Most of what {named} varies by, in public rows, lies beyond the cut: few rows differ "
+        "there, and noise hides how many. Its mean and variances are far too small, and no "
+        "standard errors are given. Leave it out, or ask for more rows or a larger budget."
+    )
+    return replace(fit, sampling=sampling, notes=(*fit.notes, note))
 
 
 def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCall) -> GaussianFit:

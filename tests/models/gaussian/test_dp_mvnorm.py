@@ -196,6 +196,18 @@ def test_public_rows_tell_of_a_rare_mark_that_noise_hides() -> None:
     assert held >= 9
 
 
+def test_a_rare_mark_that_the_cut_hides_has_no_errors() -> None:
+    """Fifty ones among 10 000: one of thirty intervals held their share, and nothing was said."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame({"a": rng.normal(size=11_000), "b": 1.0 * (rng.random(11_000) < 0.005)})
+        found = dp_mvnorm(["a", "b"], rows[1000:], rows[:1000], mu=1, seed=seed)
+        bounds = found.confint()
+        assert bounds.loc["b"].isna().all()
+        assert bounds.loc["a"].notna().all()
+        assert any(note.startswith("Most of what `b` varies by") for note in found.notes)
+
+
 # -- what the number of public rows decides ---------------------------------------------------------
 
 

@@ -395,6 +395,24 @@ def test_scores_of_weighted_rows_are_longer_than_rows() -> None:
     assert abs(np.nanmean(off)) < 2
 
 
+def test_survey_weights_with_a_long_tail_are_allowed_for() -> None:
+    """Cuts as if scores of ones and zeros had no tails held the slope in .72 of the draws.
+
+    Of 100 others .95 did. Where .95 do, fewer than 46 of 60 have a chance below 1e-6.
+    """
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x, w = rng.normal(size=4000), np.minimum(np.exp(1.3 * rng.normal(size=4000)), 50)
+        y = 1.0 * (rng.random(4000) < 1 / (1 + np.exp(0.5 - 0.5 * x)))
+        rows = pd.DataFrame({"x": x, "y": y, "w": w})
+        weights = {"weights": "w", "limits": {"(weights)": (0, 50)}}
+        fit = dp_glm("y ~ x", rows, mu=1, seed=seed, **weights)
+        low, high = fit.confint().loc["x"]
+        held += low <= 0.5 <= high
+    assert held >= 46
+
+
 @pytest.mark.parametrize("m", [0, 300])
 @pytest.mark.parametrize("name", ["binomial", "poisson"])
 def test_averages_over_trials_have_errors_near_those_without_privacy(name: str, m: int) -> None:
