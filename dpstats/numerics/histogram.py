@@ -215,6 +215,11 @@ class LogHistogram:
         found, bins = self.within(threshold, 4)
         return np.asarray(np.maximum(found - 1.5 * np.sqrt(bins) * self.noise_sd, 0.0))
 
+    def perhaps_above(self, threshold: Floats) -> Floats:
+        """How many values may exceed each threshold within four octaves, with as much noise added."""
+        found, bins = self.within(threshold, 4)
+        return np.asarray(np.maximum(found + 1.5 * np.sqrt(bins) * self.noise_sd, 0.0))
+
     def tail(self, threshold: Floats) -> Floats:
         """How many values surely exceed each of some rising thresholds, within the next octave.
 

@@ -59,7 +59,7 @@ _FLATTER = 0.75
 class GlmRounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
-    ``longer`` is the share of information rows that the last histogram has beyond their cut, ``unseen``
+    ``longer`` is the most that may be of information rows beyond their cut, as a share; ``unseen``
     the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
     ``trials``: whether responses may be averages over so many; ``bounded``: whether no score is much
     longer than its row, which has no weight; ``expected`` are the scores of
@@ -129,7 +129,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             self.bounded,
         )
         assert plan.radius is not None
-        self.longer = float(histograms[0].count_above(np.array([plan.radius]))[0]) / n
+        self.longer = float(histograms[0].perhaps_above(np.array([plan.radius]))[0]) / n
         if tail is None:
             return plan
         self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
