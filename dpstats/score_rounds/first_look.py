@@ -27,14 +27,17 @@ from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
+from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
 
 _TELLING, _SAME = 8, 1e-10
+"""Public rows that tell a scale, and the relative variance from which a column differs in them."""
+_FEW = 4
+"""Public rows for a column, fewer than which hardly tell its coordinates."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
-"""Public rows that tell a scale, and the relative variance from which a column differs in them."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,16 @@ def check_budget(
     )
 
 
+def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
+    """Whether so few public rows tell less of generalised linear fits than private rows do.
+
+    With fewer than four for a column a first step from their coordinates often goes astray. Private
+    rows tell them well with a budget for which `check_budget` would not refuse them.
+    """
+    d = len(public.terms)
+    return public.m is not None and public.m < _FEW * d and n * mu >= least_budget(d)
+
+
 def first_look(
     design: Design,
     source: RowSource,
@@ -175,6 +188,17 @@ def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
         for j in range(len(square))
         if spread[j] ** 2 > _SAME * square[j] and j != constant
     }
+
+
+def few_public_line(public: PublicMoments) -> Diagnostic:
+    """That public rows are so few that coordinates were found in the private ones."""
+    d = len(public.terms)
+    return Diagnostic(
+        "public rows",
+        public.m,
+        None,
+        f"few for {d} columns: what {_FEW * d} would tell was found in private rows",
+    )
 
 
 def undetermined_note(public: PublicMoments) -> tuple[str, ...]:

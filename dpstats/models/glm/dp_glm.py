@@ -37,7 +37,12 @@ from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import check_budget, undetermined_note
+from dpstats.score_rounds.first_look import (
+    better_alone,
+    check_budget,
+    few_public_line,
+    undetermined_note,
+)
 from dpstats.score_rounds.notes import notes_of_first_rows
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.result import model_items
@@ -86,8 +91,8 @@ def dp_glm(
         zero.
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them. Public responses give the
-        first anchor; a public sample that differs costs accuracy, never privacy. None: as for `dp_lm`, a
-        part of the budget finds what public rows would tell.
+        first anchor; a public sample that differs costs accuracy, never privacy. None, or fewer than
+        four rows for a column: a part of the budget finds what public rows would tell.
     family : str or statsmodels family
         "binomial" (logit), "binomial(probit)", "binomial(cloglog)", "poisson", "gamma" (log link),
         "gaussian", "quasibinomial", "quasipoisson", or a family object such as
@@ -185,6 +190,7 @@ def dp_glm(
     design: Design | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
+    partly = method == "anchored" and not call.unit.jointly
     if method == "ssp":
         design, columns, _, norm = declared(formula, limits, weights, offset)
         columns = columns if norm is None else np.minimum(columns, norm)
@@ -193,7 +199,6 @@ def dp_glm(
         check_written(formula, weights, offset)
         call, unknown = with_levels(call, formula, data, limits, weights, offset)
     else:
-        partly = method == "anchored" and not call.unit.jointly
         moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
         design = moments.design
         alone = partly and not moments.determines_columns()
@@ -209,7 +214,9 @@ def dp_glm(
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if alone:
+        if partly and not alone and moments is not None:
+            alone = better_alone(moments, rows.n, call.per_row.mu)
+        elif alone:
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         task = GlmTask(
             method,
@@ -238,7 +245,11 @@ def dp_glm(
     )
     notes = charged.notes(rows.n, public, moments) + formula_notes(formula)
     notes += () if levels is None else levels.notes
-    notes += undetermined_note(moments) if alone and moments is not None else ()
+    if alone and moments is not None:
+        if moments.determines_columns():
+            fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))
+        else:
+            notes += undetermined_note(moments)
     result = glm_model(charged.text, ready, fit, session, notes, call.unit, delta)
     return charged.released(result)
 
