@@ -305,7 +305,13 @@ def _averages(
         for j, histogram in zip(unknown, lengths, strict=True):
             multiple, excess = _cut(histogram, rows.n, mu)
             half[j], lost[j] = multiple * scale[j], excess * scale[j]
-        longest = np.array([_FAR * (one.quantile(0.9) or one.peak() / _FAR) for one in gradients])
+        usual = [one.quantile(0.9) for one in gradients]
+        longest = np.array(
+            [
+                one.peak() if far is None else _FAR * far
+                for one, far in zip(gradients, usual, strict=True)
+            ]
+        )
         sums = session.sums(shares, Cuts(centre, half, longest))
     return _found(sums, rows.n, centre, half, lost, lost_way), session
 

@@ -19,6 +19,8 @@ _WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
 SURE = 5.5
 """Standard deviations of its noise above zero that noise alone hardly ever reaches."""
 _NEAR = 2.5
+_DOUBT = 1.5
+"""Of these, what a count may be off by, where it is said to be sure or possible."""
 _ALL = 3.0
 """Standard deviations of the number counted, from which values are missing."""
 _GAP = 0.3
@@ -210,15 +212,15 @@ class LogHistogram:
     def count_above(self, threshold: Floats) -> Floats:
         """How many values surely exceed each threshold, within the next four octaves.
 
-        One and a half noise standard deviations are taken off: a tail is believed where it is seen.
+        What noise may have added is taken off: a tail is believed where it is seen.
         """
         found, bins = self.within(threshold, 4)
-        return np.asarray(np.maximum(found - 1.5 * np.sqrt(bins) * self.noise_sd, 0.0))
+        return np.asarray(np.maximum(found - _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
 
     def perhaps_above(self, threshold: Floats) -> Floats:
-        """How many values may exceed each threshold within four octaves, with as much noise added."""
+        """How many values may exceed each threshold within four octaves, at the most."""
         found, bins = self.within(threshold, 4)
-        return np.asarray(np.maximum(found + 1.5 * np.sqrt(bins) * self.noise_sd, 0.0))
+        return np.asarray(np.maximum(found + _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
 
     def tail(self, threshold: Floats) -> Floats:
         """How many values surely exceed each of some rising thresholds, within the next octave.

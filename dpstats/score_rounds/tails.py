@@ -15,7 +15,7 @@ returned is the mean over all that remains possible.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -367,23 +367,23 @@ def _laws_of(rows: int, power: int) -> _Laws:
     a rare level are no outliers: their number is few.
     """
     most = _QUARTER * _TENTH * rows if power == 1 else 0.0
-    laws = _laws(power, sum(few <= max(_MANY, most) for few in _OUTLIERS))
-    few = laws.rows[1:]
+    kinds = sum(few <= max(_MANY, most) for few in _OUTLIERS)
+    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
     some = np.minimum(1.0, _MANY / few)
     some *= np.where(few > _MANY, np.clip(most / few - 1, 1e-9, 1.0), 1.0)
     log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
-    return replace(laws, log_outliers=log_outliers)
+    number, powers = np.append(0.0, few), np.append(1.0, fall)
+    return _Laws(*_slopes_and_bends(), number, powers, _log_body(), log_outliers)
 
 
 @cache
-def _laws(power: int, kinds: int) -> _Laws:
+def _log_body() -> Floats:
+    """How probable the laws of the body are."""
     slopes, bends = _slopes_and_bends()
     log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
     log_body += np.log(slopes)  # the grid is denser at small slopes
     log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
-    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
-    rows, powers = np.append(0.0, few), np.append(1.0, fall)
-    return _Laws(slopes, bends, rows, powers, log_body, np.zeros(len(rows)))
+    return np.asarray(log_body)
 
 
 def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:

@@ -1529,8 +1529,8 @@ _ALONE = (
     _alone(
         "cuts of ones and zeros do not know how long rows are",
         "dpstats/models/glm/rounds.py",
-        "rare, start.longer)",
-        "rare)",
+        ", rare, start.longer",
+        ", rare",
         "tests/models/test_rare_levels.py::"
         "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_glm, alone]",
     ),

@@ -298,16 +298,16 @@ def refined_gaussian(
         moments, share = pooled(moments, public, moments.cell.n)
         notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
     fit = _fit(session, points, call, moments, rounds, notes)
-    if not isinstance(points, PublicPoints):
+    if there is None:
         return fit
-    return _without_hidden(fit, points, rounds.moments[0].cell, rounds.radii[0])
+    return _without_hidden(fit, points.terms, there, rounds.moments[0].cell, rounds.radii[0])
 
 
 def _without_hidden(
-    fit: GaussianFit, points: PublicPoints, cell: Cell, radius: float
+    fit: GaussianFit, terms: tuple[str, ...], public: Floats, cell: Cell, radius: float
 ) -> GaussianFit:
     """No errors where the cut leaves little of a column, as public rows tell: of a rare mark."""
-    away = points.measured - cell.centre
+    away = public - cell.centre
     length = np.linalg.norm(away @ cell.back, axis=1)
     kept = np.minimum(1.0, radius / np.maximum(length, 1e-300))
     part = ((kept[:, None] * away) ** 2).sum(axis=0) / np.maximum((away**2).sum(axis=0), 1e-300)
@@ -316,7 +316,7 @@ def _without_hidden(
         return fit
     sampling = fit.sampling.copy()
     sampling[hidden], sampling[:, hidden] = math.nan, math.nan
-    named = ", ".join(f"`{term}`" for term, lost in zip(points.terms, hidden, strict=True) if lost)
+    named = ", ".join(f"`{term}`" for term, lost in zip(terms, hidden, strict=True) if lost)
     note = (
         f"Most of what {named} varies by, in public rows, lies beyond the cut: few rows differ "
         "there, and noise hides how many. Its mean and variances are far too small, and no "

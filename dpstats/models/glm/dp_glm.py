@@ -214,10 +214,10 @@ def dp_glm(
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if partly and not alone and moments is not None:
-            alone = better_alone(moments, rows.n, call.per_row.mu)
-        elif alone:
+        if alone:
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+        elif partly and moments is not None:
+            alone = better_alone(moments, rows.n, call.per_row.mu)
         task = GlmTask(
             method,
             model,

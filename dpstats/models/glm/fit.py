@@ -15,14 +15,9 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design
-from dpstats.models.glm.estimate import (
-    GlmStep,
-)
+from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.planning import (
-    coarse_enough,
-    plan_glm_rounds,
-)
+from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
 from dpstats.numerics.matrices import Curvature

@@ -59,11 +59,12 @@ _FLATTER = 0.75
 class GlmRounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
-    ``longer`` is the most that may be of information rows beyond their cut, as a share; ``unseen``
-    the noise of its counts of scores; ``longest`` how long rows are, where no score is longer;
-    ``trials``: whether responses may be averages over so many; ``bounded``: whether no score is much
-    longer than its row, which has no weight; ``expected`` are the scores of
-    typical rows at the anchor, under the model, ``beyond`` is what counts may have beyond the last cut.
+    ``longest`` is how long rows are, where no score is longer; ``weighs``: whether rows may have any
+    weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
+    ``bounded``: whether no score is much longer than its row. At the anchor, ``expected`` are the scores
+    of typical rows under the model, ``longer`` is the largest share that information rows beyond their
+    cut may have, ``unseen`` the noise of counts of scores, and ``beyond`` what these may have beyond the
+    last cut.
     """
 
     family: Family
@@ -113,21 +114,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         coef = self.coordinates.back @ self.anchor
         if last or self.family.binary or self.start.rows is not None:
             self.expected = self.start.expected(self.family, coef)
-        plan = _round_plan(
-            self.family,
-            self.start,
-            histograms,
-            lengths,
-            self.expected,
-            level,
-            costs,
-            mu,
-            n,
-            tail,
-            rows_of_each(self.persons, n),
-            self.longest,
-            self.bounded,
-        )
+        plan = self._cuts(histograms, lengths, level, costs, tail)
         assert plan.radius is not None
         self.longer = float(histograms[0].perhaps_above(np.array([plan.radius]))[0]) / n
         if tail is None:
@@ -142,6 +129,51 @@ class GlmRounds(ScoreRounds[GlmStep]):
                 plan, lean=leaning(long.mean, long.length, scores, plan.cut, paid, began)
             )
         return plan
+
+    def _cuts(
+        self,
+        histograms: tuple[LogHistogram, LogHistogram],
+        lengths: tuple[float, float],
+        level: float,
+        costs: Shares,
+        tail: Tail | None,
+    ) -> RoundPlan:
+        """Cuts of a round from the scales just released and from the scores that are expected.
+
+        ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
+        residuals; ``tail`` that of scores, in the last round.
+        """
+        family, start, n, mu = self.family, self.start, self.session.n, self.session.total.mu
+        d, last = len(start.coef), tail is not None
+        radius = choose_information_radius(
+            lengths[0], histograms[0].surely_above, n, d, mu * math.sqrt(costs.information)
+        )
+        score_mu = mu * math.sqrt(costs.score)
+        square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
+        per_person = math.sqrt(max(rows_of_each(self.persons, n), 1.0))
+        loss = None if self.expected is None else self.expected.loss()
+        rare = family.rarer(level)
+        if rare is not None:
+            loss = loss_with_unseen(
+                loss, start.reach, histograms[1].noise_sd / n, rare, start.longer
+            )
+        if tail is not None and not self.bounded:
+            cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
+            squares = tail_of(histograms[1], lengths[1], n, 2)
+            square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
+            return RoundPlan(costs, cut, radius, per_person * square, last=True)
+        tails = BOUNDED if self.bounded else SKEWED if family.skewed or family.binary else ERRORS
+        if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
+            tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
+        above = _no_more_than(histograms[1].count_above, self.longest, n)
+        seen = _no_more_than(histograms[1].seen_above, self.longest, n)
+        clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
+        residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
+        square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
+        cut = Cut(
+            clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
+        )
+        return RoundPlan(costs, cut, radius, square, last=last)
 
     def _is_last(self) -> bool:
         """Whether this round is the last: from the plan and from released numbers only."""
@@ -235,57 +267,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
         self.price = self.shares.far if step.far else self.shares.near
         return step
-
-
-def _round_plan(
-    family: Family,
-    start: StartingPoint,
-    histograms: tuple[LogHistogram, LogHistogram],
-    lengths: tuple[float, float],
-    expected: Expected | None,
-    level: float,
-    costs: Shares,
-    mu: float,
-    n: int,
-    tail: Tail | None,
-    rows: float,
-    longest: Tail | None,
-    bounded: bool,
-) -> RoundPlan:
-    """Cuts of a round from the scales just released and from the scores that are ``expected``.
-
-    ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
-    residuals; ``tail`` that of scores, in the last round; ``rows`` is how many rows a person has, where
-    scores are summed up over these; ``longest`` how long rows are, where no score is longer.
-    """
-    d, last = len(start.coef), tail is not None
-    radius = choose_information_radius(
-        lengths[0], histograms[0].surely_above, n, d, mu * math.sqrt(costs.information)
-    )
-    score_mu = mu * math.sqrt(costs.score)
-    square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
-    per_person = math.sqrt(max(rows, 1.0))
-    loss = None if expected is None else expected.loss()
-    rare = family.rarer(level)
-    if rare is not None:
-        loss = loss_with_unseen(loss, start.reach, histograms[1].noise_sd / n, rare, start.longer)
-    if tail is not None and not bounded:
-        cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
-        squares = tail_of(histograms[1], lengths[1], n, 2)
-        square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
-        return RoundPlan(costs, cut, radius, per_person * square, last=True)
-    tails = BOUNDED if bounded else SKEWED if family.skewed or family.binary else ERRORS
-    if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
-        tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
-    above = _no_more_than(histograms[1].count_above, longest, n)
-    seen = _no_more_than(histograms[1].seen_above, longest, n)
-    clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
-    residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
-    square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
-    cut = Cut(
-        clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
-    )
-    return RoundPlan(costs, cut, radius, square, last=last)
 
 
 def _no_more_than(
