@@ -314,15 +314,15 @@ def _without_hidden(
     hidden = part < _LITTLE
     if not hidden.any() or np.mean(kept < 1) > _FEW:  # rows of another spread tell nothing
         return fit
-    sampling = fit.sampling.copy()
-    sampling[hidden], sampling[:, hidden] = math.nan, math.nan
+    unknown = np.where(hidden | hidden[:, None], math.nan, 0.0)
+    noise = fit.noise and replace(fit.noise, shape=fit.noise.shape + unknown)
     named = ", ".join(f"`{term}`" for term, lost in zip(terms, hidden, strict=True) if lost)
     note = (
         f"Most of what {named} varies by, in public rows, lies beyond the cut: few rows differ "
         "there, and noise hides how many. Its mean and variances are far too small, and no "
         "standard errors are given. Leave it out, or ask for more rows or a larger budget."
     )
-    return replace(fit, sampling=sampling, notes=(*fit.notes, note))
+    return replace(fit, sampling=fit.sampling + unknown, noise=noise, notes=(*fit.notes, note))
 
 
 def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCall) -> GaussianFit:

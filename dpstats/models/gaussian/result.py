@@ -257,9 +257,15 @@ class GaussianModel(Result):
         return replace(moments, spent=spent)
 
     def _worth(self) -> int:
-        """The number of rows whose sample covariance would be as exact as the released one."""
+        """The number of rows whose sample covariance would be as exact as the released one.
+
+        In columns whose covariance has errors; if there are none, one row.
+        """
         assert self.noise is not None
-        at = np.ix_(self._seen, self._seen)
+        known = np.isfinite(np.diag(self.noise.shape))
+        if not known.any():
+            return 1
+        at = np.ix_(known, known)
         shape = np.linalg.solve(self.matrix[at], self.noise.shape[at])
         unit = float(np.trace(shape)) / len(shape)
         return max(int(2 / (2 / self.n + (self.noise.sd * unit) ** 2)), 1)

@@ -205,7 +205,9 @@ def test_a_rare_mark_that_the_cut_hides_has_no_errors() -> None:
         bounds = found.confint()
         assert bounds.loc["b"].isna().all()
         assert bounds.loc["a"].notna().all()
+        assert found.cov_se.isna().to_numpy().tolist() == [[False, True], [True, True]]
         assert any(note.startswith("Most of what `b` varies by") for note in found.notes)
+        assert 1 < (found.to_moments("a ~ b").m or 0) < 10_000
 
 
 # -- what the number of public rows decides ---------------------------------------------------------
