@@ -141,6 +141,7 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # - *rounds*: how often the fit visited the rows and was corrected.
 # - *cut allowance*: the largest share of a printed variance that allows for bias from cuts. Small
 #   on most tables; see the next section.
+# - *unseen rows*: about so many rows, far from all others, may be there and not be seen.
 # - *planned error*: what the public numbers promised, over a fit without privacy, for normal errors.
 #   Longer tails cost more; the printed errors count them, and so does `plan_lm` (below).
 #
@@ -168,8 +169,8 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # - "truncated rows 1.6 %" by itself says little: many short pieces may be cut, or a few long ones.
 #   The note and the allowance take both into account.
 #
-# What no private fit can tell: a handful of rows (10 to 20 at mu = 1) that decide the fit without
-# privacy. Noise hides so few rows, and neither interval nor note shows them.
+# What no private fit can tell: a few rows that decide the fit without privacy. Noise hides them, and neither
+# interval nor note shows them; *unseen rows* among the diagnostics says how few they are (25 to 50 at mu = 1).
 #
 # ## What mu = 1 means
 #

@@ -71,7 +71,7 @@ beside
 # Four places, all computed from released numbers:
 #
 # 1. a note names the coefficients that the cut may have moved by far more than their intervals allow
-#    for (twelve printed errors, if all that is cut pulled in one direction); `cut allowance` among the
+#    for (sixteen printed errors, if all that is cut pulled in one direction); `cut allowance` among the
 #    diagnostics says how much of a variance allows for what cuts are expected to have moved;
 # 2. `truncated rows` among the diagnostics: not the share alone counts, but how long what was cut is;
 # 3. among the bounds, the estimated distance to the fit without noise *and without cuts*;

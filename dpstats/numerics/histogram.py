@@ -241,12 +241,19 @@ class LogHistogram:
         believed = np.maximum.accumulate((self.tail(threshold) > 0)[::-1])[::-1]
         return np.where(believed, self.count_above(threshold), 0.0)
 
-    def seen_above(self, threshold: Floats) -> Floats:
-        """How many of the values that are `_seen` lie above each threshold, however far."""
+    def seen_above(self, threshold: Floats, *, sure: bool = False) -> Floats:
+        """How many of the values that are `_seen` lie above each threshold, however far.
+
+        ``sure``: less what noise may have added.
+        """
         first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
-        held = np.where(self._seen(), self.counts, 0.0)
-        total = np.concatenate([[0.0], np.cumsum(held)])
-        return np.asarray(np.maximum(total[-1] - total[first], 0.0))
+        seen = self._seen()
+        total, bins = (
+            np.concatenate([[0.0], np.cumsum(each)])
+            for each in (np.where(seen, self.counts, 0.0), seen)
+        )
+        doubt = _DOUBT * self.noise_sd * np.sqrt(bins[-1] - bins[first]) if sure else 0.0
+        return np.asarray(np.maximum(total[-1] - total[first] - doubt, 0.0))
 
     def peak(self) -> float:
         """Upper edge of the fullest bin, for when nothing stands out and nothing else is known."""

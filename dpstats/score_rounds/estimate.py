@@ -81,8 +81,8 @@ class Pooled:
     """Steps averaged by inverse variance; the other numbers are those of the average.
 
     ``left_sd``: what cuts left of the way, per coordinate; ``left``: the same where its direction is
-    known, as scores. ``excess`` and ``most``: see `Step`; all rounds cut the same rows, so that these
-    add up.
+    known, as scores. ``far``: the score of the step that far rows alone ask for. ``excess`` and
+    ``most``: see `Step`; all rounds cut the same rows, so that these add up.
     """
 
     coef: Floats
@@ -90,6 +90,7 @@ class Pooled:
     noise_sd: float
     left_sd: float
     left: tuple[Floats, ...] = ()
+    far: Floats | None = None
     excess: float = 0.0
     most: float = 0.0
 
@@ -119,14 +120,16 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
 
 
 def pool_weighed(
-    steps: Sequence[Step], hessian: Floats, lost: float, alone: bool = False
+    steps: Sequence[Step], hessian: Floats, lost: float, apart: bool = False
 ) -> Pooled:
-    """The same where long rows weigh less in all rounds but the last one.
+    """The same where the last round counts far rows that others did not.
 
-    Others than the last are averaged in where they agree with it, at a chance of one in a hundred. The
-    last step goes from the fit of weighed rows to that of all: ``hessian``, in which long rows are cut,
-    may be too small by the share ``lost``, and the step by as much too long. ``alone``: none is averaged
-    in.
+    As where long rows weigh less before it: others than the last are averaged in where they agree with
+    it, at a chance of one in a hundred. The last step goes from the fit of weighed rows to that of all:
+    ``hessian``, in which long rows are cut, may be too small by the share ``lost``, and the step by as
+    much too long. ``apart``, as where long scores lean and are cut farther out: no other is averaged in,
+    and all of the step that noise does not explain counts as an error, since the far rows and the
+    others do not agree on one fit, and there may be farther ones that go on that way.
     """
     last, d = steps[-1], len(steps[-1].move)
     if len(steps) == 1:
@@ -134,9 +137,33 @@ def pool_weighed(
     noise = last.noise_length**2 + steps[-2].noise_length ** 2
     square = float(last.move @ last.move)
     agree = square < noise * 2 * float(special.gammaincinv(d / 2, 0.99)) / d
-    pooled = pool_steps(steps if agree and not alone else [last])
+    pooled = pool_steps(steps if agree and not apart else [last])
     seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
-    return replace(pooled, left=(min(lost, 1.0) * seen * hessian @ last.move,))
+    gone = seen * hessian @ last.move
+    if not apart:
+        return replace(pooled, left=(min(lost, 1.0) * gone,))
+    size = max(float(np.linalg.norm(gone)), 1e-300)
+    return replace(pooled, far=gone * as_error(size, last.noise_sd) / size)
+
+
+def as_error(bias: float, sd: float) -> float:
+    """The standard error that allows for a bias of at most this size, beside another one, ``sd``.
+
+    The 95 % interval of a normal estimate with a bias b has the half-length q sd, q^2 the quantile of
+    the square of N(b/sd, 1) (Armstrong and Kolesar 2018). With this error it is as long, and shorter
+    than if the bias were a standard error itself: by a half where it is much larger than ``sd``.
+
+    Examples
+    --------
+    >>> round(as_error(0.1, 1.0), 3), round(as_error(1.0, 1.0), 3), round(as_error(100.0, 1.0), 1)
+    (0.1, 0.907, 51.9)
+    """
+    times = bias / sd
+    if times > 4:  # the other end of the interval is out of reach
+        half = times + float(special.ndtri(0.95))
+    else:
+        half = math.sqrt(float(special.chndtrix(0.95, 1, times**2)))
+    return sd * math.sqrt(max((half / float(special.ndtri(0.975))) ** 2 - 1, 0.0))
 
 
 def share_left(steps: Sequence[Step]) -> float:

@@ -18,6 +18,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
+from dpstats.score_rounds.estimate import as_error
 from dpstats.score_rounds.tails import Tail
 
 SHARE = 0.08
@@ -37,6 +38,9 @@ than with that of `_SURELY`, and cover alike."""
 _LOUD = 1.0
 """Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
 limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
+_SURE = 1.0
+"""Of the mean of long scores, less what may be chance: as much noise where that is more. Twice as much
+covers curved means a little better, and costs coefficients of rare levels half of their precision."""
 _FINER, _WIDEST = 1.1, 64.0
 """Ratio of the cuts that are compared, and of the last to the first."""
 
@@ -88,12 +92,13 @@ class Leaning:
 def long_from(tail: Tail, n: int, d: int, mu: float) -> float:
     """From which length on scores are asked where they point, at a cost of ``mu``.
 
-    Examples
-    --------
-    >>> from dpstats.score_rounds.tails import Tail
-    >>> tail = Tail(np.array([2.0, 4.0, 8.0]), np.array([0.1, 0.01, 0.001]), quantile=2.0)
-    >>> long_from(tail, 500, 3, 0.25), long_from(tail, 50_000, 3, 0.25)
-    (3.0, 4.0)
+        Examples
+        --------
+        >>> from dpstats.score_rounds.estimate import as_error
+    from dpstats.score_rounds.tails import Tail
+        >>> tail = Tail(np.array([2.0, 4.0, 8.0]), np.array([0.1, 0.01, 0.001]), quantile=2.0)
+        >>> long_from(tail, 500, 3, 0.25), long_from(tail, 50_000, 3, 0.25)
+        (3.0, 4.0)
     """
     few = _ENOUGH * 2 * math.sqrt(d) / mu / n
     far = tail.lengths[tail.share > few].max(initial=0.0)
@@ -151,9 +156,11 @@ def leaning(
     square, along = _beyond(seen.tail, length)
     share = min(max(along / max(d * anchor.square, 1e-300), anchor.share), 1.0)
     noise = found.noise_sd**2 + (share * anchor.score) ** 2 / d
-    if size**2 <= 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square / n:
+    by_chance = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square / n
+    if size**2 <= by_chance:
         return None
-    loudest = _LOUD * cut.unit * math.sqrt(n) * mu / 2
+    sure = size - math.sqrt(by_chance)
+    loudest = max(_LOUD * cut.unit / math.sqrt(n), _SURE * sure) * n * mu / 2
     direction, n_mu = found.value / size, n * mu
     best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
     stretch = _FINER
@@ -167,26 +174,6 @@ def leaning(
         best = replace(best, left=seen.most(cut.length, _LIKELY))
     sd = math.hypot(cut.unit / math.sqrt(n), 2 * best.stretch * cut.length / n_mu)
     return replace(best, allowed=as_error(best.left, sd))
-
-
-def as_error(bias: float, sd: float) -> float:
-    """The standard error that allows for a bias of at most this size, beside another one, ``sd``.
-
-    The 95 % interval of a normal estimate with a bias b has the half-length q sd, q^2 the quantile of
-    the square of N(b/sd, 1) (Armstrong and Kolesar 2018). With this error it is as long, and shorter
-    than if the bias were a standard error itself: by a half where it is much larger than ``sd``.
-
-    Examples
-    --------
-    >>> round(as_error(0.1, 1.0), 3), round(as_error(1.0, 1.0), 3), round(as_error(100.0, 1.0), 1)
-    (0.1, 0.907, 51.9)
-    """
-    times = bias / sd
-    if times > 4:  # the other end of the interval is out of reach
-        half = times + float(special.ndtri(0.95))
-    else:
-        half = math.sqrt(float(special.chndtrix(0.95, 1, times**2)))
-    return sd * math.sqrt(max((half / float(special.ndtri(0.975))) ** 2 - 1, 0.0))
 
 
 def _beyond(tail: Tail, length: float) -> tuple[float, float]:

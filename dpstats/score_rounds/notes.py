@@ -12,6 +12,7 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
+from dpstats.numerics.histogram import SURE
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import Estimate, Moved
 
@@ -164,11 +165,20 @@ def leaning_line(
     if not np.nanmax(share, initial=0.0) > _SEEN_LEANING:
         return ()
     most = int(np.nanargmax(share))
-    note = (
-        f"share of the variance of `{terms[most]}` that allows for long scores, which point one way; "
-        "where the mean is not linear in it, a logarithm or a spline shortens intervals"
-    )
+    name = terms[most]
+    note = f"share of the variance of `{name}` that allows for long scores, which point one way"
+    if name != "Intercept" and "[T." not in name:
+        note += "; where the mean is not linear in it, a logarithm or a spline shortens intervals"
     return (Diagnostic("leaning scores", min(float(share[most]), 1.0), None, note),)
+
+
+def unseen_line(noise_sd: float) -> tuple[Diagnostic, ...]:
+    """How many rows that are far from all others noise may hide: what no interval and no note knows of.
+
+    Of counts, more than `SURE` noise standard deviations are hardly ever noise.
+    """
+    note = "about so many far rows noise may hide: no interval holds what these alone decide"
+    return (Diagnostic("unseen rows", float(round(SURE * noise_sd)), None, note),)
 
 
 def hidden_note(

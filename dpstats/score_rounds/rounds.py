@@ -275,7 +275,8 @@ def solution(
     noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
     leans = np.zeros(d) if lean is None else before @ lean.direction
     allowed, beyond = (0.0, 0.0) if lean is None else (lean.allowed, lean.left)
-    for one in (*(back @ one for one in pooled.left), allowed * leans):
+    far = np.zeros(d) if pooled.far is None else back @ pooled.far
+    for one in (*(back @ one for one in pooled.left), far, allowed * leans):
         noise = noise + np.outer(one, one)
     square, square_range = None, None
     if summary.mean_square is not None:
@@ -326,6 +327,7 @@ def solution(
     left = math.hypot(
         pooled.left_sd * float(np.linalg.norm(of_cut)),
         *(float(np.linalg.norm(of_cut @ one)) for one in pooled.left),
+        float(np.linalg.norm(solve @ far)),
         beyond * float(np.linalg.norm(solve @ leans)),
     )
     system = released_system(
@@ -339,7 +341,7 @@ def solution(
     )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     moved, most = pooled.excess * reach / error, pooled.most * reach / error
-    leaning = None if lean is None else allowed * np.abs(solve @ leans)
+    leaning = None if lean is None else np.hypot(solve @ far, allowed * (solve @ leans))
     return Solution(estimate, system, square, square_range, Moved(moved, most), leaning)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.estimate import leaning, least_visible
@@ -34,8 +35,14 @@ _LOW, _HIGH = 0.4, 3.0
 """Between these lie the eigenvalues of rows that are whitened well enough."""
 _GROWN = 1.5
 """Times the smallest eigenvalue, what it grows to where rows are stretched along it and not cut."""
+_SHRUNK = 1.15
+"""What the largest eigenvalue is divided by at least where rows are squeezed along it."""
+_AT_ONCE = 6.0
+"""Times as large as they are seen, what moments are taken to be at most for the rows cut for them."""
 _PATIENCE = 2
 """Stages without a new direction after which no more are made."""
+_REACH = np.geomspace(1.0, 2.0**12, 200)
+"""Times a radius, as far as rows are looked for."""
 _FINAL, _FARTHER = 0.08, 1.3
 """Share of the last second moments, which are released where they reach so much farther."""
 _QUIET, _BODY = 0.15, 1.5
@@ -56,11 +63,24 @@ class RowLengths:
         The 90 % quantile of all.
     rows : int
         How many have a length.
+    counts : LogHistogram
+        How many have each, with noise.
     """
 
     tail: Tail
     quantile: float
     rows: int
+    counts: LogHistogram
+
+    def seen_beyond(self, radius: float, n: int) -> float:
+        """What a cut at a radius takes off the mean square length, of rows that counts show."""
+        at = radius * _REACH
+        longer = self.counts.seen_above(at, sure=True) / n
+        return float(np.trapezoid(2 * at * longer, at))
+
+    def beyond(self, radius: float, n: int) -> float:
+        """What a cut at a radius takes off the mean square length: by likely tails, and by counts."""
+        return max(median_excess(self.tail, n, radius), self.seen_beyond(radius, n))
 
     def standard(self, curvature: Curvature, n: int) -> Tail:
         """The tail in a unit in which the mean square of rows that have a length is their dimension.
@@ -103,6 +123,40 @@ class Whitened:
         return leaning(self.whitening.back, self.curvature) | self.nothing
 
 
+@dataclass(frozen=True)
+class _Spread:
+    """The smallest and the largest eigenvalue of whitened moments, where the noise hides none.
+
+    With the largest go rows that are cut, as far as counts show them.
+    """
+
+    smallest: float
+    largest: float
+
+    @property
+    def even(self) -> bool:
+        """Whether rows are whitened well enough."""
+        return self.smallest > _LOW and self.largest < _HIGH
+
+    def better(self, before: _Spread) -> bool:
+        """Whether another stage has changed them as it should."""
+        squeezed = before.smallest > _LOW and self.largest <= before.largest / _SHRUNK
+        return squeezed or self.smallest >= _GROWN * before.smallest
+
+
+def _with_far_rows(eigen: Floats, far: float) -> Floats:
+    """Eigenvalues of second moments, with what cut rows have beyond the radius (`seen_beyond`).
+
+    It is taken to lie where the uncut parts of the rows are longest already, and makes none more than
+    `_AT_ONCE` times as large: the next stage shows whether that was right.
+    """
+    longest = np.maximum(eigen - 1, 0.0)
+    if not longest.any():
+        return eigen
+    found: Floats = np.minimum(eigen + far * longest / longest.sum(), _AT_ONCE * eigen)
+    return found
+
+
 def share_of_moments(n: int, d: int, mu: float) -> float:
     return float(min(max((16 * d**1.5 / (n * mu)) ** 2, 0.02), 0.06))
 
@@ -120,7 +174,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     n, d, mu = session.n, len(back), session.total.mu
     share = share_of_moments(n, d, mu)
     stages: list[tuple[int, Whitened]] = []
-    before = 0.0
+    before: _Spread | None = None
     while True:
         lengths = whitened_lengths(session, _LENGTHS, d)
         radius = _cut(lengths, d, n, mu * math.sqrt(share))
@@ -132,27 +186,29 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         whitening = Whitening(back, np.linalg.inv(back))
         curvature = still(shrink_second_moment(released, sd, known=False), nothing)
         stages.append((hidden, Whitened(whitening, curvature, lengths, radius, nothing)))
-        if not hidden and values[0] > _LOW and values[-1] < _HIGH:
+        far = lengths.seen_beyond(radius, n)
+        spread = None if hidden else _Spread(float(values[0]), float(values[-1]) + far)
+        if spread and spread.even:
             break
-        if not hidden and values[0] < _GROWN * before:
+        if spread and before and not spread.better(before):
             del stages[-1]
             break
-        before = float(values[0]) if not hidden else 0.0
+        before = spread
         spent = (share + _LENGTHS) * (len(stages) + 1)
         least = min(count for count, _ in stages)
         since = len(stages) - 1 - [count for count, _ in stages].index(least)
-        if spent > _MOST or since >= _PATIENCE:
+        if spent > _MOST or (hidden and since >= _PATIENCE):
             break
         used = floored(released, noise / 2)
         eigen, vectors = np.linalg.eigh(used)
+        eigen = _with_far_rows(eigen, far)
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, np.zeros(d))
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
     farther = _cut(lengths, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
-        return replace(best, lost=median_excess(lengths.tail, n, best.radius))
-    lost = median_excess(lengths.tail, n, farther)
-    return replace(_measured(session, best, farther, nothing), lost=lost)
+        return replace(best, lost=lengths.beyond(best.radius, n))
+    return replace(_measured(session, best, farther, nothing), lost=lengths.beyond(farther, n))
 
 
 def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
@@ -161,7 +217,7 @@ def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
     windows = (octave - 12, 32), None
     lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
     quantile, n = lengths.quantile(0.9) or math.sqrt(d), session.n
-    return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths.rows(n))
+    return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths.rows(n), lengths)
 
 
 def whitened_moments(session: ScoreSession, share: float, d: int, radius: float) -> Release:

@@ -181,6 +181,26 @@ def _bent(what: str) -> Draw:
     return draw
 
 
+def _spending(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """A column that is mostly zero, with a long tail, and a mean that grows as its logarithm."""
+    t, some = rng.normal(size=n), rng.random(n) < 0.4
+    x = np.where(some, rng.lognormal(1, 1.2, n), 0.0)
+    return pd.DataFrame({"y": np.log1p(x) + 0.5 * t + rng.normal(size=n), "x": x, "t": t})
+
+
+def _with_far_rows(what: str) -> Draw:
+    """Half a percent of the rows lie far out: codes, or large values on the same line as others."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        t, x, far = rng.normal(size=n), rng.normal(50, 15, n), rng.random(n) < 0.005
+        if what == "large":
+            x = np.where(far, 20 * x, x)
+        y = 1 + 0.02 * x + 0.5 * t + rng.normal(size=n)
+        return pd.DataFrame({"y": y, "x": np.where(far & (what == "codes"), -999.0, x), "t": t})
+
+    return draw
+
+
 def _mostly_zero(share: float) -> Draw:
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         return pd.DataFrame({"y": np.where(rng.random(n) < share, rng.lognormal(3, 1, n), 0.0)})
@@ -255,6 +275,18 @@ CASES: dict[str, Case] = {
             ("tanh of t3", (1.0, 0.619908, 1.0)),
         )
         for where, public in (("public rows", 250), ("alone", 0))
+    },
+    **{  # least squares of 40 million rows
+        f"curved mean, spending, n={n}, {where}": Case(
+            _spending, "lm", (0.36756, 0.094269, 0.5), n, {"mu": 1}, public
+        )
+        for n in (5000, 20_000)
+        for where, public in (("public rows", 300), ("alone", 0))
+    },
+    **{
+        f"far rows, {what}, n={n}, alone": Case(_with_far_rows(what), "lm", truth, n, {"mu": 1})
+        for what, truth in (("codes", (1.965062, 0.000784, 0.5)), ("large", (1.0, 0.02, 0.5)))
+        for n in (20_000, 50_000)
     },
     **{  # maximum likelihood of 40 million rows
         f"bent, {what}, n={n}, {where}": Case(_bent(what), family, truth, n, {"mu": 1}, public)

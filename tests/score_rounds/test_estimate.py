@@ -26,6 +26,7 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     newton_step,
     pool_steps,
+    pool_weighed,
     r_squared,
     residual_variance,
 )
@@ -107,6 +108,22 @@ def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
     assert short <= 1.05 * told
     assert told < 3 * short
     assert nothing < 10 * sd
+
+
+def test_a_step_that_far_rows_alone_ask_for_counts_as_a_bias() -> None:
+    """A bias that is much longer than noise lengthens an interval by half of what an error would."""
+    curvature, zero = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0), np.zeros((2, 2))
+    first = newton_step(curvature, zero, np.zeros(2), np.zeros(2), 0.01, 1.0)
+    last = newton_step(curvature, zero, np.zeros(2), np.array([3.0, 4.0]), 0.01, 1.0)
+    pooled = pool_weighed([first, last], np.eye(2), 0.3, apart=True)
+    assert pooled.coef == pytest.approx([3.0, 4.0])
+    assert pooled.far == pytest.approx([3 * 0.516, 4 * 0.516], rel=0.02)
+    assert not pooled.left
+    quiet = pool_weighed([first, replace(last, move=np.full(2, 0.009))], np.eye(2), 0.3, apart=True)
+    assert quiet.far == pytest.approx([0.0, 0.0])
+    weighed = pool_weighed([first, last], np.eye(2), 0.3)
+    assert weighed.far is None
+    assert weighed.left[0] == pytest.approx([0.9, 1.2], rel=0.01)
 
 
 def test_one_step_tells_nothing_of_what_is_left() -> None:

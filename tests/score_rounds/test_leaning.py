@@ -11,8 +11,8 @@ from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
-from dpstats.score_rounds.estimate import newton_step
-from dpstats.score_rounds.leaning import Anchor, Leaning, as_error, leaning, seen_by
+from dpstats.score_rounds.estimate import as_error, newton_step
+from dpstats.score_rounds.leaning import Anchor, Leaning, leaning, seen_by
 from dpstats.score_rounds.tails import tail_of
 
 
@@ -56,11 +56,19 @@ def test_where_they_lean_the_cut_is_farther_out_by_what_noise_and_loss_allow() -
     at = seen.stretch * _CUT.length
     assert seen.left == pytest.approx(_seen(_LONG).most(at, 0.98))
     assert seen.stretch > 1.5
-    assert 2 * at / (5000 * 0.8) <= 1 / np.sqrt(5000) * 1.001
+
+
+def test_noise_may_be_as_loud_as_sampling_or_as_the_mean_that_surely_leans() -> None:
+    for mean, loudest in (([0.018, 0.024], 1 / np.sqrt(5000)), ([0.06, 0.08], 0.1)):
+        seen = _lean(mean, mu=0.15)
+        assert seen is not None
+        noise = 2 * seen.stretch * _CUT.length / (5000 * 0.15)
+        assert noise <= loudest * 1.001
+    assert seen.stretch > 2
 
 
 def test_where_noise_is_loud_already_intervals_alone_know_of_it() -> None:
-    seen = _lean([0.06, 0.08], mu=0.1)
+    seen = _lean([0.018, 0.024], mu=0.1)
     assert seen is not None
     assert seen.stretch == 1
     assert seen.left == pytest.approx(_seen(_LONG).most(_CUT.length, 0.9))
@@ -117,6 +125,26 @@ def test_the_slope_of_a_mean_that_bends_is_not_that_of_its_middle(public: int) -
         named += "leaning scores" in str(lines)
     assert abs(np.mean(off)) < 2.3
     assert named >= 2
+
+
+@pytest.mark.parametrize("public", [0, 300])
+def test_a_column_that_is_mostly_zero_with_a_long_tail(public: int) -> None:
+    """Of 20 000 rows; least squares of 40 million has a slope of 0.0943.
+
+    Cut so that noise was no louder than sampling errors, it lay 3 printed errors off without public rows
+    and 1.6 with them. The mean of eight distances is 0.8 and 0.6 now, with a standard deviation of 0.25.
+    """
+    off, notes = [], 0
+    for seed in range(8):
+        rng = np.random.default_rng(200 + seed)
+        z = np.where(rng.random(20_000 + public) < 0.4, rng.lognormal(1, 1.2, 20_000 + public), 0.0)
+        t = rng.normal(size=len(z))
+        rows = pd.DataFrame({"z": z, "t": t, "y": np.log1p(z) + t / 2 + rng.normal(size=len(z))})
+        fit = dp_lm("y ~ z + t", rows[public:], rows[:public] if public else None, mu=1, seed=seed)
+        off.append(abs(fit.coef()["z"] - 0.0943) / fit.se()["z"])
+        notes += len(fit.notes) - 1
+    assert np.mean(off) < 2.1
+    assert notes <= 6
 
 
 def test_normal_rows_lean_nowhere() -> None:

@@ -42,6 +42,7 @@ from dpstats.score_rounds.notes import (
     matrix_notes,
     outside_note,
     ridge_note,
+    unseen_line,
     unseen_note,
     unused_note,
 )
@@ -247,6 +248,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         *lines,
         *allowance_line(terms, where_given(solved.moved.expected, estimate), widening),
         *leaning_line(terms, solved.leaning, estimate),
+        *unseen_line(rounds.unseen),
     )
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons

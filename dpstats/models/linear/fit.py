@@ -52,6 +52,7 @@ from dpstats.score_rounds.notes import (
     outside_note,
     ridge_note,
     tail_note,
+    unseen_line,
     unseen_note,
     unused_note,
 )
@@ -63,9 +64,9 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.rows import LeastSquares
 
-_NOTED = 12.0
+_NOTED = 16.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
-coefficient, in real tables. From 10 to 13 fewer sound fits have a note, and few others lack one."""
+coefficient, in real tables. From 10 to 16 fewer sound fits have a note, and few others lack one."""
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
@@ -267,6 +268,7 @@ def reported(
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
+        *unseen_line(rounds.noise_sd),
     )
     if ready.arrived:
         session = rounds.session

@@ -89,15 +89,18 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
         Or the last one, if scores lean and it cut them clearly farther out than the others did.
         """
-        used, lean = self._near_steps(), self.lean
-        apart = False
-        if lean is not None:
-            nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
-            apart = lean.stretch > 1 or self.plans[-1].cut.length > _FARTHER * nearest
-        if not self.weighed:
-            return pool_steps(used[-1:] if apart else used)
-        curvature, *_ = seen_by(lean, self.curvature, self.penalty, self.anchor)
-        return pool_weighed(used, curvature.used, self.lost, alone=apart)
+        used, apart = self._near_steps(), self._far_rows_count_last()
+        if not self.weighed and not apart:
+            return pool_steps(used)
+        curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
+        return pool_weighed(used, curvature.used, self.lost, apart=apart)
+
+    def _far_rows_count_last(self) -> bool:
+        """Whether scores lean, and the last round cut them clearly farther out than the others did."""
+        if self.lean is None:
+            return False
+        nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
+        return self.lean.stretch > 1 or self.plans[-1].cut.length > _FARTHER * nearest
 
     def _near_steps(self) -> list[Step]:
         """Steps of the rounds that began near the fit, with what the last histogram says of their cuts.
@@ -128,7 +131,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         From a public fit any round may have come before it, or none; else one that began near the fit.
         A step that is longer than noise at a chance of one in a thousand, than twice what noise and
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
-        rows that weighed less before.
+        rows that weighed less before, or goes where scores lean, as far scores count there only in it.
         """
         made = zip(self._alike(), self.plans, strict=True)
         used = [step for step, how in made if self.arrived or how.pooled]
@@ -136,7 +139,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return self.arrived
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
-        square = float(last.move @ last.move)
+        move = last.move
+        if self.lean is not None and self._far_rows_count_last():
+            move = move - float(move @ self.lean.direction) * self.lean.direction
+        square = float(move @ move)
         if (
             self.lost > _EXPLAINED
             or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
