@@ -17,6 +17,13 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.notes import (
+    SEPARATED,
+    overdispersed_note,
+    separated,
+    step_notes,
+    unbounded_note,
+)
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
@@ -39,9 +46,7 @@ from dpstats.score_rounds.notes import (
     average_condition,
     hidden_note,
     leaning_line,
-    matrix_notes,
     outside_note,
-    ridge_note,
     unseen_line,
     unseen_note,
     unused_note,
@@ -67,8 +72,6 @@ _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _IMPOSSIBLE = 0.03
 """Share of rows that are not used from which it is said: responses may be of another family."""
-_EXPLAINED = 0.6
-"""Share of the entropy of the responses beyond which rows are taken to be separated."""
 
 
 @dataclass(frozen=True)
@@ -218,15 +221,15 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         for line in rounds.lines
         if line.value is not None and line.noise_sd is not None
     ]
-    separated = (
+    apart = (
         family.binary
         and start.rows is not None
-        and _separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
+        and separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
     )
     hidden = start.hidden
     if not start.enough:
         estimate = without_columns(estimate)
-    elif separated or not curvature.resolved or unsettled:
+    elif apart or not curvature.resolved or unsettled:
         estimate = without_errors(estimate)
     elif hidden is not None:
         estimate = without_columns(without_errors(estimate, hidden), start.nothing)
@@ -250,6 +253,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         *leaning_line(terms, solved.leaning, estimate),
         *unseen_line(rounds.unseen),
     )
+    design_moments = start.design_moments()
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons
     tail: tuple[str, ...] = ()
@@ -274,32 +278,14 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
             None if family.linear else family.domain,
         )
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
-        + _warnings(curvature, unsettled, ridge)
-        + (_SEPARATED if separated else ())
+        + step_notes(curvature, unsettled, ridge)
+        + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
         + outside_note(design, summary, 1 - cut.slope + rounds.longer)
         + tail
-        + (_overdispersed(family, pearson, pearson_sd) if made.outer is None else ()),
+        + (overdispersed_note(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,
-        start.design_moments(),
+        design_moments,
     )
-
-
-_SEPARATED = (
-    "Standard errors are not given: at these coefficients the public rows are predicted nearly "
-    "without error, as when a column separates the responses. Steps are still long there, and no "
-    "budget shows how long. A ridge, or fewer columns, help.",
-)
-
-
-def _separated(probability: Floats) -> bool:
-    """Whether a fit explains more than `_EXPLAINED` of the entropy of the responses."""
-
-    def entropy(p: Floats) -> Floats:
-        p = np.clip(p, 1e-12, 1 - 1e-12)
-        return np.asarray(-p * np.log(p) - (1 - p) * np.log(1 - p))
-
-    total = float(entropy(np.atleast_1d(probability.mean()))[0])
-    return float(entropy(probability).mean()) < (1 - _EXPLAINED) * total
 
 
 def condition_line(released: Floats) -> Diagnostic:
@@ -315,28 +301,3 @@ def _unsettled(curvature: Curvature, last: GlmStep, sampling2: float) -> bool:
     """
     least = max(2 * last.noise, _STILL * math.sqrt(max(sampling2, 0.0)))
     return last.damped or (curvature.resolved and last.bend > least)
-
-
-def _warnings(curvature: Curvature, unsettled: bool, ridge: float) -> tuple[str, ...]:
-    resolved = curvature.resolved
-    notes = matrix_notes("information", "is", curvature.positive_definite, resolved)
-    if unsettled:
-        notes += (
-            "The fit has not settled, and no standard errors are given: the last Newton step was "
-            "long, as when a column separates the responses, an outcome or a level is very rare, "
-            "or public columns are in other units than the private ones. A ridge, public rows "
-            "with responses, or a larger budget helps.",
-        )
-    return notes + ridge_note(ridge)
-
-
-def _overdispersed(family: Family, pearson: float | None, sd: float | None) -> tuple[str, ...]:
-    if family.dispersed or pearson is None or sd is None or pearson - 3 * sd < 1.2:
-        return ()
-    other = (
-        "family='quasipoisson'" if family.name == "poisson" else "a quasi family or another alpha"
-    )
-    return (
-        f"The Pearson dispersion is about {pearson:.2g}, but standard errors assume 1 and are too "
-        f"small: use {other}, or vcov='hetero'.",
-    )

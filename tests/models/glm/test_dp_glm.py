@@ -732,6 +732,27 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
     assert found.se().max() > 0.5 or found.se().isna().all()
 
 
+@pytest.mark.parametrize("m", [300, 0])
+def test_a_level_that_has_one_outcome_only_is_said_to_have_no_end(m: int) -> None:
+    """Its coefficient is about five, with an error of a half: that reads like a sound odds ratio.
+
+    It is said of nine fits of ten, and of 60 sound ones (a log odds of one) of none.
+    """
+    said = {True: 0, False: 0}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, level = rng.normal(size=10_000 + m), 1.0 * (rng.random(10_000 + m) < 0.1)
+        chance = 1 / (1 + np.exp(0.5 - 0.5 * x - level))
+        for separated in said:
+            y = 1.0 * (rng.random(10_000 + m) < np.where(separated & (level == 1), 1.0, chance))
+            rows = pd.DataFrame({"x": x, "level": level, "y": y})
+            fit = dp_glm("y ~ x + level", rows[m:], rows[:m] if m else None, mu=1, seed=seed)
+            said[separated] += any("no end" in note or "not given" in note for note in fit.notes)
+            said[separated] += any("no standard errors are given" in note for note in fit.notes)
+    assert said[True] >= 6
+    assert said[False] == 0
+
+
 def test_rows_that_the_family_does_not_know_are_counted_privately() -> None:
     data = DATA.assign(count=np.where(DATA.index % 4 == 0, -1.0, DATA["count"]))
     found = fit(data, "count ~ x1 + x2 + g", family="poisson", mu=3)

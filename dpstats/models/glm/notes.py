@@ -1,0 +1,101 @@
+"""Notes that only generalised linear fits have; all from public and from released numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.frame import Design
+from dpstats.models.glm.family import Family
+from dpstats.numerics.matrices import Curvature
+from dpstats.score_rounds.estimate import Estimate
+from dpstats.score_rounds.notes import matrix_notes, ridge_note
+
+_EXPLAINED = 0.6
+"""Share of the entropy of the responses beyond which rows are taken to be separated."""
+_UNSURE, _LARGE = 0.5, 2.0
+"""Standard error of a coefficient of zeros and ones from which all of their rows may have one outcome,
+and the least size of such a coefficient."""
+_ALIKE, _NOISY, _RARE = 0.15, 0.5, 0.2
+"""Relative difference of mean and mean square of a column that is taken to be one of zeros and ones; the
+same where private rows tell, with noise, that ones are rare; and what is rare."""
+
+SEPARATED = (
+    "Standard errors are not given: at these coefficients the public rows are predicted nearly "
+    "without error, as when a column separates the responses. Steps are still long there, and no "
+    "budget shows how long. A ridge, or fewer columns, help.",
+)
+
+
+def separated(probability: Floats) -> bool:
+    """Whether a fit explains more than `_EXPLAINED` of the entropy of the responses."""
+
+    def entropy(p: Floats) -> Floats:
+        p = np.clip(p, 1e-12, 1 - 1e-12)
+        return np.asarray(-p * np.log(p) - (1 - p) * np.log(1 - p))
+
+    total = float(entropy(np.atleast_1d(probability.mean()))[0])
+    return float(entropy(probability).mean()) < (1 - _EXPLAINED) * total
+
+
+def unbounded_note(
+    design: Design, estimate: Estimate, moments: Floats, family: Family, alone: bool
+) -> tuple[str, ...]:
+    """Where noise does not exclude that all rows with a one in a column have the same outcome.
+
+    Of p near 0 or 1 the information of these rows, 1/v for a log odds of variance v without noise, is
+    the number of those with the rarer outcome; the noise of a score is as many times that. So none may
+    be there where two errors of both reach as far as that number: where the printed error is a half, or
+    that which the coefficients imply for such rows, others at their means. Likelihood is then largest
+    without end. Of counts the same holds for zeros, where b is negative.
+    """
+    terms = design.terms
+    if "Intercept" not in terms or not (family.binary or family.counts):
+        return ()
+    mean, square = moments[terms.index("Intercept")], np.diag(moments)
+    noisy = alone & (square < _RARE)
+    ones = np.abs(mean - square) < np.where(noisy, _NOISY, _ALIKE) * square
+    ones |= ["[T." in term for term in terms]
+    coef = estimate.coef
+    rarer = np.array([family.information(eta) for eta in mean @ coef + (1 - mean) * coef])
+    error = np.sqrt(np.diag(estimate.vcov))
+    if design.weights is None and not design.offsets:
+        implied = 1 / np.sqrt(np.maximum(estimate.n * np.abs(mean) * rarer, 1e-300))
+        error = np.maximum(error, implied)
+    size = np.abs(coef) if family.binary else -coef
+    found = ones & (error > _UNSURE) & (size > np.maximum(_LARGE, 2 * error))
+    named = [term for term, one in zip(terms, found, strict=True) if one and term != "Intercept"]
+    if not named:
+        return ()
+    outcome = "the same outcome" if family.binary else "a response of zero"
+    return (
+        f"All rows with {', '.join(f'`{term}`' for term in named)} may have {outcome}: noise does not "
+        "exclude it, and the coefficient then has no end. Quote the nearer end of its interval only. "
+        "Broader levels, a ridge, more rows or a larger budget help.",
+    )
+
+
+def step_notes(curvature: Curvature, unsettled: bool, ridge: float) -> tuple[str, ...]:
+    """What a reader must know of the released information and of the last step."""
+    resolved = curvature.resolved
+    notes = matrix_notes("information", "is", curvature.positive_definite, resolved)
+    if unsettled:
+        notes += (
+            "The fit has not settled, and no standard errors are given: the last Newton step was "
+            "long, as when a column separates the responses, an outcome or a level is very rare, "
+            "or public columns are in other units than the private ones. A ridge, public rows "
+            "with responses, or a larger budget helps.",
+        )
+    return notes + ridge_note(ridge)
+
+
+def overdispersed_note(family: Family, pearson: float | None, sd: float | None) -> tuple[str, ...]:
+    if family.dispersed or pearson is None or sd is None or pearson - 3 * sd < 1.2:
+        return ()
+    other = (
+        "family='quasipoisson'" if family.name == "poisson" else "a quasi family or another alpha"
+    )
+    return (
+        f"The Pearson dispersion is about {pearson:.2g}, but standard errors assume 1 and are too "
+        f"small: use {other}, or vcov='hetero'.",
+    )
