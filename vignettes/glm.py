@@ -418,11 +418,11 @@ found.round(2).astype(object).fillna("not given")
 
 # %% [markdown]
 # The coefficient of x is unharmed where its error is given. That of z is "large", and its digits mean
-# nothing: they are where the steps ended. Some runs say so, by notes or by giving no standard errors;
-# **others do not**, and show a small standard error and three stars: the fit sees the empty cell
-# through noise only. So look for empty cells where they can be seen, in the public rows, as in the
-# table above. Then leave such a column out, or take a ridge, which gives a finite answer and says
-# that it is shrunk:
+# nothing: they are where the steps ended. Nearly all runs say so, by a note that all rows with z may
+# have the same outcome, or by giving no standard errors. **A few do not** where such rows are rare, and show a
+# small standard error and three stars: the fit sees the empty cell through noise only. So look for empty cells where they can be seen, in
+# the public rows, as in the table above. Then leave such a column out, or take a ridge, which gives a finite
+# answer and says that it is shrunk:
 
 # %%
 ridge = dp_glm("y ~ x + z", secret, public=known, ridge=0.01, mu=1, seed=1)
