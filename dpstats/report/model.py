@@ -337,7 +337,13 @@ def bounds_in_short(bounds: Sequence[Bound], rates: bool) -> Table:
     shown = [b for b in shown_bounds(bounds, rates) if not b.statement.endswith("(planned)")]
     names = [b.statement for b in shown]
     kinds = ["" if b.kind == "bound" and names.count(b.statement) == 1 else b.kind for b in shown]
-    failed = [p.condition for b in shown for p in b.premises if p.met is False]
+    premises = [(p, b.kind) for b in shown for p in b.premises]
+    failed = [f"{p.condition}: NOT met" for p, _ in premises if p.met is False]
+    failed += [
+        f"Premise, not known: {p.condition}"
+        for p, kind in premises
+        if p.met is None and kind == "bound"
+    ]
     lengths = any(b.norm == "l2" and b.statement.startswith(("dist", "noise")) for b in shown)
     notes = (_UNITS,) if lengths else ()
     return Table.from_columns(
@@ -350,7 +356,7 @@ def bounds_in_short(bounds: Sequence[Bound], rates: bool) -> Table:
             Column("value", [bounded(b.value) for b in shown]),
             Column.of("prob.", [b.probability for b in shown]),
         ],
-        notes=(*notes, *(f"{condition}: NOT met" for condition in dict.fromkeys(failed))),
+        notes=(*notes, *dict.fromkeys(failed)),
     )
 
 
