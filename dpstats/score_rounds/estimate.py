@@ -167,8 +167,11 @@ def as_error(bias: float, sd: float) -> float:
 
 
 def share_left(steps: Sequence[Step]) -> float:
-    """What was left of the way of the last step, over its length; see `pool_steps`."""
-    return _shares_left(steps)[-1]
+    """What was left of the way of the last step, over its length; see `pool_steps`.
+
+    What cuts leave shows in every pair of steps, noise in one: the smaller one of the last two counts.
+    """
+    return min(_shares_left(steps)[:-1][-2:], default=0.0)
 
 
 def _shares_left(steps: Sequence[Step]) -> list[float]:

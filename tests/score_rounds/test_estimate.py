@@ -22,6 +22,7 @@ from dpstats.score_rounds.cuts import (
 )
 from dpstats.score_rounds.estimate import (
     Estimate,
+    Step,
     in_user_units,
     matrix_noise_covariance,
     newton_step,
@@ -29,6 +30,7 @@ from dpstats.score_rounds.estimate import (
     pool_weighed,
     r_squared,
     residual_variance,
+    share_left,
 )
 from dpstats.score_rounds.submodel import penalised_path, restrict, wald
 from dpstats.score_rounds.tails import Tail
@@ -108,6 +110,20 @@ def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
     assert short <= 1.05 * told
     assert told < 3 * short
     assert nothing < 10 * sd
+
+
+def test_one_step_that_noise_made_long_is_not_taken_for_what_a_cut_left() -> None:
+    """What a cut leaves of the way shows in every pair of steps."""
+    curvature, zero = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0), np.zeros((2, 2))
+
+    def steps(*lengths: float) -> list[Step]:
+        made = [(np.array([length, 0.0]), zero[0]) for length in lengths]
+        return [newton_step(curvature, zero, at, score, 1e-3, 1.0) for score, at in made]
+
+    assert share_left(steps(8.0, 1.0, 0.9)) == pytest.approx(1 / 7, rel=1e-2)
+    assert share_left(steps(8.0, 2.0, 0.5)) == pytest.approx(1 / 3, rel=1e-2)
+    assert share_left(steps(1.0, 0.9)) == 1.0
+    assert share_left(steps(1.0)) == 0.0
 
 
 def test_a_step_that_far_rows_alone_ask_for_counts_as_a_bias() -> None:
