@@ -192,6 +192,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("subset", "filter"), _ROWS),
     **dict.fromkeys(("na_action", "missing", "dropna"), _MISSING),
     **dict.fromkeys(("alpha", "level", "conf_level", "conf_int"), _INTERVAL),
+    "test": "tests are of Wald, chi-squared, with the noise for privacy",
     "contrasts": "contrasts are written in the formula: C(g, contr.sum)",
     "exposure": "an exposure w is a term of the formula, offset(log(w))",
     "link": "a link is given with its family: family='binomial(probit)'",
@@ -200,6 +201,7 @@ _ELSEWHERE = {
     "bounds": "declared bounds are given as limits={'x': (0, 1)}",
     "data_norm": "a declared norm is limits={'(norm)': 1}",
     "at": _AT,
+    "exponentiate": "odds_ratios() has the exponentials of coefficients, of a logit or log link",
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 PUBLIC, PRIVATE = fair()
 FORMULA = "rate_marriage ~ age"
 FIT = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, seed=1)
+FIT_BY_GROUP = dp_lm("rate_marriage ~ C(religious)", PRIVATE, PUBLIC, mu=1, seed=1)
 _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "cov_type": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, cov_type="HC1"), r"vcov='hetero'"),
     "robust": (lambda: dp_glm(FORMULA, PRIVATE, PUBLIC, mu=1, robust=True), r"vcov='hetero'"),
@@ -121,6 +123,9 @@ def test_a_budget_is_spoken_of_where_there_is_one() -> None:
 
 
 _ANSWERS = {
+    "hypotheses": "here it is wald_test",
+    "drop1": "here it is anova",
+    "avg_slopes": "here it is slopes",
     "AIC": r"anova\(fit, fit.update",
     "anova": r"here it is anova\(fit\)",
     "t_test": "wald_test",
@@ -135,6 +140,19 @@ _ANSWERS = {
 def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
     with pytest.raises(AttributeError, match=_ANSWERS[name]):
         getattr(FIT, name)
+
+
+def test_a_method_of_another_package_on_a_page_of_numbers_is_answered() -> None:
+    slopes = FIT.slopes(PUBLIC.head(3))
+    for name, instead in (("tidy", "here it is frame"), ("to_latex", r"here it is page\.to_latex")):
+        with pytest.raises(AttributeError, match=instead):
+            getattr(slopes, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'pairs'$"):
+        _ = slopes.pairs
+    means = FIT_BY_GROUP.emmeans("religious")
+    with pytest.raises(AttributeError, match=r"here it is contrasts\(\)"):
+        _ = means.pairs
+    assert pickle.loads(pickle.dumps(means)).frame.equals(means.frame)
 
 
 def test_a_misspelled_name_of_a_result_is_answered_by_the_right_one() -> None:

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -181,6 +181,10 @@ class MarginalMeans(OnPage):
     coefficients: Coefficients
     level: float
     scale: ResponseScale | None
+    other_names: ClassVar[Mapping[str, str]] = {
+        **OnPage.other_names,
+        **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
+    }
 
     @property
     def page(self) -> Page:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
@@ -73,9 +73,24 @@ class Printed:
 
 
 class OnPage(Printed):
-    """What prints as its ``page``, a `Page`; that has the other forms."""
+    """What prints as its ``page``, a `Page`; that has the other forms.
+
+    ``other_names``: what people type, and what the same is called here.
+    """
 
     page: Any
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("tidy", "to_frame", "summary_frame", "to_pandas"), "frame"),
+        **{name: f"page.{name}()" for name in ("to_latex", "to_html", "to_csv")},
+        "summary": "print(), and frame for the numbers",
+        "pvalues": "frame.p_value",
+    }
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = self.other_names.get(name)
+        if instead is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"no attribute {name!r}; here it is {instead}.")
 
     def _printed(self) -> Any:
         return self.page

@@ -58,7 +58,8 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
         return ()
     return (
         f"Private columns vary far more, or far less, than public ones (condition after {after:.2g}): "
-        "privacy noise is larger than it needs to be. Check that both have the same units; else use a "
+        "privacy noise is larger than it needs to be, and may leave no standard errors. Check that both "
+        "have the same units; else use a "
         "public sample that is more like the private rows, or none.",
     )
 

@@ -324,6 +324,10 @@ class Model(Result):
         Post-processing of the released moments: no further privacy spent. A term that was not in the
         fit needs the rows again, and so a new call; so does the sandwich, where it was not released.
         ``vcov="iid"`` gives the errors of constant variance of a fit that has the sandwich.
+
+        Of a linear model that is exact. Of a generalised linear one it is a single Newton step from the
+        larger fit: where a term that matters is left out errors are not given, and a note says so;
+        fit again, with a budget of its own.
         """
         if vcov is not None:
             check_vcov(vcov)

@@ -283,16 +283,16 @@ def _undeclared(names: Sequence[str], table: Table, releases_levels: bool) -> st
     declared = ", ".join(f"{name!r}: ['a', 'b']" for name in names)
     truths = "; of True and False: column.astype('boolean')" if "object" in kinds else ""
     return (
-        f"{', '.join(f'`{name}`' for name in names)} {verb} {held}. Where a column should be numbers, "
-        f"make it so first: {ADVICE['object'].partition('e.g. ')[2]}{truths}. Else, without public "
-        f"rows, {whose} levels must be declared, without looking at the private rows, "
-        f"limits={{{declared}}}"
+        f"{', '.join(f'`{name}`' for name in names)} {verb} {held}. Without public rows, {whose} levels "
+        f"must be declared, without looking at the private rows, limits={{{declared}}}"
         + (
             "; or state the privacy as epsilon=1, delta=1e-6: text levels that many rows have are "
             "then released."
             if releases_levels
             else "."
         )
+        + f" Where a column should be numbers, make it so first: "
+        f"{ADVICE['object'].partition('e.g. ')[2]}{truths}."
     )
 
 

@@ -371,7 +371,7 @@ REFUSED: list[Any] = [
     ({"epsilon": None, "delta": None, "mu": 1, "method": "ptr"}, "needs epsilon= and delta="),
     ({"epsilon": None, "delta": None, "mu": 1, "method": "paper"}, "needs epsilon= and delta="),
     ({"epsilon": 500, "method": "ptr"}, "protects nobody"),
-    ({"public": None}, r"levels must be declared.*limits=\{'g': \['a', 'b'\]\}\.$"),
+    ({"public": None}, r"levels must be declared.*limits=\{'g': \['a', 'b'\]\}\."),
     ({"public": None, "method": "adaptive"}, r"never takes them from private rows.*limits="),
     (
         {"public": None, "limits": {}, "method": "ptr"},
