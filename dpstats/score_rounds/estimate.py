@@ -163,7 +163,8 @@ def as_error(bias: float, sd: float) -> float:
         half = times + float(special.ndtri(0.95))
     else:
         half = math.sqrt(float(special.chndtrix(0.95, 1, times**2)))
-    return sd * math.sqrt(max((half / float(special.ndtri(0.975))) ** 2 - 1, 0.0))
+    ratio = half / float(special.ndtri(0.975))
+    return sd * math.sqrt(max(ratio * ratio - 1, 0.0))
 
 
 def share_left(steps: Sequence[Step]) -> float:

@@ -92,13 +92,12 @@ class Leaning:
 def long_from(tail: Tail, n: int, d: int, mu: float) -> float:
     """From which length on scores are asked where they point, at a cost of ``mu``.
 
-        Examples
-        --------
-        >>> from dpstats.score_rounds.estimate import as_error
-    from dpstats.score_rounds.tails import Tail
-        >>> tail = Tail(np.array([2.0, 4.0, 8.0]), np.array([0.1, 0.01, 0.001]), quantile=2.0)
-        >>> long_from(tail, 500, 3, 0.25), long_from(tail, 50_000, 3, 0.25)
-        (3.0, 4.0)
+    Examples
+    --------
+    >>> from dpstats.score_rounds.tails import Tail
+    >>> tail = Tail(np.array([2.0, 4.0, 8.0]), np.array([0.1, 0.01, 0.001]), quantile=2.0)
+    >>> long_from(tail, 500, 3, 0.25), long_from(tail, 50_000, 3, 0.25)
+    (3.0, 4.0)
     """
     few = _ENOUGH * 2 * math.sqrt(d) / mu / n
     far = tail.lengths[tail.share > few].max(initial=0.0)

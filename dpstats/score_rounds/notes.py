@@ -59,8 +59,7 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
     return (
         f"Private columns vary far more, or far less, than public ones (condition after {after:.2g}): "
         "privacy noise is larger than it needs to be, and may leave no standard errors. Check that both "
-        "have the same units; else use a "
-        "public sample that is more like the private rows, or none.",
+        "have the same units; else use a public sample that is more like the private rows, or none.",
     )
 
 
@@ -173,13 +172,14 @@ def leaning_line(
     return (Diagnostic("leaning scores", min(float(share[most]), 1.0), None, note),)
 
 
-def unseen_line(noise_sd: float) -> tuple[Diagnostic, ...]:
-    """How many rows that are far from all others noise may hide: what no interval and no note knows of.
+def unseen_line(noise_sd: float, persons: str | None = None) -> tuple[Diagnostic, ...]:
+    """How many rows, or persons, far from all others noise may hide: no interval or note knows of them.
 
     Of counts, more than `SURE` noise standard deviations are hardly ever noise.
     """
-    note = "about so many far rows noise may hide: no interval holds what these alone decide"
-    return (Diagnostic("unseen rows", float(round(SURE * noise_sd)), None, note),)
+    who = "rows" if persons is None else "persons"
+    note = f"about so many far {who} noise may hide: no interval holds what these alone decide"
+    return (Diagnostic(f"unseen {who}", float(round(SURE * noise_sd)), None, note),)
 
 
 def hidden_note(

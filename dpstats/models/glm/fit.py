@@ -251,7 +251,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         *lines,
         *allowance_line(terms, where_given(solved.moved.expected, estimate), widening),
         *leaning_line(terms, solved.leaning, estimate),
-        *unseen_line(rounds.unseen),
+        *unseen_line(rounds.unseen, rounds.session.persons),
     )
     design_moments = start.design_moments()
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row

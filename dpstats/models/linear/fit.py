@@ -268,7 +268,7 @@ def reported(
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
-        *unseen_line(rounds.noise_sd),
+        *unseen_line(rounds.noise_sd, rounds.session.persons),
     )
     if ready.arrived:
         session = rounds.session
