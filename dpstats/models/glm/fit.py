@@ -22,6 +22,7 @@ from dpstats.models.glm.notes import (
     overdispersed_note,
     separated,
     step_notes,
+    stray_note,
     unbounded_note,
 )
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
@@ -280,6 +281,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
         + step_notes(curvature, unsettled, ridge)
         + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
+        + (stray_note(rounds.stray, rounds.unseen, n) if start.rows is not None else ())
         + outside_note(design, summary, 1 - cut.slope + rounds.longer)
         + tail
         + (overdispersed_note(family, pearson, pearson_sd) if made.outer is None else ()),

@@ -7,6 +7,7 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.family import Family
+from dpstats.numerics.histogram import SURE
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
@@ -16,6 +17,8 @@ _EXPLAINED = 0.6
 _UNSURE, _LARGE = 0.5, 2.0
 """Standard error of a coefficient of zeros and ones from which all of their rows may have one outcome,
 and the least size of such a coefficient."""
+_STRAY = 0.001
+"""Share of the rows that lie where no public row does, from which it is said."""
 _ALIKE, _NOISY, _RARE = 0.15, 0.5, 0.2
 """Relative difference of mean and mean square of a column that is taken to be one of zeros and ones; the
 same where private rows tell, with noise, that ones are rare; and what is rare."""
@@ -72,6 +75,17 @@ def unbounded_note(
         f"All rows with {', '.join(f'`{term}`' for term in named)} may have {outcome}: noise does not "
         "exclude it, and the coefficient then has no end. Quote the nearer end of its interval only. "
         "Broader levels, a ridge, more rows or a larger budget help.",
+    )
+
+
+def stray_note(stray: float, noise_sd: float, n: int) -> tuple[str, ...]:
+    """Where scores are longer than public rows let any be: of `_STRAY` of the rows, and surely."""
+    if stray < max(_STRAY * n, SURE * noise_sd):
+        return ()
+    return (
+        f"About {stray:.2g} private rows lie far outside the public ones, as codes for missing values "
+        "do: they are cut, and the fit is that of the others. Look for such codes in the public rows, "
+        "give limits= to the columns, or fit without public rows.",
     )
 
 

@@ -63,8 +63,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
     weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
     ``bounded``: whether no score is much longer than its row. At the anchor, ``expected`` are the scores
     of typical rows under the model, ``longer`` is the largest share that information rows beyond their
-    cut may have, ``unseen`` the noise of counts of scores, and ``beyond`` what these may have beyond the
-    last cut.
+    cut may have, ``unseen`` the noise of counts of scores, ``stray`` how many of these are longer than
+    rows are known to be, and ``beyond`` what they may have beyond the last cut.
     """
 
     family: Family
@@ -86,6 +86,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     lines: list[Diagnostic] = field(default_factory=list)
     longer: float = 0.0
     unseen: float = 0.0
+    stray: float = 0.0
 
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
@@ -119,6 +120,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.longer = float(histograms[0].perhaps_above(np.array([plan.radius]))[0]) / n
         if tail is None:
             return plan
+        self.stray = _longer_than(histograms[1], self.longest, n)
         self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
         if long is not None:
             scores = Seen(histograms[1], tail, n, self.longest)
@@ -278,6 +280,14 @@ def _no_more_than(
     return lambda length: np.minimum(
         above(length), n * np.interp(length, longest.lengths, longest.share)
     )
+
+
+def _longer_than(scores: LogHistogram, longest: Tail | None, n: int) -> float:
+    """How many scores are surely longer than rows are known to be: none is longer than its row."""
+    if longest is None:
+        return 0.0
+    known = n * longest.share
+    return float(np.max(scores.seen_above(longest.lengths, sure=True) - known))
 
 
 def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnostic:

@@ -732,6 +732,22 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
     assert found.se().max() > 0.5 or found.se().isna().all()
 
 
+def test_rows_far_outside_the_public_ones_are_said() -> None:
+    """Half a percent of codes, -999, of which public rows have none: three fits of four see them."""
+    said = {True: 0, False: 0}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, t = rng.normal(50, 15, 50_300), rng.normal(size=50_300)
+        y = 1.0 * (rng.random(50_300) < 1 / (1 + np.exp(1 - 0.02 * x - 0.5 * t)))
+        far = (rng.random(50_300) < 0.005) & (np.arange(50_300) >= 300)
+        for codes in said:
+            rows = pd.DataFrame({"x": np.where(far & codes, -999.0, x), "t": t, "y": y})
+            fit = dp_glm("y ~ x + t", rows[300:], rows[:300], mu=1, seed=seed)
+            said[codes] += any("far outside the public ones" in note for note in fit.notes)
+    assert said[True] >= 3
+    assert said[False] == 0
+
+
 @pytest.mark.parametrize("m", [300, 0])
 def test_a_level_that_has_one_outcome_only_is_said_to_have_no_end(m: int) -> None:
     """Its coefficient is about five, with an error of a half: that reads like a sound odds ratio.
