@@ -55,7 +55,7 @@ PAGES = {
     "no_public_data.py": (
         "Method: score rounds, from private rows alone",
         "`region` holds text or categories.",
-        "without public rows, its",
+        "Without public rows, its",
         "The levels of `region` with more than about 69 rows were released",
         "outside the limits of `age` (18 to 65)",
         "`poly(age, 2)` needs to know where `age` lies",
