@@ -126,6 +126,27 @@ def floored(matrix: Floats, floor: float) -> Floats:
     return result
 
 
+def invertible(matrix: Floats) -> Floats:
+    """The symmetric matrix; where floats cannot invert it, with its smallest eigenvalues raised.
+
+    A penalty may be so large beside the curvature that it is all that floats hold of the sum.
+
+    Examples
+    --------
+    >>> invertible(np.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    >>> invertible(np.ones((2, 2))).round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    >>> bool(np.isfinite(np.linalg.inv(invertible(np.ones((2, 2))))).all())
+    True
+    """
+    try:
+        np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return floored(matrix, 1e-12 * spectral_norm(matrix) or 1.0)
+    return matrix
+
+
 def floored_root(matrix: Floats, floor: float) -> Floats:
     """A matrix B with B'B = `floored`: products made of it keep variances above 0 in floats.
 

@@ -21,6 +21,7 @@ from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
+    invertible,
     spectral_norm,
 )
 
@@ -66,12 +67,12 @@ def newton_step(
 ) -> Step:
     """Step to the minimiser of the quadratic that the score and the second moments describe."""
     d = len(anchor)
-    hessian = curvature.used + penalty
+    hessian = invertible(curvature.used + penalty)
     inverse = np.linalg.inv(hessian)
     move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
     # the matrix error acts on the move; 2 % is the least that a clip's slope leaves behind
     relative = curvature.used_sd / math.sqrt(2) * spectral_norm(inverse)
-    left_behind = (relative**2 + 0.02**2 / d) * float(move @ move)
+    left_behind = (relative * relative + 0.02**2 / d) * float(move @ move)
     sd = noise_sd / slope
     return Step(anchor, move, sd, sd * float(np.linalg.norm(inverse)), sd**2 + left_behind)
 

@@ -20,6 +20,7 @@ from dpstats.mechanism.session import RowSummary
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
+    invertible,
     shrink_second_moment,
     spectral_norm,
 )
@@ -268,7 +269,7 @@ def solution(
     penalty = ridge * whitening.back.T @ whitening.back
     if rows is not None:
         penalty = filled * penalty
-    hessian = curvature.used + penalty
+    hessian = invertible(curvature.used + penalty)
     inverse = np.linalg.inv(hessian)
     isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move

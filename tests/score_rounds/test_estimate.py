@@ -10,6 +10,7 @@ from dpstats.numerics.matrices import (
     Curvature,
     equilibrated_whitening,
     floored,
+    invertible,
     shrink_second_moment,
     symmetric_whitening,
 )
@@ -187,6 +188,16 @@ def _estimate() -> tuple[Estimate, np.ndarray, np.ndarray]:
     coef = np.linalg.solve(moments, z.T @ y / 400)
     sigma2 = float(((y - z @ coef) ** 2).sum() / 396)
     return in_user_units(coef, moments, moments, 0 * moments, sigma2, 1.0, w, 0.0, 400, 0.0), x, y
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_a_step_can_be_made_where_a_penalty_is_all_that_floats_hold(size: float) -> None:
+    """Curvature and penalty add up to a singular matrix, whatever the rows are."""
+    curvature = Curvature(np.zeros((2, 2)), 1e-9, np.zeros((2, 2)), 1e-9, 1.0)
+    with np.errstate(all="ignore"):  # as in a fit
+        step = newton_step(curvature, size * np.ones((2, 2)), np.zeros(2), np.zeros(2), 0.1, 1.0)
+    assert np.isfinite(step.move).all()
+    assert np.linalg.inv(invertible(size * np.ones((2, 2)))).shape == (2, 2)
 
 
 def test_sub_models_are_the_least_squares_fits_of_the_sub_models() -> None:

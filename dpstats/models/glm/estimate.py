@@ -19,6 +19,7 @@ from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
+    invertible,
     shrink_second_moment,
 )
 from dpstats.numerics.public_rows import PublicRows
@@ -399,7 +400,7 @@ def trusted_step(
     """
     d = len(anchor)
     right = score / slope - penalty @ anchor
-    hessian = curvature.used + penalty
+    hessian = invertible(curvature.used + penalty)
     move = np.linalg.solve(hessian, right)
     damped = reach.largest(move) > _FARTHEST
     if damped:
@@ -410,8 +411,8 @@ def trusted_step(
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
     remainder = math.hypot(reach.bend * change, 1.0 if damped else 0.0)
-    bend = (remainder**2 + scoring**2) * size
-    left_behind = relative**2 * size + bend
+    bend = (remainder * remainder + scoring**2) * size
+    left_behind = relative * relative * size + bend
     relative = math.hypot(relative, scoring)
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))

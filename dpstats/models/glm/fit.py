@@ -28,7 +28,7 @@ from dpstats.models.glm.notes import (
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, invertible
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
@@ -103,6 +103,7 @@ class GlmFit:
     """Second moments of the design, as they were released before the first step."""
 
 
+@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def anchored(
     session: ScoreSession,
     family: Family,
@@ -182,7 +183,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     assert curvature is not None
     summary, terms = summary_of(made), design.terms
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
-    hessian = curvature.used + rounds.penalty
+    hessian = invertible(curvature.used + rounds.penalty)
     lost = cut.excess / cut.slope
     way = share * hessian @ last.step.move
     used = [one.step for one in steps[:-1] if one.arrived] + [last.step]
