@@ -119,15 +119,15 @@ def etable(
     <BLANKLINE>
                                  (1)          (2)
     Intercept               4.332***     3.893***
-                             (0.063)      (0.044)
+                             (0.073)      (0.045)
     age                   -0.0164***
-                            (0.0024)
+                            (0.0029)
     religious               0.105***     0.089***
-                             (0.017)      (0.016)
+                             (0.018)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error        0.942       0.9484
+    Residual std. error        0.942       0.9485
     R-squared                 0.0203      0.00663
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
