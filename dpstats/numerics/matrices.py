@@ -126,25 +126,25 @@ def floored(matrix: Floats, floor: float) -> Floats:
     return result
 
 
-def invertible(matrix: Floats) -> Floats:
-    """The symmetric matrix; where floats cannot invert it, with its smallest eigenvalues raised.
+def with_inverse(matrix: Floats) -> tuple[Floats, Floats]:
+    """The symmetric matrix and its inverse; with small eigenvalues raised where floats have none.
 
     A penalty may be so large beside the curvature that it is all that floats hold of the sum.
 
     Examples
     --------
-    >>> invertible(np.eye(2)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    >>> invertible(np.ones((2, 2))).round(6).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    >>> bool(np.isfinite(np.linalg.inv(invertible(np.ones((2, 2))))).all())
-    True
+    >>> matrix, inverse = with_inverse(2 * np.eye(2))
+    >>> inverse.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    >>> matrix, inverse = with_inverse(np.ones((2, 2)))
+    >>> matrix.round(6).tolist(), bool(np.isfinite(inverse).all())
+    ([[1.0, 1.0], [1.0, 1.0]], True)
     """
     try:
-        np.linalg.inv(matrix)
+        return matrix, np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        return floored(matrix, 1e-12 * spectral_norm(matrix) or 1.0)
-    return matrix
+        raised = floored(matrix, 1e-12 * spectral_norm(matrix) or 1.0)
+        return raised, np.linalg.inv(raised)
 
 
 def floored_root(matrix: Floats, floor: float) -> Floats:

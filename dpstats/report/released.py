@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -17,7 +16,7 @@ from dpstats.arguments import check_switch, spelled
 from dpstats.errors import NotReleasedError
 from dpstats.report.bound import Bound
 from dpstats.report.privacy import PrivacyStatement, frame_of
-from dpstats.report.table import Page, Printed
+from dpstats.report.table import Page, Printed, no_attribute
 
 _NEEDS_ROWS = {
     "resid": "residuals",
@@ -46,6 +45,7 @@ _NOT_RELEASED = (
     "logLik",
     "pseudo_r2",
 )
+_WALD = "wald_test('x1 = 0')"
 _OTHER_NAMES = {
     "df_resid": "glance().df_residual",
     "scale": "glance()",
@@ -67,19 +67,16 @@ _OTHER_NAMES = {
     "to_html": "summary().to_html()",
     "to_csv": "summary().to_csv()",
     "fvalue": "anova(fit)",
-    **dict.fromkeys(
-        ("f_test", "t_test", "linear_hypothesis", "linearHypothesis", "wald", "lincom", "test"),
-        "wald_test('x1 = 0')",
-    ),
-    **dict.fromkeys(("hypotheses", "hypothesis"), "wald_test('x1 = 0')"),
+    **dict.fromkeys(("f_test", "t_test", "wald", "test", "lincom"), _WALD),
+    **dict.fromkeys(("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD),
     **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
     **dict.fromkeys(("drop1", "step"), "anova(fit, fit.update('. ~ . - x1'))"),
     **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
     **dict.fromkeys(("pvalue", "p_values"), "tidy().p_value"),
     **dict.fromkeys(("tstat", "zvalues", "statistic"), "tidy().statistic"),
     **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), "slopes(data=private, mu=0.5)"),
-    **dict.fromkeys(("avg_comparisons",), "comparisons(data=private, mu=0.5)"),
-    **dict.fromkeys(("avg_predictions",), "predictions(data=private, mu=0.5)"),
+    "avg_comparisons": "comparisons(data=private, mu=0.5)",
+    "avg_predictions": "predictions(data=private, mu=0.5)",
     **dict.fromkeys(("odds_ratio", "exp_coef"), "odds_ratios(), of a logit or log link"),
     "anova": "anova(fit)",
     "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
@@ -242,8 +239,4 @@ class Released(Printed):
                 f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
                 f"own.{self._instead_of_likelihood}"
             )
-        if _OTHER_NAMES.get(name):
-            raise AttributeError(f"no attribute {name!r}; here it is {_OTHER_NAMES[name]}.")
-        near = get_close_matches(name, [own for own in dir(type(self)) if own[0] != "_"], 1, 0.7)
-        meant = f"; did you mean {near[0]!r}?" if near and name[0] != "_" else ""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}")
+        raise no_attribute(self, name, _OTHER_NAMES)

@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, ClassVar, NoReturn
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
@@ -72,6 +73,15 @@ class Printed:
         return str(self._printed().to_html())
 
 
+def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> AttributeError:
+    """That there is no such attribute: what the same is called here, or which name is like it."""
+    if name in other_names:
+        return AttributeError(f"no attribute {name!r}; here it is {other_names[name]}.")
+    near = get_close_matches(name, [own for own in dir(type(of)) if own[0] != "_"], 1, 0.7)
+    meant = f"; did you mean {near[0]!r}?" if near and name[0] != "_" else ""
+    return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}{meant}")
+
+
 class OnPage(Printed):
     """What prints as its ``page``, a `Page`; that has the other forms.
 
@@ -87,10 +97,7 @@ class OnPage(Printed):
     }
 
     def __getattr__(self, name: str) -> NoReturn:
-        instead = self.other_names.get(name)
-        if instead is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise AttributeError(f"no attribute {name!r}; here it is {instead}.")
+        raise no_attribute(self, name, self.other_names)
 
     def _printed(self) -> Any:
         return self.page

@@ -21,8 +21,8 @@ from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
-    invertible,
     spectral_norm,
+    with_inverse,
 )
 
 _VISIBLE = 1.2
@@ -67,8 +67,7 @@ def newton_step(
 ) -> Step:
     """Step to the minimiser of the quadratic that the score and the second moments describe."""
     d = len(anchor)
-    hessian = invertible(curvature.used + penalty)
-    inverse = np.linalg.inv(hessian)
+    hessian, inverse = with_inverse(curvature.used + penalty)
     move = np.linalg.solve(hessian, score / slope - penalty @ anchor)
     # the matrix error acts on the move; 2 % is the least that a clip's slope leaves behind
     relative = curvature.used_sd / math.sqrt(2) * spectral_norm(inverse)

@@ -37,10 +37,9 @@ _LIKELY = 0.9
 than with that of `_SURELY`, and cover alike."""
 _LOUD = 1.0
 """Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
-limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1."""
-_SURE = 1.0
-"""Of the mean of long scores, less what may be chance: as much noise where that is more. Twice as much
-covers curved means a little better, and costs coefficients of rare levels half of their precision."""
+limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1. It
+may be as much as surely leans, where that is more: twice that covers curved means a little better, and
+costs coefficients of rare levels half of their precision."""
 _FINER, _WIDEST = 1.1, 64.0
 """Ratio of the cuts that are compared, and of the last to the first."""
 
@@ -159,7 +158,7 @@ def leaning(
     if size**2 <= by_chance:
         return None
     sure = size - math.sqrt(by_chance)
-    loudest = max(_LOUD * cut.unit / math.sqrt(n), _SURE * sure) * n * mu / 2
+    loudest = max(_LOUD * cut.unit / math.sqrt(n), sure) * n * mu / 2
     direction, n_mu = found.value / size, n * mu
     best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
     stretch = _FINER

@@ -20,9 +20,9 @@ from dpstats.mechanism.session import RowSummary
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
-    invertible,
     shrink_second_moment,
     spectral_norm,
+    with_inverse,
 )
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
@@ -269,8 +269,7 @@ def solution(
     penalty = ridge * whitening.back.T @ whitening.back
     if rows is not None:
         penalty = filled * penalty
-    hessian = invertible(curvature.used + penalty)
-    inverse = np.linalg.inv(hessian)
+    hessian, inverse = with_inverse(curvature.used + penalty)
     isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move
     noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)

@@ -61,15 +61,12 @@ class RowLengths:
         How many are longer than a length.
     quantile : float
         The 90 % quantile of all.
-    rows : int
-        How many have a length.
     counts : LogHistogram
-        How many have each, with noise.
+        How many have each length, with noise.
     """
 
     tail: Tail
     quantile: float
-    rows: int
     counts: LogHistogram
 
     def seen_beyond(self, radius: float, n: int) -> float:
@@ -89,7 +86,7 @@ class RowLengths:
         """
         square = np.diag(curvature.used)
         mean = float(square[square < _FIRM].mean()) if (square < _FIRM).any() else 1.0
-        return self.tail.scaled(math.sqrt(self.rows / (n * mean)))
+        return self.tail.scaled(math.sqrt(self.counts.rows(n) / (n * mean)))
 
 
 @dataclass(frozen=True)
@@ -217,7 +214,7 @@ def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
     windows = (octave - 12, 32), None
     lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
     quantile, n = lengths.quantile(0.9) or math.sqrt(d), session.n
-    return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths.rows(n), lengths)
+    return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths)
 
 
 def whitened_moments(session: ScoreSession, share: float, d: int, radius: float) -> Release:

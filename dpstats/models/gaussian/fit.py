@@ -307,8 +307,7 @@ def _without_hidden(
     fit: GaussianFit, terms: tuple[str, ...], public: Floats, cell: Cell, radius: float
 ) -> GaussianFit:
     """No errors where the cut leaves little of a column, as public rows tell: of a rare mark."""
-    away = public - cell.centre
-    length = np.linalg.norm(away @ cell.back, axis=1)
+    away, length = public - cell.centre, np.linalg.norm(cell.local(public), axis=1)
     kept = np.minimum(1.0, radius / np.maximum(length, 1e-300))
     part = ((kept[:, None] * away) ** 2).sum(axis=0) / np.maximum((away**2).sum(axis=0), 1e-300)
     hidden = part < _LITTLE

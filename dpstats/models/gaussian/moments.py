@@ -59,6 +59,10 @@ class Cell:
     def d(self) -> int:
         return len(self.centre)
 
+    def local(self, points: Floats) -> Floats:
+        """Points in these coordinates."""
+        return np.asarray((points - self.centre) @ self.back)
+
     def moved(self, mean: Floats, left: Floats, right: Floats) -> Cell:
         """Coordinates (w - mean) left, with right left = I; w = (new) right + mean."""
         return replace(

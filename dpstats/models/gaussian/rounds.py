@@ -249,7 +249,7 @@ def loss_of_public(public: Floats, cell: Cell) -> Callable[[Floats], Floats]:
 
     Those of a rare mark all lie on one side, and noise hides how many there are.
     """
-    rows = (public - cell.centre) @ cell.back
+    rows = cell.local(public)
     size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
 
     def lost(length: Floats) -> Floats:
@@ -527,7 +527,7 @@ def pooled(moments: Moments, points: Floats, rows: float) -> tuple[Moments, floa
     m, d = points.shape
     if m < 3:
         return moments, 1.0
-    local = (points - moments.cell.centre) @ moments.cell.back
+    local = moments.cell.local(points)
     public_mean = local.mean(axis=0)
     private = 1 / (1 / rows + moments.mean_sd**2)
     share = private / (private + m)

@@ -19,8 +19,8 @@ from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
-    invertible,
     shrink_second_moment,
+    with_inverse,
 )
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.cuts import gaussian_lengths, loss_of, most_of
@@ -400,13 +400,12 @@ def trusted_step(
     """
     d = len(anchor)
     right = score / slope - penalty @ anchor
-    hessian = invertible(curvature.used + penalty)
+    hessian, inverse = with_inverse(curvature.used + penalty)
     move = np.linalg.solve(hessian, right)
     damped = reach.largest(move) > _FARTHEST
     if damped:
         unit = reach.metric * (np.trace(hessian) / np.trace(reach.metric))
         move = _longest(lambda damp: np.linalg.solve(hessian + damp * unit, right), reach.largest)
-    inverse = np.linalg.inv(hessian)
     relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)

@@ -28,7 +28,7 @@ from dpstats.models.glm.notes import (
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
-from dpstats.numerics.matrices import Curvature, invertible
+from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
@@ -103,7 +103,6 @@ class GlmFit:
     """Second moments of the design, as they were released before the first step."""
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def anchored(
     session: ScoreSession,
     family: Family,
@@ -183,13 +182,12 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     assert curvature is not None
     summary, terms = summary_of(made), design.terms
     share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
-    hessian = invertible(curvature.used + rounds.penalty)
+    hessian, inverse = with_inverse(curvature.used + rounds.penalty)
     lost = cut.excess / cut.slope
     way = share * hessian @ last.step.move
     used = [one.step for one in steps[:-1] if one.arrived] + [last.step]
     lean = rounds.lean
     if lean is not None:
-        inverse = np.linalg.inv(hessian)
         used = [one.turned(lean.turn, inverse) for one in used]
         used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
     pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
@@ -212,7 +210,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     )
     estimate, pearson = solved.estimate, solved.square
     spread = (estimate.dispersion or 1.0) / n
-    sampling2 = spread * float(np.trace(np.linalg.inv(hessian)))
+    sampling2 = spread * float(np.trace(inverse))
     unsettled = rounds.flatter(rounds.coordinates.root @ estimate.coef) or _unsettled(
         curvature, last, sampling2
     )

@@ -116,6 +116,7 @@ class GlmTaskForN:
         fit, session = self._fit_rows(rows, total, noise, after)
         return (_without_rows(fit, self.task.family) if _hardly_any(fit) else fit), session
 
+    @np.errstate(all="ignore")  # what noise makes of rows may be of any size
     def _fit_rows(
         self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
     ) -> tuple[GlmFit, ScoreSession]:
@@ -198,7 +199,6 @@ def _without_rows(fit: GlmFit, family: Family) -> GlmFit:
     return replace(fit, estimate=estimate, system=None, notes=(note, *fit.notes))
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def alone(
     task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
 ) -> tuple[GlmFit, ScoreSession]:

@@ -113,6 +113,7 @@ class LinearTask:
     alone: bool = False
 
 
+@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def fit_rows(
     task: LinearTask,
     rows: RowSource,
@@ -142,7 +143,6 @@ def fit_rows(
         return anchored(session, task.moments, seen, task.ridge, task.errors), session
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def anchored(
     session: ScoreSession,
     moments: PublicMoments,
@@ -212,7 +212,6 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def alone(
     task: LinearTask,
     rows: RowSource,

@@ -28,7 +28,7 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
-from dpstats.score_rounds.leaning import Anchor, LongScores, leaning, seen_by
+from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
 from dpstats.score_rounds.releases import Round, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -89,18 +89,17 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
         Or the last one, if scores lean and it cut them clearly farther out than the others did.
         """
-        used, apart = self._near_steps(), self._far_rows_count_last()
+        used, apart = self._near_steps(), self._late_lean() is not None
         if not self.weighed and not apart:
             return pool_steps(used)
         curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
         return pool_weighed(used, curvature.used, self.lost, apart=apart)
 
-    def _far_rows_count_last(self) -> bool:
-        """Whether scores lean, and the last round cut them clearly farther out than the others did."""
-        if self.lean is None:
-            return False
+    def _late_lean(self) -> Leaning | None:
+        """Where scores lean, if the last round cut them clearly farther out than the others did."""
         nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
-        return self.lean.stretch > 1 or self.plans[-1].cut.length > _FARTHER * nearest
+        farther = self.plans[-1].cut.length > _FARTHER * nearest
+        return self.lean if self.lean and (self.lean.stretch > 1 or farther) else None
 
     def _near_steps(self) -> list[Step]:
         """Steps of the rounds that began near the fit, with what the last histogram says of their cuts.
@@ -139,9 +138,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return self.arrived
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
-        move = last.move
-        if self.lean is not None and self._far_rows_count_last():
-            move = move - float(move @ self.lean.direction) * self.lean.direction
+        move, lean = last.move, self._late_lean()
+        if lean is not None:
+            move = move - float(move @ lean.direction) * lean.direction
         square = float(move @ move)
         if (
             self.lost > _EXPLAINED
