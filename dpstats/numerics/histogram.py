@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 
-_WINDOW, _BELOW = 12, 4  # bins: three octaves, and one below
+OCTAVE = 4
+"""Bins."""
+_WINDOW, _BELOW = 3 * OCTAVE, OCTAVE
 SURE = 5.5
 """Standard deviations of its noise above zero that noise alone hardly ever reaches."""
+_BESIDE = 1, 2, 3
+"""Bins that are looked at together."""
 _NEAR = 2.5
 _DOUBT = 1.5
 """Of these, what a count may be off by, where it is said to be sure or possible."""
@@ -90,19 +94,21 @@ class LogHistogram:
     def _seen(self) -> NDArray[np.bool_]:
         """Bins that are trusted to hold values.
 
-        The three octaves that together hold most, and an octave below them; and every bin whose
-        sum with its two neighbours stands 5.5 noise standard deviations above zero, which noise
-        alone does in one histogram of 10^5. Counts elsewhere are noise around zero: a quantile that
-        believed them would be thrown off by a single spike.
+        The three octaves that together hold most, and an octave below them; and every bin that by
+        itself, or with one or two beside it, stands 5.5 noise standard deviations above zero, which
+        noise alone does in one histogram of 10^5. Counts elsewhere are noise around zero: a quantile
+        that believed them would be thrown off by a single spike.
         """
         window = np.convolve(self.counts, np.ones(_WINDOW), "valid")
         start = int(np.argmax(window))
-        kept = np.zeros(self.counts.size, dtype=np.bool_)
+        seen = np.zeros(self.counts.size, dtype=np.bool_)
         if window[start] > SURE * math.sqrt(_WINDOW) * self.noise_sd:
-            kept[max(start - _BELOW, 0) : start + _WINDOW] = True
-        three = np.convolve(self.counts, np.ones(3), "same")
-        seen = three > SURE * math.sqrt(3) * self.noise_sd
-        return kept | np.convolve(seen, np.ones(3), "same").astype(np.bool_)
+            seen[max(start - _BELOW, 0) : start + _WINDOW] = True
+        for bins in _BESIDE:
+            held = np.convolve(self.counts, np.ones(bins), "valid")
+            stands_out = held > SURE * math.sqrt(bins) * self.noise_sd
+            seen |= np.convolve(stands_out, np.ones(bins)) > 0
+        return seen
 
     def quantile(self, level: float) -> float | None:
         """Quantile of the values, or None when nothing stands out of the noise.
@@ -202,10 +208,10 @@ class LogHistogram:
         total = float((np.where(seen, self.counts, 0.0) * middle).sum())
         return total / n if total > 0 else None
 
-    def within(self, threshold: Floats, octaves: int) -> tuple[Floats, NDArray[np.intp]]:
-        """Counts of the bins beyond each threshold, so many octaves far, and how many bins these are."""
+    def within(self, threshold: Floats, bins: int) -> tuple[Floats, NDArray[np.intp]]:
+        """Counts of so many bins beyond each threshold, and how many there are."""
         first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
-        stop = np.minimum(first + 4 * octaves, self.counts.size)
+        stop = np.minimum(first + bins, self.counts.size)
         total = np.concatenate([[0.0], np.cumsum(self.counts)])
         return total[stop] - total[first], stop - first
 
@@ -214,12 +220,12 @@ class LogHistogram:
 
         What noise may have added is taken off: a tail is believed where it is seen.
         """
-        found, bins = self.within(threshold, 4)
+        found, bins = self.within(threshold, 4 * OCTAVE)
         return np.asarray(np.maximum(found - _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
 
     def perhaps_above(self, threshold: Floats) -> Floats:
         """How many values may exceed each threshold within four octaves, at the most."""
-        found, bins = self.within(threshold, 4)
+        found, bins = self.within(threshold, 4 * OCTAVE)
         return np.asarray(np.maximum(found + _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
 
     def tail(self, threshold: Floats) -> Floats:
@@ -228,7 +234,7 @@ class LogHistogram:
         Believed as far as it reaches without a gap, at two and a half noise standard deviations; and
         wherever it stands 5.5 of them above zero, as noise alone hardly ever does.
         """
-        found, bins = self.within(threshold, 1)
+        found, bins = self.within(threshold, OCTAVE)
         noise = np.sqrt(bins) * self.noise_sd
         reached = np.cumprod(found > _NEAR * noise).astype(np.bool_)
         return np.where(reached | (found > SURE * noise), np.maximum(found, 0.0), 0.0)

@@ -299,7 +299,7 @@ def mean_alone(
             Diagnostic("rounds", made, None, "of whitening before the mean"),
             *rows_of_mean(released, n),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
-            own.allowance(released),
+            *own.lines(released),
         ),
         notes=own.notes + unused,
     )

@@ -45,7 +45,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import out_of_sight
+from dpstats.score_rounds.notes import out_of_sight, unseen_line
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -375,6 +375,7 @@ def _fit(
     shape = symmetric(root.T @ root)
     noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
+    spread = (1 + moments.lost) / moments.mean_rows
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
@@ -395,7 +396,8 @@ def _fit(
             None,
             "of the covariance, relative, from public numbers",
         ),
-        mean_allowance(moments.mean_lost, 1 / moments.mean_rows + moments.mean_sd**2),
+        mean_allowance(moments.mean_lost, spread + moments.mean_sd**2),
+        *(unseen_line(rounds.counts_sd) if rounds.counts_sd else ()),
     )
     if moments.lowered:
         notes += (LONG_TAILS,)
@@ -413,7 +415,7 @@ def _fit(
         )
     return GaussianFit(
         mean=points.origin + units * moments.centre,
-        sampling=matrix * (1 / moments.mean_rows + moments.mean_lost**2),
+        sampling=matrix * (spread + moments.mean_lost**2),
         privacy=moments.mean_sd**2 * shape,
         matrix=matrix,
         source="released",

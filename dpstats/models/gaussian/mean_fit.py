@@ -46,7 +46,7 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import CUT_ALLOWANCE
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, unseen_line
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
 """Of the last release, for the share of rows that were cut; and where errors follow from it."""
@@ -366,11 +366,12 @@ def _with_own_spread(
 class Spread:
     """How private rows vary, as released beside their mean, and what cutting may take off that.
 
-    ``mean_lost``: in any direction, in standard deviations.
+    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of the counts of lengths.
     """
 
     moments: Moments
     mean_lost: float
+    counts_sd: float
     notes: tuple[str, ...]
 
     @classmethod
@@ -381,17 +382,18 @@ class Spread:
         assert released.cut is not None
         share = released.cut[0] - _SURELY * released.cut[1]
         lost = cut.lost_at_least(share, seen.variance)
-        return cls(seen, lost, mean_notes(lengths, n, seen, released, replace(cut, lost=lost)))
+        notes = mean_notes(lengths, n, seen, released, replace(cut, lost=lost))
+        return cls(seen, lost, lengths.noise_sd, notes)
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
         spread = self.moments.covariance * np.outer(units, units)
         return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
 
-    def allowance(self, released: ReleasedMean) -> Diagnostic:
-        """What of the variance of the mean allows for cuts."""
-        noise2 = released.sd**2 / self.moments.variance
-        return mean_allowance(self.mean_lost, 1 / released.n + noise2)
+    def lines(self, released: ReleasedMean) -> tuple[Diagnostic, ...]:
+        """What of the variance of the mean allows for cuts, and how many far rows may be unseen."""
+        others = (1 + self.moments.lost) / released.n + released.sd**2 / self.moments.variance
+        return mean_allowance(self.mean_lost, others), *unseen_line(self.counts_sd)
 
 
 def mean_notes(
@@ -487,7 +489,7 @@ def _result(
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
         *rows_of_mean(released, session.n),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
-        _NO_ALLOWANCE if own is None else own.allowance(released),
+        *((_NO_ALLOWANCE,) if own is None else own.lines(released)),
     )
     sampling = known.matrix * inflation / released.n
     if own is not None:

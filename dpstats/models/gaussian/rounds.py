@@ -277,7 +277,8 @@ def mean_cut(
     loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
     if expected is not None:
         loss = np.maximum(loss, expected(tail.losses.lengths) / math.sqrt(tail.variance))
-    radius = max(tail.best_cut(lambda length: math.sqrt(d) * unit * length, loss), least)
+    best = tail.best_mean_cut(lambda length: math.sqrt(d) * unit * length, loss)
+    radius = max(best, least)
     return radius, tail.at(loss, radius, 1.0)
 
 
@@ -296,8 +297,7 @@ def spread_of_rows(
     seen = moments_of(cell, lifted, 0, True)
     if beyond is None:
         return seen
-    part = beyond.at(beyond.spread_loss(), radius)
-    return replace(seen, lost=part / (1 - part))
+    return replace(seen, lost=beyond.spread_lost(radius))
 
 
 def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
@@ -427,11 +427,10 @@ def _tail(
 
 def _for_long_tails(tail: Tail, beyond: SeenTail, d: int, unit: float) -> Tail:
     """The cut where noise and what is believed to be lost balance, if that is farther out."""
-    loss = beyond.spread_loss()
     radius = max(_tail_cut(beyond, d, unit), tail.radius)
     normal = float(clipping_loss(radius**2 / beyond.variance, d))
-    part = beyond.at(loss, radius)
-    return replace(tail, radius=radius, lost=max(part / (1 - part), tail.lost), loss=normal)
+    lost = max(beyond.spread_lost(radius), tail.lost)
+    return replace(tail, radius=radius, lost=lost, loss=normal)
 
 
 def _with_tail(moments: Moments, tail: Tail) -> Moments:

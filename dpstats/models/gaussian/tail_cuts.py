@@ -16,16 +16,17 @@ import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
-from dpstats.numerics.histogram import SURE, LogHistogram
+from dpstats.numerics.histogram import OCTAVE, SURE, LogHistogram
 from dpstats.score_rounds.tails import Losses, losses, mean_excess
 
 _LEVELS = (0.05, 0.02, 0.01, 0.004, 0.001)
 """Shares of a Gaussian's rows beyond the lengths at which tails are looked for."""
-_OCTAVES = 2
+_NEAR = 2 * OCTAVE
 _SEEN = 3.0
-"""Standard deviations of noise by which rows beyond such a length are more than a Gaussian's.
+"""Standard deviations of noise by which so many bins beyond such a length hold more than a Gaussian's.
 
-Of any octave that is farther out, `SURE`: noise alone makes one of 10^5 histograms do that.
+Any octave that is farther out, or bin or two, as of codes such as 999: `SURE`, as noise alone makes one
+of 10^5 histograms do.
 """
 _CARE = 0.7
 """Share of what is lost in length that falls on one direction."""
@@ -40,15 +41,23 @@ class SeenTail:
     losses : Losses
     variance : float
         Of rows in each direction, as far as most of them tell.
+    counted : array
+        Share of the rows beyond each cut, by the counts that stand out alone.
     """
 
     losses: Losses
     variance: float
+    counted: Floats
 
     def spread_loss(self) -> Floats:
         """Root mean square, over laws, of the share of a variance that each cut may take off."""
         more = self.losses.second / self.variance
         return np.asarray(np.sqrt(self.losses.weight @ (more / (1 + more)) ** 2))
+
+    def spread_lost(self, length: float) -> float:
+        """What a cut takes off a variance, over what it leaves of it; no less than by the counts."""
+        part = self.at(self.spread_loss(), length)
+        return max(part / (1 - part), self.at(self._counted(2) / self.variance, length))
 
     def mean_loss(self) -> Floats:
         """The same of a mean: what each cut may take off it, over the standard deviation."""
@@ -56,10 +65,17 @@ class SeenTail:
         away2 = self.losses.first**2 / self.variance
         return np.asarray(np.sqrt(self.losses.weight @ (away2 / (1 + more))))
 
+    def best_mean_cut(self, noise: Callable[[Floats], Floats], loss: Floats) -> float:
+        """`best_cut` of a mean: what counts say is lost is weighed whole, however far it lies."""
+        return self.best_cut(noise, np.maximum(loss, self._counted(1) / math.sqrt(self.variance)))
+
     def best_cut(self, noise: Callable[[Floats], Floats], loss: Floats) -> float:
         """The length at which noise and what is lost are least together."""
         error2 = noise(self.losses.lengths) ** 2 + (_CARE * loss) ** 2
         return float(self.losses.lengths[int(np.argmin(error2))])
+
+    def _counted(self, power: int) -> Floats:
+        return mean_excess(self.losses.lengths, self.counted[None], power)[0]
 
     def at(self, loss: Floats, length: float, share: float = _CARE) -> float:
         """A loss at one length, as far as a ``share`` of it falls on one direction."""
@@ -88,32 +104,40 @@ def seen_tail(lengths: LogHistogram, d: int, n: float) -> SeenTail | None:
     asked = np.sqrt(variance * scipy.stats.chi2.isf(_LEVELS, d))
     edges = lengths.edges()
     begin = edges[np.minimum(np.searchsorted(edges, asked), lengths.counts.size)]
-    normal = n * scipy.stats.chi2.sf(begin**2 / variance, d)
-    near = _stand_out(lengths, begin, _OCTAVES, normal, _SEEN)
     farther = edges[edges >= begin[-1]]
-    if not near and not _stand_out(lengths, farther, 1, normal[-1], SURE):
+    normal, none = (n * scipy.stats.chi2.sf(at**2 / variance, d) for at in (begin, farther))
+    if not (
+        _stand_out(lengths, begin, _NEAR, normal, _SEEN)
+        or any(_stand_out(lengths, farther, bins, none, SURE) for bins in (1, 2, OCTAVE))
+    ):
         return None
     long, longer = begins
-    return SeenTail(_with_lumps(losses(lengths, long, rows, longer), lengths, rows), variance)
+    laws = losses(lengths, long, rows, longer)
+    share = _counted_beyond(laws.lengths, lengths) / rows
+    return SeenTail(_with_lumps(laws, share), variance, share)
 
 
 def _stand_out(
-    lengths: LogHistogram, edges: Floats, octaves: int, normal: Floats, sure: float
+    lengths: LogHistogram, edges: Floats, bins: int, normal: Floats, sure: float
 ) -> bool:
-    """Whether more rows lie within octaves of an edge than noise and a Gaussian's rows explain."""
-    found, _ = lengths.within(edges, octaves)
-    noise = math.sqrt(4 * octaves) * lengths.noise_sd
+    """Whether so many bins beyond an edge hold more rows than noise and a Gaussian's rows explain."""
+    found, _ = lengths.within(edges, bins)
+    noise = math.sqrt(bins) * lengths.noise_sd
     return bool((found - normal > sure * (noise + np.sqrt(normal))).any())
 
 
-def _with_lumps(laws: Losses, lengths: LogHistogram, n: int) -> Losses:
+def _counted_beyond(cuts: Floats, lengths: LogHistogram) -> Floats:
+    """Rows of bins that stand out, beyond each cut: all rows of a bin may stand at its upper edge."""
+    return lengths.seen_above(cuts / 2 ** (1 / OCTAVE))
+
+
+def _with_lumps(laws: Losses, share: Floats) -> Losses:
     """Losses no smaller than those of the counts that stand out, where these do not fall as a law does.
 
     Rows of a rare mark are as long as one another: many far out, and none between them and the others.
     """
-    share = lengths.seen_above(laws.lengths)[None] / n
     return replace(
         laws,
-        first=np.maximum(laws.first, mean_excess(laws.lengths, share, 1)),
-        second=np.maximum(laws.second, mean_excess(laws.lengths, share, 2)),
+        first=np.maximum(laws.first, mean_excess(laws.lengths, share[None], 1)),
+        second=np.maximum(laws.second, mean_excess(laws.lengths, share[None], 2)),
     )

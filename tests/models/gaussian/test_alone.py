@@ -324,6 +324,23 @@ def test_rare_marks_do_not_harm_the_variances_of_other_columns() -> None:
     assert max(worst) < math.log(1.5)
 
 
+@pytest.mark.parametrize("fit", [dp_mean, dp_mvnorm])
+def test_codes_far_from_the_others_are_in_the_mean_and_in_its_error(fit: Any) -> None:
+    """One row in a hundred is 1000 among rows of 50 +- 15.
+
+    Its 80 rows stand 11 standard deviations of noise above zero. Errors of the sample are 1.06; of 40
+    means the farthest was 1.3 printed errors from that of the rows, and errors were never below 0.96.
+    """
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame({"a": rng.normal(50, 15, 8000), "b": rng.normal(size=8000)})
+        rows.loc[rng.random(8000) < 0.01, "a"] = 1000
+        found = fit(["a", "b"], rows, mu=1, seed=seed)
+        assert abs(found.mean.a - rows.a.mean()) < 3 * found.se().a
+        assert found.se().a > 0.8 * rows.a.std() / math.sqrt(8000)
+        assert 20 < found.diagnostics().value["unseen rows"] < 80
+
+
 def test_normal_rows_hardly_get_a_note_where_the_budget_shows_their_lengths() -> None:
     noted = 0
     for seed in range(8):
