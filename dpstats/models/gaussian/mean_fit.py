@@ -366,7 +366,7 @@ def _with_own_spread(
 class Spread:
     """How private rows vary, as released beside their mean, and what cutting may take off that.
 
-    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of the counts of lengths.
+    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
     """
 
     moments: Moments

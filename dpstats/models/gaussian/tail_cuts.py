@@ -75,7 +75,7 @@ class SeenTail:
         return float(self.losses.lengths[int(np.argmin(error2))])
 
     def _counted(self, power: int) -> Floats:
-        return mean_excess(self.losses.lengths, self.counted[None], power)[0]
+        return np.asarray(mean_excess(self.losses.lengths, self.counted[None], power)[0])
 
     def at(self, loss: Floats, length: float, share: float = _CARE) -> float:
         """A loss at one length, as far as a ``share`` of it falls on one direction."""
