@@ -202,10 +202,10 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, np.zeros(d))
     best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
-    farther = _cut(lengths, d, n, mu * math.sqrt(_FINAL))
+    farther = _cut(best.lengths, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
-        return replace(best, lost=lengths.beyond(best.radius, n))
-    return replace(_measured(session, best, farther, nothing), lost=lengths.beyond(farther, n))
+        return replace(best, lost=best.lengths.beyond(best.radius, n))
+    return replace(_measured(session, best, farther, nothing), lost=best.lengths.beyond(farther, n))
 
 
 def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
