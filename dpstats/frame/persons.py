@@ -24,7 +24,7 @@ from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
 from dpstats.frame.reading import other_rows
 from dpstats.frame.schema import require_column
 from dpstats.frame.source import Check, DaskPartitions, Source
-from dpstats.frame.table import WORDS, Array, Codes, Kind, Levels, Opaque, Table
+from dpstats.frame.table import AS_READ, WORDS, Array, Codes, Levels, Opaque, Table
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,7 +42,7 @@ class FirstRows:
 
     column: str
     rows: int | None
-    kinds: set[Kind] = field(default_factory=set, compare=False)
+    kinds: set[str] = field(default_factory=set, compare=False)
     """Of the column, in the blocks that were looked at."""
 
     @property
@@ -72,12 +72,13 @@ class Walk:
     def check(self, table: Table) -> None:
         """Raise unless the column is there, can name persons, and is of the kind of those before.
 
-        17 in one block and "017" in another would make two persons of one.
+        17 in one block and "017" in another would make two persons of one; so would "017" in a file
+        and in the name of a folder, which `spelled_keys` reads as 17.
         """
         require_column(table, self._column, "person=")
         type_ = table.type_of(self._column)
         kind = type_.kind
-        named = type_.values or kind
+        named: str = AS_READ if type_.label == AS_READ else type_.values or kind
         if named == "bool":
             raise SchemaError(
                 f"person='{self._column}' holds True/False, which names two persons at most; persons "
@@ -94,7 +95,7 @@ class Walk:
             raise SchemaError(
                 f"person='{self._column}' is of one kind in one block and of another in a later "
                 "one, which could split one person in two "
-                f"({' and '.join(sorted(WORDS[k] for k in kinds))}): give it one type throughout, "
+                f"({' and '.join(sorted(WORDS.get(k, k) for k in kinds))}): give it one type throughout, "
                 "text in one spelling or whole numbers."
             )
 

@@ -37,11 +37,14 @@ from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, 
 from dpstats.frame.text_files import TextFiles, names_text
 
 Check = Callable[[Table], None]
+Folders = tuple[tuple[str, str | None], ...]
+"""Columns that folders name, each with its text, or None where values are missing."""
 
 BLOCK_ROWS = 65536
 _BATCH_NUMBERS = 2**22
 _FEWEST_ROWS = 16384
 _BUFFER = 2**20
+_MISSING_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _LISTS: tuple[type, ...] = (list, tuple, deque, type({}.values()))
 """Types that run no foreign code when they are looped over."""
 ONE_SHOT = (
@@ -287,7 +290,7 @@ class _RowGroups:
     path: str
     groups: tuple[int, ...]
     rows: int
-    folders: tuple[tuple[str, str], ...]
+    folders: Folders
     files: Any
 
 
@@ -302,7 +305,7 @@ class ParquetFiles(Opaque):
     """
 
     pieces: tuple[_RowGroups, ...]
-    schemas: tuple[tuple[Any, tuple[tuple[str, str], ...]], ...]
+    schemas: tuple[tuple[Any, Folders], ...]
 
     @classmethod
     def open(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
@@ -316,7 +319,7 @@ class ParquetFiles(Opaque):
         def look() -> ParquetFiles:
             nonlocal at
             pieces: list[_RowGroups] = []
-            schemas: dict[str, tuple[Any, tuple[tuple[str, str], ...]]] = {}
+            schemas: dict[str, tuple[Any, Folders]] = {}
             for at in names:
                 fragments = list(pads.dataset(at, format="parquet").get_fragments())
                 # a folder may hold notes as well
@@ -465,13 +468,20 @@ def _refuse_same_rows(fragments: Iterable[Any]) -> None:
                 first[group] = path
 
 
-def _folders(path: str) -> tuple[tuple[str, str], ...]:
-    """Folders such as ``year=2020`` on the way to a file: names of columns and their texts."""
+def _folders(path: str) -> Folders:
+    """Folders such as ``year=2020`` on the way to a file: names of columns and their texts.
+
+    None where the name says that values are missing.
+    """
     steps_down = [step.partition("=") for step in path.replace(os.sep, "/").split("/")[:-1]]
-    return tuple((name, unquote(text)) for name, sign, text in steps_down if sign and name)
+    return tuple(
+        (name, None if text == _MISSING_FOLDER else unquote(text))
+        for name, sign, text in steps_down
+        if sign and name
+    )
 
 
-def _spelled(table: Any, folders: Iterable[tuple[str, str]]) -> Any:
+def _spelled(table: Any, folders: Folders) -> Any:
     """A public table with the columns that its folders name, as text."""
     import pyarrow as pa
 

@@ -452,7 +452,7 @@ class FolderTable:
 
     lists_names = True
 
-    def __init__(self, table: Table, folders: Mapping[str, str]) -> None:
+    def __init__(self, table: Table, folders: Mapping[str, str | None]) -> None:
         self._table = table
         self._folders = {k: v for k, v in folders.items() if k not in table.names}
         self.n = table.n
@@ -468,13 +468,16 @@ class FolderTable:
         return None if self._has(name) else self._table.declared_levels(name)
 
     def observed_levels(self, name: str) -> Levels:
-        return (self._folders[name],) if self._has(name) else self._table.observed_levels(name)
+        if not self._has(name):
+            return self._table.observed_levels(name)
+        text = self._folders[name]
+        return () if text is None else (text,)
 
     def numbers(self, name: str, start: int, stop: int) -> Array:
         if not self._has(name):
             return self._table.numbers(name, start, stop)
         try:
-            value = float(self._folders[name])
+            value = float(self._folders[name] or "nan")
         except ValueError:
             value = np.nan
         return np.full(stop - start, value)
@@ -483,6 +486,8 @@ class FolderTable:
         if not self._has(name):
             return self._table.codes(name, levels, start, stop)
         text = self._folders[name]
+        if text is None:
+            return np.full(stop - start, -1, dtype=np.intp)
         spelled = [
             text == level if isinstance(level, str) else text.lower() == str(level).lower()
             for level in levels
@@ -492,7 +497,9 @@ class FolderTable:
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):
             return self._table.keys(name, start, stop)
-        return spelled_keys([self._folders[name].encode("utf-8", "surrogatepass")] * (stop - start))
+        text = self._folders[name]
+        key = None if text is None else text.encode("utf-8", "surrogatepass")
+        return spelled_keys([key] * (stop - start))
 
     def texts(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._has(name):

@@ -400,3 +400,19 @@ def test_a_folder_names_persons_by_text(tmp_path: Path) -> None:
     pq.write_table(rows.append_column("who", pa.array([17])), tmp_path / "b.parquet")
     with pytest.raises(SchemaError, match="of one kind in one block and of another"):
         _alive(tmp_path, 1)
+
+
+def test_a_folder_and_a_file_that_name_one_person_are_refused(tmp_path: Path) -> None:
+    """The folder id=0012 names person 12, and the text 0012 in a file another: one would be two."""
+    for folder, rows in (("who=0012", {}), ("others", {"who": ["0012", "a"]})):
+        (tmp_path / folder).mkdir()
+        table = {"y": [1.0, 2.0], "x": [1.0, 1.0], **rows}
+        pq.write_table(pa.table(table), tmp_path / folder / "rows.parquet")
+    with pytest.raises(SchemaError, match="text of a folder or file"):
+        _alive(str(tmp_path), 1)
+
+
+def test_rows_in_the_folder_of_missing_values_are_nobodys(tmp_path: Path) -> None:
+    _table(["a", None, None, "a", "b"]).to_parquet(tmp_path, partition_cols=["who"])
+    assert (tmp_path / "who=__HIVE_DEFAULT_PARTITION__").is_dir()
+    assert sorted(_alive(str(tmp_path), 1)) == [1.0, 5.0]
