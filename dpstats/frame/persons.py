@@ -95,8 +95,8 @@ class Walk:
             raise SchemaError(
                 f"person='{self._column}' is of one kind in one block and of another in a later "
                 "one, which could split one person in two "
-                f"({' and '.join(sorted(WORDS.get(k, k) for k in kinds))}): give it one type throughout, "
-                "text in one spelling or whole numbers."
+                f"({' and '.join(sorted(WORDS.get(k, k) for k in kinds))}): give it one type "
+                "throughout, text in one spelling or whole numbers."
             )
 
     def names(self, table: Table) -> tuple[Codes, npt.NDArray[Any]]:

@@ -192,6 +192,10 @@ class Curvature:
         Smallest eigenvalue before the floor.
     known : bool
         Whether the public geometry tells what size the matrix has in every direction.
+    error : float or None
+        What of a step the noise that is left changes, where that is known otherwise than by its sd.
+    bent : float
+        Share of the change of the matrix along a step that was not foreseen.
     """
 
     released: Floats
@@ -200,6 +204,14 @@ class Curvature:
     used_sd: float
     smallest: float
     known: bool = True
+    error: float | None = None
+    bent: float = 1.0
+
+    def relative_error(self, inverse: Floats) -> float:
+        """What of a step the noise that is left in ``used`` changes; ``inverse`` belongs to that."""
+        if self.error is not None:
+            return self.error
+        return self.used_sd * math.sqrt(len(inverse) / 2) * float(np.linalg.norm(inverse, 2))
 
     def turned(self, turn: Floats) -> Curvature:
         """Of rows A z; the noise is said to be what it was."""

@@ -176,6 +176,10 @@ class ScoreRounds(ABC, Generic[_S]):
     def newton(self, made: Round, plan: RoundPlan) -> _S:
         """The step that a round's releases give."""
 
+    def next_anchor(self, step: _S) -> Floats:
+        """Where the next round computes its scores; in other coordinates, if these change."""
+        return step.step.anchor + step.step.move
+
     def run(self) -> Round:
         """Make the rounds, and return what the last one has released."""
         while True:
@@ -188,7 +192,7 @@ class ScoreRounds(ABC, Generic[_S]):
             self.steps.append(step)
             if plan.last:
                 return made
-            self.anchor = step.step.anchor + step.step.move
+            self.anchor = self.next_anchor(step)
 
 
 @dataclass(frozen=True)

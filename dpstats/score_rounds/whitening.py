@@ -201,11 +201,12 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         eigen = _with_far_rows(eigen, far)
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, np.zeros(d))
-    best = stages[-1][1] if not hidden else min(stages, key=lambda stage: stage[0])[1]
-    farther = _cut(best.lengths, d, n, mu * math.sqrt(_FINAL))
+    last = stages[-1][1]
+    best = last if not hidden else min(stages, key=lambda stage: stage[0])[1]
+    farther = _cut(last.lengths, d, n, mu * math.sqrt(_FINAL))
     if not hidden and farther < _FARTHER * best.radius:
-        return replace(best, lost=best.lengths.beyond(best.radius, n))
-    return replace(_measured(session, best, farther, nothing), lost=best.lengths.beyond(farther, n))
+        return replace(best, lost=last.lengths.beyond(best.radius, n))
+    return replace(_measured(session, best, farther, nothing), lost=last.lengths.beyond(farther, n))
 
 
 def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
@@ -240,9 +241,13 @@ def apart(matrix: Floats, nothing: Mask) -> Floats:
     return out
 
 
-def still(curvature: Curvature, nothing: Mask) -> Curvature:
-    """A curvature with which no step goes far where nothing is seen, nor to absent columns."""
-    used = apart(floored(curvature.used, least_visible(curvature)), nothing)
+def still(curvature: Curvature, nothing: Mask, *, foreseen: bool = False) -> Curvature:
+    """A curvature with which no step goes far where nothing is seen, nor to absent columns.
+
+    ``foreseen``: how small it is in other directions is known.
+    """
+    least = 0.0 if foreseen else least_visible(curvature)
+    used = apart(floored(curvature.used, least), nothing)
     used[nothing, nothing] = _FIRM
     return replace(curvature, used=used)
 

@@ -133,6 +133,14 @@ def _survey(drawn: Draw) -> Draw:
     return draw
 
 
+def _strong(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Ones that a column decides, beside twelve levels that say nothing."""
+    rows = pd.DataFrame({"x": rng.normal(size=n)})
+    level = rng.integers(0, 12, n)
+    rows = rows.assign(**{f"g{k}": 1.0 * (level == k) for k in range(1, 12)})
+    return rows.assign(y=1.0 * (rng.random(n) < expit(3 * rows.x - 3)))
+
+
 def _ones(share: float) -> Draw:
     """Zeros and ones for least squares; half as many more ones where t is one."""
 
@@ -310,6 +318,13 @@ CASES: dict[str, Case] = {
         )
         for at, n in ((-4, 10_000), (-5, 50_000))
         for where, public in (("public rows", 500), ("alone", 0))
+    },
+    **{
+        f"strong column, n={n}, {where}": Case(
+            _strong, "binomial", (-3.0, 3.0, *[0.0] * 11), n, {"mu": 1}, public
+        )
+        for n in (5000, 10_000, 20_000)
+        for where, public in (("public rows", 300), ("alone", 0))
     },
     **{
         f"rare level, {share:.2g}, n={n}, {where}": Case(

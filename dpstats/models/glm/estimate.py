@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from dpstats.score_rounds.tails import Tail
 _ENOUGH_ROWS = 2000
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
+_LANDS = 4.0  # the same within which a model of the rows is
 
 
 class Family(Protocol):
@@ -214,11 +215,19 @@ class ReleasedInformation:
     """A released information matrix, its noise sd per svec coordinate, and how far from it we are.
 
     ``drift`` is the relative change of the curvature since: about the change of linear predictors.
+    ``expected``: what a model of the rows says it is at its anchor.
     """
 
     matrix: Floats
     sd: float
     drift: float = 0.0
+    expected: Floats | None = None
+
+    def turned(self, back: Floats) -> ReleasedInformation:
+        """Of rows ``back`` z, a symmetric matrix; the noise on average over directions."""
+        sd = self.sd * float((back**2).sum()) / len(back)
+        expected = None if self.expected is None else back @ self.expected @ back
+        return replace(self, matrix=back @ self.matrix @ back, sd=sd, expected=expected)
 
 
 def pool_information(
@@ -376,10 +385,30 @@ class GlmStep:
         """Whether noise is all that is left of the way."""
         return not self.damped and self.error**2 < 1.3 * self.noise**2
 
+    def turned(self, root: Floats) -> GlmStep:
+        """In coordinates ``root`` t, a symmetric matrix; lengths on average over directions."""
+        size = float(np.linalg.norm(root)) / math.sqrt(len(root))
+        step = replace(
+            self.step,
+            anchor=root @ self.step.anchor,
+            move=root @ self.step.move,
+            noise_length=size * self.step.noise_length,
+        )
+        error, bend, noise = size * self.error, size * self.bend, size * self.noise
+        return replace(self, step=step, error=error, bend=bend, noise=noise)
+
     @property
     def far(self) -> bool:
         """Whether the change of the curvature matters more than all noise."""
         return self.error < math.sqrt(2) * self.bend
+
+
+class LandsInModel(Protocol):
+    """A model of the rows that says where a step ends whose information changes along it."""
+
+    def landing(self, anchor: Floats, move: Floats, penalty: Floats, farthest: float) -> Floats: ...
+
+    def largest(self, move: Floats) -> float: ...
 
 
 def trusted_step(
@@ -391,31 +420,35 @@ def trusted_step(
     slope: float,
     reach: StepRange,
     scoring: float,
+    model: LandsInModel | None = None,
 ) -> GlmStep:
     """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
 
     A step that changes linear predictors by more than 3 is replaced by the longest Levenberg-Marquardt
-    step (M + P + damp metric) that does not. ``scoring`` is the relative difference of expected and
-    observed information, 0 for canonical links.
+    step (M + P + damp metric) that does not; with a ``model`` it ends where that says, and goes by 4 at
+    most. ``scoring`` is the relative difference of expected and observed information, 0 for
+    canonical links.
     """
     d = len(anchor)
     right = score / slope - penalty @ anchor
     hessian, inverse = with_inverse(curvature.used + penalty)
     move = np.linalg.solve(hessian, right)
-    damped = reach.largest(move) > _FARTHEST
-    if damped:
+    if model is not None:
+        move = model.landing(anchor, move, penalty, _LANDS)
+        damped = model.largest(move) > 0.99 * _LANDS
+    elif damped := reach.largest(move) > _FARTHEST:
         unit = reach.metric * (np.trace(hessian) / np.trace(reach.metric))
         move = _longest(lambda damp: np.linalg.solve(hessian + damp * unit, right), reach.largest)
-    relative = curvature.used_sd * math.sqrt(d / 2) * float(np.linalg.norm(inverse, 2))
+    relative = curvature.relative_error(inverse)
     change = min(reach.typical(move), 2.0)
     size = float(move @ move)
     remainder = math.hypot(reach.bend * change, 1.0 if damped else 0.0)
-    bend = (remainder * remainder + scoring**2) * size
+    bend = ((remainder * curvature.bent) ** 2 + scoring**2) * size
     left_behind = relative * relative * size + bend
     relative = math.hypot(relative, scoring)
     sd = noise_sd / slope
     spread = sd**2 * float(np.trace(inverse @ inverse))
-    step = Step(anchor, move, sd, math.sqrt(spread), sd**2 + left_behind / d)
+    step = Step(anchor, move, sd, math.sqrt(spread), (spread + left_behind) / d)
     error = math.sqrt(spread + left_behind)
     parts = math.sqrt(bend), math.sqrt(spread)
     return GlmStep(step, damped, relative, error, *parts, remainder)

@@ -27,7 +27,7 @@ from dpstats.models.glm.notes import (
 )
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
-from dpstats.models.glm.rounds import GlmRounds
+from dpstats.models.glm.rounds import ROW_LENGTHS, GlmRounds, row_lengths
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -61,14 +61,11 @@ from dpstats.score_rounds.rounds import (
     solution,
     summary_of,
 )
-from dpstats.score_rounds.whitening import whitened_lengths
 
 _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
-_LENGTHS = 0.006
-"""Share of a histogram of row lengths, where nothing else tells how long rows are."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _IMPOSSIBLE = 0.03
@@ -138,10 +135,8 @@ def anchored(
         start = replace(start, level=family.information(coef[constant]))
     squares = not family.binary or family.dispersed
     if family.binary and start.rows is None and start.longer is None:
-        spent += _LENGTHS
-        lengths = whitened_lengths(session, _LENGTHS, d)
-        unit = math.sqrt(family.information(0.0))  # they are those of information rows
-        start = replace(start, longer=lengths.tail.scaled(1 / unit))
+        spent += ROW_LENGTHS
+        start = replace(start, longer=row_lengths(session, family, d))
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
     session.weigh(start.leverage)
@@ -178,14 +173,15 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     The last round is averaged, by inverse variance, with those of the others that had arrived.
     """
     family, start, steps, n = rounds.family, rounds.start, rounds.steps, rounds.session.n
+    comparable = steps[rounds.turned_at :]
     curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
     assert curvature is not None
     summary, terms = summary_of(made), design.terms
-    share = max(last.remainder, min(share_left([one.step for one in steps]), 1.0))
+    share = max(last.remainder, min(share_left([one.step for one in comparable]), 1.0))
     hessian, inverse = with_inverse(curvature.used + rounds.penalty)
     lost = cut.excess / cut.slope
     way = share * hessian @ last.step.move
-    used = [one.step for one in steps[:-1] if one.arrived] + [last.step]
+    used = [one.step for one in comparable[:-1] if one.arrived] + [last.step]
     lean = rounds.lean
     if lean is not None:
         used = [one.turned(lean.turn, inverse) for one in used]

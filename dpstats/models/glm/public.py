@@ -94,6 +94,21 @@ class StartingPoint:
         trials = typical.rows.weight if typical.averages else None
         return expected_scores(family, typical.rows, self.whitening, coef, trials, typical.used)
 
+    def turned(self, turn: Whitening, longer: Tail | None) -> StartingPoint:
+        """In coordinates of z in which the information is 1; ``longer`` is what it was, in these."""
+        back, stretch = turn.back, float(np.linalg.norm(turn.back, 2))
+        moved = Whitening(self.whitening.back @ back, turn.root @ self.whitening.root)
+        return replace(
+            self,
+            whitening=moved,
+            reach=replace(self.reach, metric=back @ self.reach.metric @ back),
+            level=1.0,
+            information=None,
+            score=None,
+            leverage=None if self.leverage is None else stretch * self.leverage,
+            longer=longer,
+        )
+
     def design_moments(self) -> Floats:
         """Second moments of the rows in the units of the user."""
         return np.asarray(self.whitening.root.T @ self.reach.metric @ self.whitening.root)

@@ -20,10 +20,11 @@ from dpstats.models.glm.estimate import (
     trusted_step,
 )
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
 from dpstats.models.glm.public import StartingPoint
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, Whitening
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import (
     BOUNDED,
@@ -37,8 +38,9 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
 )
 from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
-from dpstats.score_rounds.releases import PersonCounts, Round, Shares
+from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
+    Coordinates,
     RoundPlan,
     ScoreRounds,
     quartered,
@@ -47,10 +49,14 @@ from dpstats.score_rounds.rounds import (
     window_about,
 )
 from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
-from dpstats.score_rounds.whitening import apart, still
+from dpstats.score_rounds.whitening import apart, still, whitened_lengths
 
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
+ROW_LENGTHS = 0.006
+"""Share of a histogram of row lengths, where nothing else tells how long rows are."""
+_UNSURE = 0.7
+"""Expected distance from the fit up to which a model says how information lies there."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -64,7 +70,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
     ``bounded``: whether no score is much longer than its row. At the anchor, ``expected`` are the scores
     of typical rows under the model, ``longer`` is the largest share that information rows beyond their
     cut may have, ``unseen`` the noise of counts of scores, ``stray`` how many of these are longer than
-    rows are known to be, and ``beyond`` what they may have beyond the last cut.
+    rows are known to be, and ``beyond`` what they may have beyond the last cut. Steps from ``turned_at``
+    on are in the coordinates of the last.
     """
 
     family: Family
@@ -87,6 +94,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     longer: float = 0.0
     unseen: float = 0.0
     stray: float = 0.0
+    turned_at: int = 0
 
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
@@ -246,10 +254,15 @@ class GlmRounds(ScoreRounds[GlmStep]):
         released, nothing = made.information.value, self.start.nothing
         if nothing is not None:
             released = apart(released, nothing)
-        self.seen.append(ReleasedInformation(released, made.information.noise_sd))
-        curvature = pool_information(self.seen, self.start.level, self.start.known)
+        model = self._model()
+        here = None if model is None else self._expected_at(model, self.anchor)
+        self.seen.append(ReleasedInformation(released, made.information.noise_sd, expected=here))
+        if here is None:
+            curvature = pool_information(self.seen, self.start.level, self.start.known)
+        else:
+            curvature = informed(self.seen, here, self.start.known)
         if nothing is not None:
-            curvature = still(curvature, nothing)
+            curvature = still(curvature, nothing, foreseen=model is not None)
         score: Floats = made.score.value + self._lost(plan, made)
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
@@ -262,6 +275,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             plan.cut.slope,
             reach,
             self.scoring,
+            model,
         )
         self.curvature = curvature
         self.lines.append(_step_line(len(self.steps) + 1, step, curvature, n))
@@ -269,6 +283,60 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
         self.price = self.shares.far if step.far else self.shares.near
         return step
+
+    def _model(self) -> Model | None:
+        """What typical rows say of zeros and ones, where nothing else is known of rows.
+
+        The information of counts follows from the longest rows, of which moments say little.
+        """
+        typical = self.start.typical
+        if typical is None or not self.family.binary or self.persons is not None or self.weighs:
+            return None
+        rows = typical.rows
+        return Model(self.family, rows.x @ self.coordinates.back, rows.weight, typical.used)
+
+    def _expected_at(self, model: Model, at: Floats) -> Floats:
+        expected, nothing = model.information(at), self.start.nothing
+        return expected if nothing is None else apart(expected, nothing)
+
+    def next_anchor(self, step: GlmStep) -> Floats:
+        """Where the next round computes its scores, once in coordinates of the information there.
+
+        Rows were whitened by their second moments: where the information is uneven, noise that is
+        alike in all directions hides those with little.
+        """
+        at, model = super().next_anchor(step), self._model()
+        if model is None or self.turned_at or step.damped or step.error > _UNSURE:
+            return at
+        turn = evened(self._expected_at(model, at), self.start.reach.metric)
+        if turn is None:
+            return at
+        self._turn(turn)
+        return np.asarray(turn.root @ at)
+
+    def _turn(self, turn: Whitening) -> None:
+        """Go on in coordinates ``turn.root`` t."""
+        assert self.curvature is not None
+        session, back, root = self.session, turn.back, turn.root
+        start = self.start.turned(turn, None)
+        session.whiten(start.whitening.back, start.coef)
+        session.weigh(start.leverage)
+        if self.start.longer is not None:
+            start = replace(start, longer=row_lengths(session, self.family, len(root)))
+        self.start, self.coordinates = start, Coordinates.plain(start.whitening)
+        self.longest = None if self.longest is None else start.longest(self.family)
+        self.guesses = None, None
+        self.carried, self.penalty = root @ self.carried, back @ self.penalty @ back
+        self.seen = [one.turned(back) for one in self.seen]
+        self.curvature = self.curvature.turned(back)
+        self.steps = [one.turned(root) for one in self.steps]
+        self.turned_at = len(self.steps)
+
+
+def row_lengths(session: ScoreSession, family: Family, d: int) -> Tail:
+    """How long rows are: as information rows at coefficients of zero tell."""
+    unit = math.sqrt(family.information(0.0))
+    return whitened_lengths(session, ROW_LENGTHS, d).tail.scaled(1 / unit)
 
 
 def _no_more_than(

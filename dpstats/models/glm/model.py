@@ -1,0 +1,183 @@
+"""What a family and rows in the place of public ones say of the information, and of where a fit lies.
+
+Where no public row tells, rounds begin at zero, and the information falls on the way to the answer, in
+some directions far more than in others: that of ones and zeros which a column decides falls along
+that column. What was released on the way says little of it, and noise hides it where it is smallest;
+under the model it follows from the coefficients. So released information is measured in units of what
+the model expects at its anchor, and noise moves it towards that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.models.glm.estimate import ReleasedInformation
+from dpstats.models.glm.family import Family
+from dpstats.numerics.matrices import Curvature, Whitening, floored
+
+_LEAST = 1e-3
+"""Of the mean eigenvalue of expected information: its smallest."""
+_DRIFT = 0.1
+"""What a model does not foresee of the information, per unit of change of predictors, at least."""
+_STEPS, _STILL = 30, 1e-3
+_BLEND = 0.2
+"""Share of second moments in the whitening, as in `information_whitening`."""
+_EVEN = 2.0
+"""Ratio of the largest to the smallest information up to which rows stay whitened as they are."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Rows z in the coordinates of a fit, of some ``weight``; a share ``used`` of all is like them."""
+
+    family: Family
+    z: Floats
+    weight: Floats
+    used: float
+
+    def information(self, at: Floats) -> Floats:
+        """The mean information of a row at coefficients, positive definite; 1 at what is no number."""
+        eta = self.z @ at
+        h = self.used * self.weight * self.family.working(eta, eta)[1] / len(eta)
+        found = (self.z * h[:, None]).T @ self.z
+        if not np.isfinite(found).all():
+            return np.eye(len(found))
+        return floored(found, _LEAST * float(np.trace(found)) / len(found))
+
+    def landing(self, anchor: Floats, move: Floats, penalty: Floats, farthest: float) -> Floats:
+        """The move that a Newton step stands for, where the information changes along it.
+
+        It goes to coefficients t with E z w (m(z't) - m(z'a)) + penalty (t - a) = (A + penalty) ``move``
+        from the anchor a, where A is the information expected there, m the mean of a response and w its
+        weight in the score; but no farther than linear predictors change by ``farthest``.
+        """
+        target = (self.information(anchor) + penalty) @ move
+        found = np.zeros_like(move)
+        for _ in range(_STEPS):
+            rest = target - self._score(anchor, anchor + found) - penalty @ found
+            step = np.linalg.solve(self.information(anchor + found) + penalty, rest)
+            size = self.largest(step)
+            if not math.isfinite(size):
+                return move
+            found = found + step / max(size, 1.0)
+            if self.largest(found) > farthest:
+                return found * (farthest / self.largest(found))
+            if size < _STILL:
+                break
+        return found
+
+    def largest(self, move: Floats) -> float:
+        """Change of linear predictors that few rows exceed."""
+        return float(np.quantile(np.abs(self.z @ move), 0.998))
+
+    def _score(self, anchor: Floats, at: Floats) -> Floats:
+        """Mean score at the anchor of rows whose responses are those expected at other coefficients."""
+        r = self.family.working(self.z @ anchor, self.family.mean(self.z @ at))[0]
+        return np.asarray((self.used * self.weight * r / len(r)) @ self.z)
+
+
+def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool) -> Curvature:
+    """What rounds released, carried by the model to where ``expected`` holds, and moved towards that.
+
+    In the eigenbasis of the expected information, in units of that, a release is I + D + noise, and
+    noise is larger where there was less information. Each entry of D is averaged over the rounds by its
+    noise, and by what the model may not foresee of the way since: as much as it did not foresee at
+    last. Then it is kept as far as its noise allows: by the mean square of all entries, or by its own
+    where it stands out, and moved by one standard deviation at most (Efron and Morris 1972).
+
+    Examples
+    --------
+    Released where the model expects twice as much, and half of it is expected now: a departure that
+    stands out is carried along, one that noise explains is not.
+
+    >>> expected = np.diag([0.2, 0.05])
+    >>> one = ReleasedInformation(np.diag([0.2, 0.2]), 0.001, expected=2 * expected)
+    >>> informed([one], expected, False).used.diagonal().round(3)
+    array([0.1, 0.1])
+    >>> noisy = ReleasedInformation(np.diag([0.5, 0.0]), 0.2, expected=2 * expected)
+    >>> informed([noisy], expected, False).used.diagonal().round(2)
+    array([0.2 , 0.05])
+    """
+    values, vectors = np.linalg.eigh(expected)
+    d, size = len(values), np.sqrt(np.outer(values, values))
+    diagonal = (1 + np.eye(d)) / 2  # of noise: half its variance off the diagonal
+    each = []
+    for one in seen:
+        assert one.expected is not None
+        change = vectors.T @ _power(one.expected, -0.5)
+        grown = (change**2).sum(axis=1)
+        noise2 = np.outer(one.sd * grown, one.sd * grown) * diagonal
+        each.append((change @ one.matrix @ change.T - np.eye(d), noise2))
+    unforeseen2 = max(_mean_square(*each[-1]), _DRIFT**2)
+    total, precision = np.zeros((d, d)), np.zeros((d, d))
+    for one, (departure, noise2) in zip(seen, each, strict=True):
+        trust = 1 / (noise2 + min(one.drift, 1.0) ** 2 * unforeseen2 * diagonal)
+        total += trust * departure
+        precision += trust
+    noise2, departure = 1 / precision, total / precision
+    if not np.isfinite(departure).all() or not np.isfinite(noise2).all():  # nothing is seen
+        return Curvature(np.zeros((d, d)), seen[-1].sd, expected, 0.0, 0.0, known)
+    mean2, own2 = _mean_square(departure, noise2), np.maximum(departure**2, 1e-300)
+    kept = np.maximum(mean2 / (mean2 + noise2), 1 - noise2 / own2)
+    sd = np.sqrt(noise2)
+    near = np.clip(kept * departure, departure - sd, departure + sd)
+
+    def in_coordinates(relative: Floats) -> Floats:
+        return np.asarray(vectors @ (size * relative) @ vectors.T)
+
+    left2 = kept * noise2 / diagonal
+    released_sd, left = (math.sqrt(float((size**2 * v).mean())) for v in (noise2 / diagonal, left2))
+    used = in_coordinates(np.eye(d) + near)
+    smallest = float(np.linalg.eigvalsh(used)[0])
+    return Curvature(
+        in_coordinates(np.eye(d) + departure),
+        released_sd,
+        floored(used, max(left / 2, 1e-12 * float(values.mean()))),
+        left,
+        smallest,
+        known,
+        error=math.sqrt(d * float(left2.mean()) / 2),
+        bent=1.0 if len(seen) == 1 else min(float(np.linalg.norm(near, 2)), 1.0),
+    )
+
+
+def evened(information: Floats, metric: Floats) -> Whitening | None:
+    """Coordinates of z in which there is as much information in all directions.
+
+    A fifth of it is that of second moments, ``metric``. None where it is even enough. The root is
+    symmetric: a column that keeps to itself goes on to do so.
+
+    Examples
+    --------
+    >>> evened(np.diag([0.2, 0.15]), np.eye(2)) is None
+    True
+    >>> evened(np.diag([0.2, 0.01]), np.eye(2)).back.round(1)
+    array([[2.4, 0. ],
+           [0. , 5.9]])
+    """
+    level = float(np.trace(np.linalg.solve(metric, information))) / len(metric)
+    mixed = (1 - _BLEND) * information + _BLEND * level * metric
+    if not np.isfinite(mixed).all():
+        return None
+    values, vectors = np.linalg.eigh(mixed)
+    if not 0 < values[0] < values[-1] / _EVEN:
+        return None
+    back, root = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
+    return Whitening(back, root)
+
+
+def _mean_square(departure: Floats, noise2: Floats) -> float:
+    """Mean square of what departs, but for its noise; the surest entries count most."""
+    trust = 1 / noise2**2
+    return max(float((trust * (departure**2 - noise2)).sum() / trust.sum()), 0.0)
+
+
+def _power(matrix: Floats, power: float) -> Floats:
+    """Symmetric power of a positive definite matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * values**power) @ vectors.T)
