@@ -1,5 +1,8 @@
 """R-style statistical models under differential privacy, with errors that cover the noise."""
 
+import sys
+from typing import NoReturn
+
 from dpstats import audit, datasets
 from dpstats.budget.budget import Budget
 from dpstats.compare.etable import etable
@@ -18,6 +21,7 @@ from dpstats.models.mixture.dp_mixture import dp_mixture
 from dpstats.plans.panel import plan_feols
 from dpstats.plans.plan import plan_glm, plan_lm
 from dpstats.report.options import options
+from dpstats.report.table import no_attribute
 from dpstats.score_rounds.anova import anova
 
 __all__ = [
@@ -46,3 +50,23 @@ __all__ = [
     "public_moments",
 ]
 __version__ = "0.1.0"
+_FAMILIES = {
+    **dict.fromkeys(("logit", "logistic"), "binomial"),
+    **{name: f"binomial({name})" for name in ("probit", "cloglog")},
+    "poisson": "poisson",
+    "gamma": "gamma",
+}
+_OTHER_NAMES = {
+    **{name.removeprefix("dp_"): name for name in __all__ if name.startswith("dp_")},
+    **dict.fromkeys(("ols", "OLS", "dp_ols", "dp_linear"), "dp_lm"),
+    **{
+        written: f"dp_glm(formula, data, family={family!r}, mu=1)"
+        for name, family in _FAMILIES.items()
+        for written in (name, f"dp_{name}")
+    },
+}
+"""What functions are called elsewhere, and what is typed here."""
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise no_attribute(sys.modules[__name__], name, _OTHER_NAMES)

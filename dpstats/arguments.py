@@ -156,10 +156,18 @@ def naming(table: str) -> Iterator[None]:
     raise SchemaError(f"in {table}: {message}")
 
 
-def check_vcov(vcov: Any) -> None:
-    """Raise unless ``vcov`` names standard errors that a fit can print."""
+def check_vcov(vcov: Any) -> str:
+    """The name of the standard errors that ``vcov`` asks for; R's "HC1" is "hetero".
+
+    Examples
+    --------
+    >>> check_vcov("HC1")
+    'hetero'
+    """
     if one_of(vcov, ("hetero", "iid")):
-        return
+        return str(vcov)
+    if isinstance(vcov, str) and vcov.upper() == "HC1":
+        return "hetero"
     said, more = shown(vcov), ""
     if isinstance(vcov, str) and vcov.lower() in _SANDWICHES:
         more = ". vcov='hetero' (the default) is HC1"
@@ -174,7 +182,7 @@ def check_vcov(vcov: Any) -> None:
     )
 
 
-_SANDWICHES = ("hc0", "hc1", "hc2", "hc3", "robust", "white", "sandwich", "heteroskedastic")
+_SANDWICHES = ("hc0", "hc2", "hc3", "robust", "white", "sandwich", "heteroskedastic")
 _CLUSTERED = ("CRV1", "CRV3", "CR1", "cluster")
 
 
@@ -185,11 +193,17 @@ _BY_PERSON = f"{_ERRORS}; they are clustered by person where person='id' is give
 _ROWS = "choose rows before the call, by a rule that is public"
 _INTERVAL = "the level of an interval is asked for afterwards: fit.confint(level=0.9)"
 _MISSING = "rows with missing values count as zero, in every call"
+_GROUPS = "a call fits one formula to all rows: with g + g:x each level of g has a coefficient of x"
+_FORMS = "the page has other forms: etable(fit).to_latex(), .to_markdown(), .to_html(), .to_csv()"
+_OPTIONS = "digits and stars of all pages are set by dpstats.options(digits=3, stars=False)"
 _AT = "effects at the mean are those of one row: newdata={'x': 1.5, 'g': 'a'}"
 _ELSEWHERE = {
     **dict.fromkeys(("cov_type", "robust", "se_type", "vcov_type", "HC1", "white", "cov"), _ERRORS),
     **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
     **dict.fromkeys(("subset", "filter"), _ROWS),
+    **dict.fromkeys(("split", "fsplit"), _GROUPS),
+    **dict.fromkeys(("type", "tex", "file", "output", "export"), _FORMS),
+    **dict.fromkeys(("digits", "stars", "signif_stars"), _OPTIONS),
     **dict.fromkeys(("na_action", "missing", "dropna"), _MISSING),
     **dict.fromkeys(("alpha", "level", "conf_level", "conf_int"), _INTERVAL),
     "test": "tests are of Wald, chi-squared, with the noise for privacy",
@@ -205,13 +219,21 @@ _ELSEWHERE = {
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""
-_NEEDED = {_AT: "newdata", _ERRORS: "vcov", _BY_PERSON: "vcov", _INTERVAL: "vcov"}
-"""Of answers that hold for fits alone: an argument by which these are known."""
+_NEEDED = {
+    _AT: "newdata",
+    _GROUPS: "vcov",
+    _FORMS: "nonprivate",
+    _ERRORS: "vcov",
+    _BY_PERSON: "vcov",
+    _INTERVAL: "vcov",
+}
+"""Of answers that hold for some functions alone: an argument by which these are known."""
 _SPELLED = {
     "epsilon": ("eps", "privacy_budget"),
     "rho": ("zcdp",),
     "mu": ("gdp",),
     "formula": ("fml", "f", "model"),
+    "fml": ("formula", "f", "model"),
     "data": ("df", "frame", "private", "private_data", "table"),
     "public": ("public_data", "pub"),
     "seed": ("random_state", "rng"),
@@ -229,6 +251,10 @@ _SPELLED = {
     "n": ("nsim", "size", "nobs"),
     "terms": ("keep", "coefs", "variables"),
     "adjust": ("adjustment", "method"),
+    "names": ("headers", "model_names", "column_labels"),
+    "stars": ("signif_code", "signif_codes", "signif"),
+    "labels": ("dict", "coef_rename", "coef_map"),
+    "interval": ("coefstat", "show_ci"),
 }
 """Names of arguments, and what the same is called elsewhere."""
 
@@ -337,14 +363,16 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
         return (
             "families are those of dp_glm: dp_glm(formula, data, public, family='binomial', mu=1)"
         )
-    meant = next((own for own, others in _SPELLED.items() if name in others), None)
-    if meant in known:
+    meant = next((own for own in known if name in _SPELLED.get(own, ())), None)
+    if meant is not None:
         return f"here it is {meant}="
-    if name in _ELSEWHERE and _NEEDED.get(_ELSEWHERE[name], known[0]) in known:
+    if name in _ELSEWHERE and {_NEEDED.get(_ELSEWHERE[name])} <= {None, *known}:
         return _ELSEWHERE[name]
     near = get_close_matches(name.lower(), known, 1, 0.7)
     if near:
         return f"did you mean {near[0]}=?"
+    if not known:
+        return "it takes none"
     return f"it has {', '.join(known)}" if len(known) <= 8 else "help() lists those it has"
 
 

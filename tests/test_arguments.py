@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 import dpstats
-from dpstats import Budget, anova, dp_glm, dp_lm, dp_mean, eptr_lm, plan_lm, public_moments
+from dpstats import (
+    Budget,
+    anova,
+    dp_feols,
+    dp_glm,
+    dp_lm,
+    dp_mean,
+    eptr_lm,
+    etable,
+    plan_lm,
+    public_moments,
+)
 from dpstats.arguments import UnknownArgument
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
@@ -86,6 +97,16 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "type of lm": (lambda: FIT.predict(PUBLIC, type="response"), "on the scale of the response"),
     "a name by position": (lambda: FIT.coef("age"), r"coef\(\)\['x1'\] picks one"),
+    "formula": (
+        lambda: dp_feols(formula=FORMULA, data=PRIVATE, public=PUBLIC, mu=1),  # type: ignore[call-arg]
+        "here it is fml=",
+    ),
+    "split": (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, split="g"), r"g \+ g:x"),
+    "headers": (lambda: etable(FIT, headers=["a"]), "here it is names="),
+    "signif_code": (lambda: etable(FIT, signif_code=[0.1]), "here it is stars="),
+    "type of a table": (lambda: etable(FIT, type="tex"), r"\.to_latex\(\)"),
+    "digits": (lambda: FIT.summary(digits=3), r"dpstats\.options\(digits=3"),
+    "a level where nothing is taken": (lambda: FIT.coef(alpha=0.1), "it takes none"),
     "eps of slopes": (lambda: FIT.slopes(data=PRIVATE, eps=1), "here it is epsilon="),
 }
 
@@ -101,7 +122,7 @@ def test_an_argument_of_another_package_is_answered_by_what_it_is_here(name: str
 
 
 def test_names_of_errors_elsewhere_are_answered_by_those_here() -> None:
-    for given in ("HC1", "robust"):
+    for given in ("HC3", "robust"):
         with pytest.raises(
             ArgumentError, match=rf"not '{given}'. vcov='hetero' \(the default\) is HC1"
         ):
@@ -125,7 +146,9 @@ def test_a_budget_is_spoken_of_where_there_is_one() -> None:
 _ANSWERS = {
     "hypotheses": "here it is wald_test",
     "drop1": "here it is anova",
-    "avg_slopes": "here it is slopes",
+    "avg_slopes": r"here it is slopes\(public\), .* costs nothing",
+    "save": r"pickle\.dump\(fit, file\)",
+    "rate_ratios": r"odds_ratios\(\)",
     "AIC": r"anova\(fit, fit.update",
     "anova": r"here it is anova\(fit\)",
     "t_test": "wald_test",
@@ -140,6 +163,64 @@ _ANSWERS = {
 def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
     with pytest.raises(AttributeError, match=_ANSWERS[name]):
         getattr(FIT, name)
+
+
+def test_what_hc1_stands_for_is_what_is_printed() -> None:
+    fit = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov="HC1", seed=1)
+    assert fit.call == FIT.call
+    assert fit.se().equals(FIT.se())
+    assert FIT.update(vcov="HC1").glance().vcov[0] == "hetero"
+
+
+def test_a_fit_has_no_items() -> None:
+    with pytest.raises(TypeError, match=r"coef\(\)\['age'\] is a coefficient"):
+        _ = FIT["age"]  # type: ignore[index]
+    with pytest.raises(TypeError, match=r"coef\(\)\['x1'\]"):
+        list(FIT)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("lm", r"here it is dp_lm\."),
+        ("feols", r"here it is dp_feols\."),
+        ("dp_logit", "family='binomial'"),
+        ("poisson", "family='poisson'"),
+        ("dp_lmm", "did you mean 'dp_lm'"),
+        ("zzz", "module 'dpstats' has no attribute 'zzz'$"),
+    ],
+)
+def test_a_function_of_another_package_is_answered_by_what_it_is_here(
+    name: str, instead: str
+) -> None:
+    with pytest.raises(AttributeError, match=instead):
+        getattr(dpstats, name)
+
+
+def test_anova_says_in_what_two_fits_differ_besides_terms() -> None:
+    other = dp_glm("affairs ~ age", PRIVATE, PUBLIC, family="poisson", mu=1, seed=1)
+    with pytest.raises(ArgumentError, match=r"function of the first is dp_lm, .* second dp_glm"):
+        anova(FIT.update("~ 1"), other)
+    with pytest.raises(ArgumentError, match="response of the first is rate_marriage"):
+        anova(FIT, dp_lm("affairs ~ 1", PRIVATE, PUBLIC, mu=1, seed=1))
+    gaussian = dp_glm("affairs ~ 1", PRIVATE, PUBLIC, family="gaussian", mu=1, seed=1)
+    with pytest.raises(ArgumentError, match="family and link of the first is poisson, log"):
+        anova(other, gaussian)
+
+
+@pytest.mark.parametrize(
+    ("formula", "instead"),
+    [
+        ("pairwise ~ religious", r"emmeans\('religious'\)\.contrasts\(\)\."),
+        ("~ religious | age", r"emmeans\(\['religious', 'age'\]\)\."),
+        ("pairwise ~ religious | age", r"contrasts\(\), with at=\{'age': "),
+    ],
+)
+def test_a_formula_of_marginal_means_is_answered_by_what_to_write(
+    formula: str, instead: str
+) -> None:
+    with pytest.raises(ArgumentError, match=instead):
+        FIT_BY_GROUP.emmeans(formula)
 
 
 def test_a_method_of_another_package_on_a_page_of_numbers_is_answered() -> None:

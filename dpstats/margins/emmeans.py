@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -297,6 +298,19 @@ def _adjusted(
     return p_value, np.array([known[df] for df in freedom])
 
 
+def _without_formula(text: str) -> str:
+    """What to type for a formula of R's emmeans: ``pairwise ~ g``, ``~ g | h``."""
+    left, _, right = text.partition("~")
+    means, within = (re.findall(r"[^\s+*:|]+", part) for part in (*right.split("|"), "")[:2])
+    pairs = ".contrasts()" if left.strip() else ""
+    asked = means if pairs else [*means, *within]
+    first = repr(asked[0] if len(asked) == 1 else asked or "g")
+    said = f"emmeans() takes names of factors, not a formula: write emmeans({first}){pairs}"
+    if pairs and within:
+        said += f", with at={{{within[0]!r}: ...}} for the pairs within a level of `{within[0]}`"
+    return f"{said}."
+
+
 def marginal_means(
     design: Design,
     coefficients: Coefficients,
@@ -314,6 +328,9 @@ def marginal_means(
     names = [factors] if isinstance(factors, str) else list(factors)
     if not names:
         raise ArgumentError("name a factor: emmeans('g').")
+    for name in names:
+        if isinstance(name, str) and "~" in name:
+            raise ArgumentError(_without_formula(name))
     grid = reference_grid(design, names, at or {}, column_means(design, moments))
     half = coefficients.halves(level, grid.rows)
     eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)

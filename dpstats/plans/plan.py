@@ -161,7 +161,7 @@ def plan_lm(
     unit, rows = PrivacyUnit.of(rows_per_person, None), check_rows(n)
     totals, given = listed_budgets(mu, rho, epsilon, delta)
     check_numbers(ridge, eta)
-    check_vcov(vcov)
+    vcov = check_vcov(vcov)
     check_arguments("plan_lm", method, formula, public)
     if public is None:
         check_alone(method, weights, offset)
@@ -300,7 +300,7 @@ def plan_glm(
     model = resolve_family(family)
     check_numbers(ridge, eta)
     check_iterations(iterations)
-    check_vcov(vcov)
+    vcov = check_vcov(vcov)
     check_arguments("plan_glm", method, formula, public)
     if public is None:
         check_alone(method, weights, offset)

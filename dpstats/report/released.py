@@ -46,6 +46,18 @@ _NOT_RELEASED = (
     "pseudo_r2",
 )
 _WALD = "wald_test('x1 = 0')"
+_RATIOS = "odds_ratios(), of a logit or log link: odds ratios, rate ratios"
+_SAVED = "pickle: pickle.dump(fit, file), and pickle.load(file) later"
+
+
+def _averages_of(verb: str, shown: str = "public") -> str:
+    """How averages over rows are asked for: first what costs nothing."""
+    return (
+        f"{verb}({shown}), which averages over rows that you may show and costs nothing; or "
+        f"{verb}(data=private, mu=0.5)"
+    )
+
+
 _OTHER_NAMES = {
     "df_resid": "glance().df_residual",
     "scale": "glance()",
@@ -74,10 +86,11 @@ _OTHER_NAMES = {
     **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
     **dict.fromkeys(("pvalue", "p_values"), "tidy().p_value"),
     **dict.fromkeys(("tstat", "zvalues", "statistic"), "tidy().statistic"),
-    **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), "slopes(data=private, mu=0.5)"),
-    "avg_comparisons": "comparisons(data=private, mu=0.5)",
-    "avg_predictions": "predictions(data=private, mu=0.5)",
-    **dict.fromkeys(("odds_ratio", "exp_coef"), "odds_ratios(), of a logit or log link"),
+    **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
+    "avg_comparisons": _averages_of("comparisons"),
+    "avg_predictions": _averages_of("predictions", "public, by=True"),
+    **dict.fromkeys(("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"), _RATIOS),
+    **dict.fromkeys(("save", "dump", "to_pickle"), _SAVED),
     "anova": "anova(fit)",
     "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
     "ci": "confint()",

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -139,6 +139,13 @@ class Result(Released):
     """Base of the models with coefficients."""
 
     coefficients: Coefficients
+
+    def __getitem__(self, name: object) -> NoReturn:
+        known = isinstance(name, str) and name in self.coefficients.terms
+        raise TypeError(
+            f"a fit has no items: coef()[{shown(name if known else 'x1')}] is a coefficient, and tidy() "
+            "has them all with their errors."
+        )
 
     @spelled
     def coef(self) -> pd.Series:

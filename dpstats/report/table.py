@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from types import ModuleType
 from typing import Any, ClassVar, NoReturn
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
@@ -77,9 +78,15 @@ def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> Attri
     """That there is no such attribute: what the same is called here, or which name is like it."""
     if name in other_names:
         return AttributeError(f"no attribute {name!r}; here it is {other_names[name]}.")
-    near = get_close_matches(name, [own for own in dir(type(of)) if own[0] != "_"], 1, 0.7)
+    module = isinstance(of, ModuleType)
+    near = get_close_matches(
+        name, [own for own in dir(of if module else type(of)) if own[0] != "_"], 1, 0.7
+    )
     meant = f"; did you mean {near[0]!r}?" if near and name[0] != "_" else ""
-    return AttributeError(f"{type(of).__name__!r} object has no attribute {name!r}{meant}")
+    whose = (
+        f"module {of.__name__!r}" if isinstance(of, ModuleType) else f"{type(of).__name__!r} object"
+    )
+    return AttributeError(f"{whose} has no attribute {name!r}{meant}")
 
 
 class OnPage(Printed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from dpstats.score_rounds.hypotheses import columns_by_term, denominator, kept_b
 from dpstats.score_rounds.result import Model
 from dpstats.score_rounds.submodel import restrict, wald
 from dpstats.score_rounds.wald_tests import Anova, TermTests
+
+_FUNCTION = re.compile(r"^(update\()+")
 
 
 def _terms_tested(fit: Model, type: int) -> TermTests:
@@ -32,6 +35,23 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
     return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
+
+
+def _require_alike(fit1: Model, fit2: Model) -> None:
+    """Raise where two fits are no models of one response by one function."""
+    functions = [_FUNCTION.sub("", fit.call).partition("(")[0] for fit in (fit1, fit2)]
+    responses = [str(fit.design.response) for fit in (fit1, fit2)]
+    families = [str(fit.table_facts().get("Family", "")) for fit in (fit1, fit2)]
+    for what, (one, other) in (
+        ("function", functions),
+        ("response", responses),
+        ("family and link", families),
+    ):
+        if one != other:
+            raise ArgumentError(
+                f"anova compares nested models that differ in their terms alone; the {what} of the "
+                f"first is {one}, and of the second {other}. etable(fit1, fit2) has them side by side."
+            )
 
 
 @spelled
@@ -83,8 +103,9 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
         if which not in (1, 2, 3):
             raise ArgumentError(f"type must be 1, 2 or 3, not {shown(type)}.")
         return _terms_tested(fit1, int(which))
-    if not (isinstance(fit1, Model) and fit1.__class__ is fit2.__class__):
+    if not (isinstance(fit1, Model) and isinstance(fit2, Model)):
         raise ArgumentError("anova compares two fitted models: anova(fit, fit.update('~ . - x')).")
+    _require_alike(fit1, fit2)
     if fit1.coefficients.terms == fit2.coefficients.terms:
         raise ArgumentError("the two models are the same; anova compares nested models.")
     if len(fit1.coefficients.terms) < len(fit2.coefficients.terms):
@@ -92,10 +113,9 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     else:
         small, large = fit2, fit1
     extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
-    same = small.design.response == large.design.response
-    if not same or not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
+    if not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
         raise ArgumentError(
-            "anova compares nested models of one response: every column of one fit must be in the "
+            "anova compares nested models: every column of one fit must be in the "
             f"other. Columns here: {list(fit1.coefficients.terms)} and "
             f"{list(fit2.coefficients.terms)}."
         )

@@ -330,7 +330,7 @@ class Model(Result):
         fit again, with a budget of its own.
         """
         if vcov is not None:
-            check_vcov(vcov)
+            vcov = check_vcov(vcov)
         fit = self if vcov in (None, self.estimate.errors) else self._with_classical_errors(vcov)
         asked = "" if vcov is None else f', vcov="{vcov}"'
         call = f'update({self.call}, "{formula}"{asked})'

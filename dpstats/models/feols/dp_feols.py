@@ -76,7 +76,7 @@ def dp_feols(
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": column}, optional
         Standard errors. With ``person`` they are clustered by person, and no other clustering is
-        available; else "hetero", the sandwich.
+        available; else "hetero" (or "HC1"), the sandwich.
     weights : str, optional
         A column; weights need a public bound, as in `dp_lm`.
     limits : mapping, optional
@@ -166,8 +166,7 @@ def _errors(vcov: Any, person: str | None) -> str:
             f"vcov={shown(vcov)}: errors are clustered by the person whom the total protects: give "
             "person='id'."
         )
-    check_vcov(vcov)
-    return str(vcov)
+    return check_vcov(vcov)
 
 
 def _check_dummies(

@@ -207,7 +207,7 @@ class PanelModel(MarginalModel):
         Not with instruments, whose first stage would differ. ``vcov="iid"``: as for `dp_lm`.
         """
         if vcov is not None:
-            check_vcov(vcov)
+            vcov = check_vcov(vcov)
         if self.instruments:
             raise ArgumentError(
                 "a fit with instruments contains no smaller fit: call dp_feols again, at its own "

@@ -106,7 +106,7 @@ def dp_glm(
     iterations : int, optional
         Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
     vcov : {"hetero", "iid"}
-        Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
+        Which standard errors are printed, beside the noise. "hetero", or "HC1": the sandwich of R's
         ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, which holds where the variance is
         another function of the mean than the family's. Where the predictor is not linear in a column
         with a long tail, errors are large, and a diagnostic, leaning scores, names it: take its
@@ -183,7 +183,7 @@ def dp_glm(
             )
     model = resolve_family(family)
     check_numbers(ridge, eta)
-    check_vcov(vcov)
+    vcov = check_vcov(vcov)
     check_iterations(iterations)
     method = choose_method(GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None

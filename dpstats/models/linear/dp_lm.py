@@ -106,7 +106,7 @@ def dp_lm(
         Algorithm 2 (Algorithm 3 of the OLS paper for ridge=0) to the letter, with public rows. "ssp":
         noisy sufficient statistics within declared ``limits``, without public rows.
     vcov : {"hetero", "iid"}
-        Which standard errors are printed, beside the noise. "hetero": the sandwich, HC1 of R's
+        Which standard errors are printed, beside the noise. "hetero", or "HC1": the sandwich of R's
         ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, fixest's ``vcov="hetero"``: whatever
         the variance of the errors. Where the mean is not linear in a column with a long tail, errors
         are large, and a diagnostic, leaning scores, names it: take its logarithm, or a spline.
@@ -194,7 +194,7 @@ def dp_lm(
         seed=seed,
     )
     check_numbers(ridge, eta)
-    check_vcov(vcov)
+    vcov = check_vcov(vcov)
     method = choose_method(METHODS, method, public, limits)
     moments, extent = None, None
     design: Design | None = None
@@ -288,8 +288,9 @@ def linear_moments(
         moments.require_full_rank()
     if moments.yy is not None and not moments.yy > 1e-280:
         raise PublicDataError(
-            "the public response is zero in every row, or too small to square: rescale it, or give "
-            "public_moments of the design alone ('~ x1 + x2')."
+            "the public response is zero in every row, or too small to square. Leave out public=, "
+            "which finds what it needs in the private rows; give public_moments of the design alone "
+            "('~ x1 + x2'); or rescale the response."
         )
     return moments
 

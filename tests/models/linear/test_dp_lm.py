@@ -430,7 +430,7 @@ class _Unreadable:
         ({"limits": {"x1": (0, 1)}}, "no effect"),
         ({"limits": {"(weights)": (0, 1)}}, "no effect"),
         ({"public": "{}"}, "from_json"),
-        ({"public": PUBLIC.assign(y=0.0)}, "zero in every row"),
+        ({"public": PUBLIC.assign(y=0.0)}, "zero in every row.* Leave out public="),
         ({"public": PUBLIC.assign(y=PUBLIC.y * 1e-200)}, "rescale"),
         ({"formula": "y ~ y + x1"}, "right-hand"),
         ({"formula": "y ~ "}, "nothing is right of"),
