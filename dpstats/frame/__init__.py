@@ -30,6 +30,7 @@ from dpstats.frame.formula.learn import (
 )
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import formula_notes
+from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.new_rows import new_rows
 from dpstats.frame.panel import PanelColumns, panel_moments
@@ -97,7 +98,11 @@ __all__ = [
     "require_formula",
     "require_known_limits",
     "shows_types",
+    "squeezed",
     "subset_design",
+    "term_named",
+    "term_spellings",
+    "terms_named",
     "undeclared_levels",
     "with_response",
 ]

@@ -15,6 +15,7 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import computable, mapping, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
+from dpstats.frame import term_named
 from dpstats.plans.rehearsal import Predicted, Rehearsal
 
 _MOST_MU, _LEAST_MU = 100.0, 1e-4
@@ -60,12 +61,13 @@ def target_of(target_se: Any, terms: Sequence[str]) -> Target | None:
 def _named(given: Mapping[str, Any], terms: Sequence[str]) -> Floats:
     values = np.full(len(terms), np.inf)
     for name, size in given.items():
-        if not isinstance(name, str) or name not in terms:
+        term = term_named(name, terms)
+        if term not in terms:
             raise ArgumentError(
                 f"target_se names {shown(name)}, which is not a coefficient; these are "
                 f"{', '.join(terms)}."
             )
-        values[list(terms).index(name)] = _target(size)
+        values[list(terms).index(term)] = _target(size)
     if not given:
         raise ArgumentError("target_se is empty: give a number, or {'x1': 0.02}.")
     return values

@@ -147,6 +147,10 @@ class Result(Released):
             "has them all with their errors."
         )
 
+    def _named(self, name: Any) -> Any:
+        """The coefficient that a name stands for, or the name as it is."""
+        return name
+
     @spelled
     def coef(self) -> pd.Series:
         """Coefficients, indexed by the columns of the design."""
@@ -180,13 +184,14 @@ class Result(Released):
         degrees of freedom.
 
         ``parm``: which coefficients, as in R: ``confint("x1")``, ``confint(["x1", "x2"])``; a number is
-        taken for the level.
+        taken for the level. Fits of formulas also know R's names, ``"(Intercept)"``, ``"I(x^2)"``.
         """
         terms = list(self.coefficients.terms)
         if isinstance(parm, float | int):
             wanted, level = terms, parm
         else:
             wanted = terms if parm is None else [parm] if isinstance(parm, str) else list(parm)
+        wanted = [self._named(name) for name in wanted]
         for name in wanted:
             if name not in terms:
                 raise ArgumentError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy import special
 from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
-from dpstats.frame import Design, linear_constraints
+from dpstats.frame import Design, linear_constraints, squeezed, term_spellings
 
 
 def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
@@ -36,7 +36,8 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
             prefix += "_"
         plain = [f"{prefix}{k}_" for k in range(len(names))]
         try:
-            written = [_with_plain(text.replace("==", "="), names, plain) for text in texts]
+            stand = _stand_ins(names, plain)
+            written = [_with_plain(squeezed(text), stand).replace("==", "=") for text in texts]
             equations = [
                 one for text in written for part in text.split(",") for one in _pairs(part)
             ]
@@ -77,12 +78,16 @@ def _pairs(equation: str) -> list[str]:
     return [f"{one} = {two}" for one, two in pairwise(sides)]
 
 
-def _with_plain(text: str, names: Sequence[str], plain: Sequence[str]) -> str:
+def _stand_ins(names: Sequence[str], plain: Sequence[str]) -> dict[str, str]:
+    """Plain words by everything that names may be called."""
+    word = dict(zip(names, plain, strict=True))
+    return {spelling: word[name] for spelling, name in term_spellings(names).items()}
+
+
+def _with_plain(text: str, stand: Mapping[str, str]) -> str:
     """A hypothesis with plain words in the place of names, the longest names first."""
-    stand = dict(zip(names, plain, strict=True))
-    longest = sorted(names, key=len, reverse=True)
-    either = "|".join(rf"`{re.escape(name)}`|{_whole(name)}" for name in longest)
-    return re.sub(either, lambda found: stand[found[0].strip("`")], text)
+    longest = sorted(stand, key=len, reverse=True)
+    return re.sub("|".join(map(_whole, longest)), lambda found: stand[found[0]], text)
 
 
 def _whole(name: str) -> str:

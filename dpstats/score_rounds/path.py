@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpstats.arguments import one_of, shown
 from dpstats.errors import ArgumentError, NotReleasedError
+from dpstats.frame import terms_named
 from dpstats.report.coefficients import plot_path
 from dpstats.report.format import format_scalar
 from dpstats.report.result import Coefficients
@@ -113,6 +114,7 @@ class Path(Printed):
         lambdas, coef = self.coef["lambda"].to_numpy(), self.coef.iloc[:, 1:]
         names = [str(name) for name in coef.columns]
         values = coef.to_numpy(dtype=float)
+        terms = terms_named(terms, names)
         return plot_path(names, lambdas, values, self.penalty, terms, intercept, ax)
 
     def _printed(self) -> Page:

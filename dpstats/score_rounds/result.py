@@ -26,6 +26,8 @@ from dpstats.frame import (
     columns_of,
     predicted_rows,
     subset_design,
+    term_named,
+    terms_named,
 )
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients
@@ -229,7 +231,11 @@ class Model(Result):
         -------
         matplotlib Axes
         """
-        return plot_coefficients(self.coefficients, terms, level, intercept, ax)
+        known = self.coefficients.terms
+        return plot_coefficients(self.coefficients, terms_named(terms, known), level, intercept, ax)
+
+    def _named(self, name: Any) -> Any:
+        return term_named(name, self.coefficients.terms)
 
     @property
     def formula(self) -> str:

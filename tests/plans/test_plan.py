@@ -488,7 +488,7 @@ def test_a_plan_has_the_errors_that_are_asked_for() -> None:
     assert ratio[2] < 1.15
     assert 'vcov = "iid"' in str(plans["iid"]) or "vcov='iid'" in str(plans["iid"])
     with pytest.raises(ArgumentError, match="vcov must be"):
-        plan_glm(LOGISTIC, fair()[0], 1000, 1, vcov="HC1")
+        plan_glm(LOGISTIC, fair()[0], 1000, 1, vcov="HC3")
 
 
 def test_a_plan_says_where_rehearsed_fits_warn_of_their_cuts() -> None:

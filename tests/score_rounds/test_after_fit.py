@@ -35,6 +35,16 @@ OLS = smf.ols("y ~ x * z + g", TABLE).fit()
 LOGIT = smf.logit("b ~ x + g", TABLE).fit(disp=0)
 
 
+def test_coefficients_may_be_named_as_in_r() -> None:
+    fit = dp_lm("y ~ x + I(x^2) + g", TABLE, **ALL)
+    assert fit.confint(["(Intercept)", "I(x^2)"]).index.tolist() == ["Intercept", "I(x ** 2)"]
+    for theirs, ours in (
+        ("I(x^2) = 2 * gb", "I(x ** 2) = 2 * g[T.b]"),
+        ("(Intercept)=1", "Intercept = 1"),
+    ):
+        assert fit.wald_test(theirs).chi2 == fit.wald_test(ours).chi2
+
+
 @pytest.mark.parametrize("type", [1, 2])
 def test_terms_are_tested_as_in_the_tables_of_r(type: int) -> None:
     ordered = smf.ols("y ~ x + z + C(g) + x:z", TABLE.assign(g=TABLE.g)).fit()

@@ -59,11 +59,16 @@ def in_python(formula: str) -> str:
             formula = formula[:start] + ":" + formula[start + 4 :]
         if kind == "python":
             at = formula.find(text, start)  # behind the brace of {x > 0}
-            spelled = _TOKEN.sub(_spelled, text)
+            spelled = call_in_python(text)
             if _EARLY.search(text):
                 _require_one_meaning(text, spelled)
             formula = formula[:at] + spelled + formula[at + len(text) :]
     return formula
+
+
+def call_in_python(text: str) -> str:
+    """What stands inside a call, as Python spells it."""
+    return _TOKEN.sub(_spelled, text)
 
 
 def _require_one_meaning(text: str, spelled: str) -> None:
