@@ -12,7 +12,7 @@ import numpy as np
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
-from dpstats.frame.formula.panel import PanelFormula
+from dpstats.frame.formula.panel import PanelFormula, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
 from dpstats.frame.public_moments import PublicMoments, public_moments
@@ -78,6 +78,9 @@ def panel_moments(
             "effects and instruments need public rows, not their moments: public=frame."
         )
     table = public_table(public)
+    named = [name for name in table.names if name in formula.text]
+    truths = [name for name in named if table.type_of(name).kind == "bool"]
+    formula = panel_formula(formula.text, truths)
     for name in formula.effects:
         if name != person and name not in table.names:
             near = get_close_matches(name, table.names, 1)

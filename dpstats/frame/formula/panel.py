@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
@@ -53,8 +53,8 @@ class PanelFormula:
         return f"{self.response} ~ {' + '.join([*parts, *self.instruments, *self.endogenous])}"
 
 
-def panel_formula(text: str) -> PanelFormula:
-    """Read a formula.
+def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
+    """Read a formula; ``truths`` are columns of True and False, which are 1 and 0 in ``i(f, x)``.
 
     Examples
     --------
@@ -75,12 +75,12 @@ def panel_formula(text: str) -> PanelFormula:
     if first.count("~") != 1 or not first.partition("~")[0].strip():
         raise FormulaError(f"'{text}': {_SHAPE}; the first part has a response, 'y ~ x'.")
     response, _, exogenous = (side.strip() for side in first.partition("~"))
-    exogenous, helpers, reference = _with_levels(exogenous or "1")
+    exogenous, helpers, reference = _with_levels(exogenous or "1", truths)
     endogenous: tuple[str, ...] = ()
     instruments: tuple[str, ...] = ()
     if second:
         left, _, right = second[0].partition("~")
-        endogenous, instruments = _terms(left), _terms(_with_levels(right)[0])
+        endogenous, instruments = _terms(left), _terms(_with_levels(right, truths)[0])
         if len(instruments) < len(endogenous):
             raise FormulaError(
                 f"'{text}': {len(endogenous)} endogenous columns need as many instruments or more, "
@@ -159,15 +159,19 @@ def _terms(text: str) -> tuple[str, ...]:
     return tuple(term_code(term) for term in parse(f"~ {text}").terms if term)
 
 
-def _with_levels(text: str) -> tuple[str, tuple[str, ...], str | None]:
+def _with_levels(text: str, truths: Collection[str]) -> tuple[str, tuple[str, ...], str | None]:
     """Write out each ``i(f)``, ``i(f, ref=)``, ``i(f, x)`` and ``i(f, x, ref=)``."""
     helpers, reference = [], None
+    numbers: dict[str, str] = {}
     found = _CALL.search(text)
     while found is not None:
         start, end = found.start(), _closing(text, found.end() - 1)
         call = text[start : end + 1]
         column, other, base = _arguments(call)
         reference = reference or base
+        written = other
+        if written is not None and written in truths:
+            other = numbers[written] = f"as.numeric({written})"
         code = f"C({column})" if base is None else f"C({column}, contr.treatment({base}))"
         if other is None:
             instead = code
@@ -176,10 +180,12 @@ def _with_levels(text: str) -> tuple[str, tuple[str, ...], str | None]:
         else:
             instead = f"{other} + {other}:{code}"
             outside = text[:start] + text[end + 1 :]
-            if other not in [part.strip() for part in outside.split("+")]:
+            if {written, other}.isdisjoint(part.strip() for part in outside.split("+")):
                 helpers.append(other)
         text = text[:start] + instead + text[end + 1 :]
         found = _CALL.search(text, start + len(instead))
+    if numbers:  # the column by itself is the same number, and not a category beside it
+        text = " + ".join(numbers.get(p, p) for p in map(str.strip, text.split("+")))
     return text, tuple(helpers), reference
 
 
@@ -212,6 +218,7 @@ def _arguments(call: str) -> tuple[str, str | None, str | None]:
     )
 
 
+_NUMBER = re.compile(r"as_numeric\(([^()]+)\)")
 _CODED = re.compile(r"C\(([^,()]+)(?:, contr\.treatment\((?:base=)?[^()]*\))?\)\[(?:T\.)?(.*?)\]")
 
 
@@ -222,6 +229,12 @@ def level_name(term: str) -> str:
     --------
     >>> level_name("treat:C(year, contr.treatment(2010))[T.2011]")
     'year::2011:treat'
+
+    A column of True and False is a number there:
+
+    >>> level_name("as_numeric(treat):C(year)[2011]")
+    'year::2011:treat'
     """
+    term = _NUMBER.sub(r"\1", term)
     parts = [_CODED.sub(r"\1::\2", part) for part in re.split(r":(?![^\[(]*[\])])", term)]
     return ":".join(sorted(parts, key=lambda part: "::" not in part))

@@ -217,6 +217,21 @@ def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
     assert [tick.get_text() for tick in ax.get_xticklabels()] == list(frame.level)
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ i(year, treat, ref=2010) | year",
+        "y ~ treat + i(year, treat, ref=2010)",
+        "y ~ i(year, treat)",
+    ],
+)
+def test_truths_count_as_numbers_in_an_event_study(formula: str) -> None:
+    tables = [t.assign(treat=t.treat == 1) for t in (_PRIVATE, _PUBLIC)]
+    as_numbers = dp_feols(formula, _PRIVATE, _PUBLIC, **_EXACT)
+    as_truths = dp_feols(formula, *tables, **_EXACT)
+    pd.testing.assert_series_equal(as_truths.coef(), as_numbers.coef())
+
+
 def test_each_term_of_an_event_study_is_by_itself() -> None:
     formula = "y ~ i(year, treat, ref=2010) + i(year, x, ref=2010) | who + year"
     fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", mu=3, seed=1)
