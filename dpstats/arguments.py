@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dpstats.errors import (
     ArgumentError,
@@ -31,6 +32,7 @@ from dpstats.errors import (
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST = 120
+_MOST_LEVELS = 100_000
 
 
 def listed(names: Sequence[str]) -> str:
@@ -132,6 +134,39 @@ def mapping(name: str, value: Any, such_as: str = "{'x1': (0, 1)}") -> Mapping[s
     if not isinstance(value, Mapping):
         raise ArgumentError(f"{name} must be a dict such as {such_as}, not {shown(value)}.")
     return value
+
+
+def as_limits(limits: Any) -> Any:
+    """Limits with levels as lists, whatever holds them; what is no mapping as it is.
+
+    Examples
+    --------
+    >>> as_limits({"g": np.array(["a", "b"]), "k": range(3), "x": np.array([0.0, 1.0]), "y": (0, 5)})
+    {'g': ['a', 'b'], 'k': [0, 1, 2], 'x': (0.0, 1.0), 'y': (0, 5)}
+    """
+    if not isinstance(limits, Mapping):
+        return limits
+    read = suppress_private_errors(lambda: {name: _as_limit(one) for name, one in limits.items()})
+    return limits if read is None else read
+
+
+def _as_limit(value: Any) -> Any:
+    """A list of levels, or a pair (low, high); a set, which has no order, and all else as it is.
+
+    Two numbers are a pair, unless a list or a range has them.
+    """
+    if isinstance(value, pd.CategoricalDtype):
+        value = value.categories
+    ordered = isinstance(value, Collection) and not isinstance(value, list | Set)
+    held = items(value, _MOST_LEVELS) if ordered and np.ndim(value) == 1 else None
+    if not held:
+        return value
+    plain = [one.item() if isinstance(one, np.generic) else one for one in held]
+    sizes = [number(one) is not None for one in plain]
+    if all(sizes):
+        pair = len(plain) == 2 and not isinstance(value, range)
+        return tuple(plain) if pair else plain
+    return plain if all(isinstance(one, str | bool) for one in plain) else value
 
 
 def require_sizes(names: Sequence[str], fine: Iterable[Any]) -> None:
@@ -303,6 +338,8 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         here = {*places[: len(args)], *map(str, named)}
         if not here.issuperset(needed):
             raise UnknownArgument(_too_few(called_as, needed, here, known))
+        if "limits" in named:
+            named["limits"] = as_limits(named["limits"])
         return function(*args, **named)
 
     return checked

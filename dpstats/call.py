@@ -571,7 +571,8 @@ def check_limits(
         elif declared:
             used = name == "(norm)" or name in design.columns
         else:
-            used = name in design.columns and isinstance(value, list)
+            levels = name in design.columns and isinstance(value, list)
+            used = levels or (name == design.weights and isinstance(value, tuple))
         if not used:
             raise ArgumentError(
                 f"limits[{name!r}] has no effect here: "

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import dpstats
@@ -22,7 +24,7 @@ from dpstats import (
     plan_lm,
     public_moments,
 )
-from dpstats.arguments import UnknownArgument
+from dpstats.arguments import UnknownArgument, as_limits
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 
@@ -170,6 +172,42 @@ def test_what_hc1_stands_for_is_what_is_printed() -> None:
     assert fit.call == FIT.call
     assert fit.se().equals(FIT.se())
     assert FIT.update(vcov="HC1").glance().vcov[0] == "hetero"
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        np.array(["no", "yes"]),
+        ("no", "yes"),
+        pd.Index(["no", "yes"]),
+        pd.CategoricalDtype(["no", "yes"]),
+        pd.Series(["no", "yes"]),
+    ],
+    ids=lambda levels: type(levels).__name__,
+)
+def test_levels_may_stand_in_whatever_has_an_order(levels: Any) -> None:
+    tables = [t.assign(g=np.where(t.children > 0, "yes", "no")) for t in (PRIVATE, PUBLIC)]
+    fit = dp_lm("rate_marriage ~ g", *tables, limits={"g": levels}, mu=1, seed=1)
+    assert fit.coef().index[1] == "g[T.yes]"
+    assert 'limits = {"g": ["no", "yes"]}' in fit.call
+
+
+def test_two_numbers_are_a_range_unless_a_list_or_a_range_has_them() -> None:
+    given = {"a": (0, 1), "b": np.array([0, 1]), "c": [0, 1], "d": range(2), "e": (0, 1, 2)}
+    read = {"a": (0, 1), "b": (0, 1), "c": [0, 1], "d": [0, 1], "e": [0, 1, 2]}
+    assert as_limits(given) == read
+    odd = {"f": {"x", "y"}, "g": ("x", 1), "h": np.eye(2), "i": "xy", "j": float, "k": ()}
+    assert all(as_limits(odd)[name] is value for name, value in odd.items())
+    assert as_limits(None) is None
+
+
+@pytest.mark.parametrize("public", [PUBLIC, None], ids=["public rows", "none"])
+def test_weights_may_be_bound_under_their_own_name(public: Any) -> None:
+    found = [
+        dp_lm(FORMULA, PRIVATE, public, weights="educ", limits={key: (0, 30)}, mu=1, seed=1).se()
+        for key in ("educ", "(weights)")
+    ]
+    pd.testing.assert_series_equal(*found)
 
 
 def test_a_fit_has_no_items() -> None:

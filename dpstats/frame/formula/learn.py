@@ -84,7 +84,8 @@ def learn_design(
         )
     rows = {name: _read(table, name, columns[name])[clean] for name in raw}
     states = _states(factors, columns, rows, frozenset(set(columns) - set(rows)))
-    if weights is not None and weights not in table.names and WEIGHTS not in limits:
+    unbound = weights not in table.names and _limit_of_weights(weights, limits) is None
+    if weights is not None and unbound:
         near = nearest(weights, table.names)
         if near:
             raise SchemaError(
@@ -562,6 +563,14 @@ def _states(
     return states
 
 
+def _limit_of_weights(weights: str | None, limits: Mapping[str, Any]) -> Any:
+    """What limits say of weights: under their own key, or as the range of their column."""
+    if WEIGHTS in limits:
+        return limits[WEIGHTS]
+    own = limits.get(weights or "")
+    return own if isinstance(own, tuple) else None
+
+
 def _weight_bound(
     weights: str | None, rows: Mapping[str, Array], limits: Mapping[str, Any]
 ) -> float | None:
@@ -571,8 +580,8 @@ def _weight_bound(
         raise PublicDataError(
             f"the public weights in `{weights}` include negative ones: weights are 0 or more."
         )
-    if WEIGHTS in limits:
-        limit = limits[WEIGHTS]
+    limit = _limit_of_weights(weights, limits)
+    if limit is not None:
         upper = limit[1] if isinstance(limit, tuple) and len(limit) == 2 else limit
         bound = computable(upper)
         if bound is not None:

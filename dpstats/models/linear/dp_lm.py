@@ -118,16 +118,18 @@ def dp_lm(
     eta : float
         Failure probability of the bounds.
     weights, offset : str, optional
-        Names of columns. Weights need a public bound: the largest public weight, or
-        ``limits={"(weights)": (0, bound)}``. Private weights above it are cut to it; such rows count as
-        truncated, and a note says where they are many. An offset may also stand in the formula.
+        Names of columns. Weights need a public bound: the largest public weight, or ``limits={"w": (0,
+        bound)}`` under their name, or ``"(weights)"``. Private weights above it are cut to it; such
+        rows count as truncated, and a note says where they are many. An offset may also stand in the
+        formula.
     limits : mapping, optional
-        ``{"g": ["a", "b"], "x1": (0, 1)}``: levels of a category, the first of which is the baseline,
-        and ``"(weights)"``; without public rows also a box, to which values of a column are cut (a
-        note names such columns; wide limits cost nothing). There text columns need levels (or, with
-        epsilon and delta, those that many rows have are released, for a tenth of delta), and poly,
-        bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp" needs
-        an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
+        ``{"g": ["a", "b"], "x1": (0, 1)}``: levels of a category, the first of which is the baseline
+        (in a list, an array, a range or a CategoricalDtype; two numbers in a tuple or an array are a
+        range), and a bound of weights; without public rows also a box, to which values of a column are
+        cut (a note names such columns; wide limits cost nothing). There text columns need levels (or,
+        with epsilon and delta, those that many rows have are released, for a tenth of delta), and
+        poly, bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp"
+        needs an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
     budget : Budget, optional
         What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho
         or epsilon set how much of it the call may spend.
