@@ -47,6 +47,7 @@ from dpstats.errors import (
     FormulaError,
     PublicDataError,
     SchemaError,
+    warn_at_call,
     without_trace,
 )
 from dpstats.frame import (
@@ -62,12 +63,14 @@ from dpstats.frame import (
     boxed,
     declare_design,
     design_extent,
+    far_powers_within_limits,
     open_persons,
     open_public_rows,
     open_rows,
     opened,
     private_design,
     public_moments,
+    refuse_aliases,
     require_formula,
     require_known_limits,
     shows_types,
@@ -553,6 +556,18 @@ def public_rows(design: Design, public: Any) -> PublicRows:
     weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
     used = (x != 0).any(axis=1)
     return PublicRows(x[used], y[used], offset[used], weight[used])
+
+
+def check_terms(design: Design, ridge: float) -> None:
+    """Refuse terms of which one follows from others, and warn of powers that nearly do.
+
+    Without public rows nothing else tells them apart from what noise hides; a ridge may be meant to.
+    """
+    if not ridge:
+        refuse_aliases(design)
+    said = far_powers_within_limits(design)
+    if said is not None:
+        warn_at_call(f"within their limits {said}")
 
 
 def check_limits(

@@ -9,6 +9,7 @@ from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, pu
 from dpstats.frame.changes import Change, Changes
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
+from dpstats.frame.formula.aliases import far_powers_within_limits, refuse_aliases
 from dpstats.frame.formula.engine import linear_constraints
 from dpstats.frame.formula.extent import design_extent
 from dpstats.frame.formula.layouts import (
@@ -76,6 +77,7 @@ __all__ = [
     "design_extent",
     "design_matrix",
     "design_products",
+    "far_powers_within_limits",
     "features_design",
     "formula_columns",
     "formula_notes",
@@ -95,6 +97,7 @@ __all__ = [
     "private_design",
     "public_moments",
     "public_persons",
+    "refuse_aliases",
     "require_formula",
     "require_known_limits",
     "shows_types",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import re
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ import pandas as pd
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
+from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.rows import encode
@@ -24,7 +25,6 @@ from dpstats.frame.table import Array, PandasTable, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
-_FAR = 10.0  # standard deviations from zero
 # rows for each column from which a dependence is no accident
 _MANY = 10
 # of a second moment: what is computed from it is still finite
@@ -189,23 +189,21 @@ class PublicMoments:
             size = np.sqrt((null**2).sum(axis=1))
             involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
             reason = f"the columns {listed(involved)} depend on each other"
+            refuse_aliases(self.design)
             self._refuse_powers(involved)
             self._refuse(reason, involved[-1], ridge)
 
     def _refuse_powers(self, involved: Sequence[str]) -> None:
         """Powers of a column that is far from zero need no more rows, but another origin."""
-        for name in involved:
-            power = re.fullmatch(r"I\((\w+) \*\* (\d+)\)", name)
-            if power is None or not {power[1], "Intercept"} <= set(self.terms):
-                continue
-            base, one = self.terms.index(power[1]), self.terms.index("Intercept")
-            mean = float(self.gram[one, base])
-            if mean**2 > _FAR**2 * float(self.gram[base, base] - mean**2):
-                raise PublicDataError(
-                    f"the columns {listed(involved)} can hardly be told apart: far from zero the "
-                    f"powers of a column are nearly multiples of each other. Write poly({power[1]}, "
-                    f"{power[2]}), or subtract a round number first: I(({power[1]} - 2000)**2)."
-                )
+        said = far_powers(self.design, involved, self._lies)
+        if said is not None:
+            raise PublicDataError(said)
+
+    def _lies(self, name: str) -> tuple[float, float]:
+        """Mean and standard deviation of a column of the design."""
+        base, one = self.terms.index(name), self.terms.index("Intercept")
+        mean = float(self.gram[one, base])
+        return mean, math.sqrt(max(float(self.gram[base, base]) - mean**2, 0.0))
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
         sample = "the declared moments" if self.m is None else f"the {self.m} public rows"

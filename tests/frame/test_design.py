@@ -15,6 +15,7 @@ from dpstats.frame import (
     design_matrix,
     learn_design,
     open_rows,
+    private_design,
     public_moments,
 )
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -251,3 +252,23 @@ def test_a_design_encodes_rows_that_may_be_seen() -> None:
     assert matrix[0].tolist() == [1.0, 1.0, 0.0]
     assert np.isnan(matrix[1]).all()
     assert offset[0] == 0.0
+
+
+def test_what_cannot_be_a_column_is_left_out_of_a_dot() -> None:
+    public = pd.DataFrame({"y": [1.0, 2.0, 3.0], "x": [3.0, 1.0, 2.0]}).assign(
+        when=pd.Timestamp("2020-01-01"), g=list("aba")
+    )
+    with pytest.raises(SchemaError, match=r"or leave it out: '\. - when' in place of '\.'"):
+        learn_design("y ~ .", public)
+    assert learn_design("y ~ . - when", public).terms == ("Intercept", "x", "g[T.b]")
+    with pytest.raises(SchemaError) as caught:
+        learn_design("y ~ when", public)
+    assert "leave it out" not in str(caught.value)
+
+
+def test_a_column_that_is_compared_with_a_text_is_not_meant_to_be_numbers() -> None:
+    private = pd.DataFrame({"y": [1.0, 2.0], "g": ["yes", "no"]})
+    for formula, numbers in (("y ~ g", True), ("y ~ I(g == 'yes')", False)):
+        with pytest.raises(SchemaError, match="levels must be declared") as caught:
+            private_design(formula, private)
+        assert ("make it so first" in str(caught.value)) is numbers

@@ -18,6 +18,7 @@ from dpstats.frame.formula.bind import bind, response_of
 from dpstats.frame.formula.evaluate import State, learn_states, resolve
 from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, formula_text, parse, split_sides
+from dpstats.frame.formula.r_spelling import in_python
 from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
 from dpstats.frame.source import column_types, public_table
 from dpstats.frame.table import ADVICE, AS_READ, WORDS, Array, Levels, Table, check_levels
@@ -74,7 +75,7 @@ def learn_design(
             columns[name] = ColumnSpec("number")
             continue
         require_column(table, name, f"'{formula}'")
-        columns[name] = _public_spec(table, name, limits.get(name))
+        columns[name] = _public_spec(table, name, limits.get(name), formula)
         raw[name] = _read(table, name, columns[name])
     clean = _clean(raw, columns, table.n)
     coded = {name for f in factors if f.op == "C" for name in f.columns}
@@ -145,7 +146,7 @@ def private_design(
     }
     unknown = [name for name, kind in kinds.items() if kind is None]
     if unknown:
-        raise SchemaError(_undeclared(unknown, table, releases_levels))
+        raise SchemaError(_undeclared(unknown, table, releases_levels, written))
     schema: dict[str, Any] = dict(kinds)
     if WEIGHTS in limits:
         schema[WEIGHTS] = limits[WEIGHTS]
@@ -270,19 +271,34 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any, written: bo
         return float if kind == "number" else bool
     if kind in ("category", "object"):
         return None
-    raise SchemaError(
-        f"the column `{name}` holds {WORDS[kind]} ({table.type_of(name).label})"
-        + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
-    )
+    raise SchemaError(f"the column {_held(table, name, kind, formula)}")
 
 
-def _undeclared(names: Sequence[str], table: Table, releases_levels: bool) -> str:
-    """What to type for columns of text, or of objects, whose levels nobody has declared."""
+def _held(table: Table, name: str, kind: str, formula: str) -> str:
+    """What a column holds that no formula can use, and what to type instead."""
+    advice = [ADVICE[kind]] if kind in ADVICE else []
+    dot = any(text == "." for text, _, _ in engine.tokens(in_python(formula)))
+    if dot and name not in formula:
+        advice.append(f"or leave it out: '. - {Factor(name, 'column').code}' in place of '.'")
+    return "; ".join([f"`{name}` holds {WORDS[kind]} ({table.type_of(name).label})", *advice]) + "."
+
+
+def _undeclared(
+    names: Sequence[str], table: Table, releases_levels: bool, written: Collection[str]
+) -> str:
+    """What to type for columns of text, or of objects, whose levels nobody has declared.
+
+    Those that the formula takes for categories (``written``) are not meant to be numbers.
+    """
     kinds = {table.type_of(name).kind for name in names}
     held = "text or categories" if kinds == {"category"} else "text or Python objects"
     verb, whose = ("holds", "its") if len(names) == 1 else ("hold", "their")
     declared = ", ".join(f"{name!r}: ['a', 'b']" for name in names)
     truths = "; of True and False: column.astype('boolean')" if "object" in kinds else ""
+    as_numbers = (
+        " Where a column should be numbers, make it so first: "
+        f"{ADVICE['object'].partition('e.g. ')[2]}{truths}."
+    )
     return (
         f"{', '.join(f'`{name}`' for name in names)} {verb} {held}. Without public rows, {whose} levels "
         f"must be declared, without looking at the private rows, limits={{{declared}}}"
@@ -292,8 +308,7 @@ def _undeclared(names: Sequence[str], table: Table, releases_levels: bool) -> st
             if releases_levels
             else "."
         )
-        + f" Where a column should be numbers, make it so first: "
-        f"{ADVICE['object'].partition('e.g. ')[2]}{truths}."
+        + ("" if {*names} <= {*written} else as_numbers)
     )
 
 
@@ -462,7 +477,7 @@ def _optional_columns(
     return frozenset(names - {name for factor in _factors(parsed) for name in factor.columns})
 
 
-def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
+def _public_spec(table: Table, name: str, limit: Any, formula: str) -> ColumnSpec:
     type_ = table.type_of(name)
     kind = type_.kind
     if kind == "number":
@@ -484,10 +499,7 @@ def _public_spec(table: Table, name: str, limit: Any) -> ColumnSpec:
         if levels:
             return ColumnSpec("category", levels, type_.ordered)
         kind = "missing"
-    raise SchemaError(
-        f"the public column `{name}` holds {WORDS[kind]} ({type_.label})"
-        + (f"; {ADVICE[kind]}." if kind in ADVICE else ".")
-    )
+    raise SchemaError(f"the public column {_held(table, name, kind, formula)}")
 
 
 def _read(table: Table, name: str, spec: ColumnSpec) -> Array:

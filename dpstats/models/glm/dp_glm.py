@@ -20,6 +20,7 @@ from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, sho
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
+    check_terms,
     choose_method,
     declared,
     public_rows,
@@ -215,6 +216,7 @@ def dp_glm(
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
+            check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)

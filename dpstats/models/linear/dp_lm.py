@@ -20,6 +20,7 @@ from dpstats.arguments import check_numbers, check_size, check_vcov
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
+    check_terms,
     choose_method,
     declared,
     resolve_public,
@@ -227,6 +228,7 @@ def dp_lm(
         rows = charged.rows(design)
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
+            check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
     noise, levels = call.noise(), None
     if unknown:

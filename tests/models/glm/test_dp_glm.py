@@ -845,7 +845,7 @@ def test_responses_that_a_family_does_not_have_give_no_coefficients(
     assert small.coef().notna().all()  # a noisy share of few rows is no sign of missing ones
 
 
-@pytest.mark.parametrize("vcov", ["HC1", None, True, 3])
+@pytest.mark.parametrize("vcov", ["HC3", None, True, 3])
 def test_errors_that_are_not_there_are_refused(vcov: Any) -> None:
     with pytest.raises(ArgumentError, match="vcov must be 'hetero'"):
         fit(vcov=vcov)

@@ -13,8 +13,15 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
-from dpstats import PublicMoments, anova, dp_glm, dp_lm, public_moments
-from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PublicDataError
+from dpstats import Budget, PublicMoments, anova, dp_glm, dp_lm, public_moments
+from dpstats.errors import (
+    ArgumentError,
+    DPStatsError,
+    FormulaError,
+    NotReleasedError,
+    PlanWarning,
+    PublicDataError,
+)
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.models.linear import planning
@@ -257,6 +264,19 @@ def test_public_rows_may_tell_a_part_and_the_rest_is_found() -> None:
         assert np.isfinite(found.se()).all()
     with pytest.raises(PublicDataError, match="depend on each other"):
         dp_lm("y ~ x1 + double", DATA.assign(double=0.0), PUBLIC.assign(double=2 * PUBLIC.x1), mu=1)
+
+
+def test_terms_that_say_the_same_are_named_before_anything_is_charged() -> None:
+    limits = {"x1": (2005, 2015), "y": (-9, 9)}
+    budget = Budget(mu=5)
+    with pytest.raises(FormulaError, match="leave `x1` out"):
+        dp_lm("y ~ x1 + poly(x1, 2)", DATA, limits=limits, mu=1, budget=budget)
+    assert budget.remaining.mu == 5
+    with pytest.raises(FormulaError, match="leave `x1` out"):
+        dp_lm("y ~ x1 + poly(x1, 2)", DATA, PUBLIC, mu=1)
+    dp_lm("y ~ x1 + poly(x1, 2)", DATA, limits=limits, mu=1, ridge=0.1, seed=1)
+    with pytest.warns(PlanWarning, match=r"within their limits .* I\(\(x1 - 2010\)\*\*2\)"):
+        dp_lm("y ~ x1 + I(x1^2)", DATA, limits=limits, mu=1, seed=1)
 
 
 def test_a_column_that_lies_far_from_zero_is_fitted_in_every_case() -> None:
