@@ -56,6 +56,21 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+def in_prose(size: float, digits: int = 2) -> str:
+    """A number in a sentence: so many significant digits, and no power of ten where it can be written.
+
+    Examples
+    --------
+    >>> [in_prose(x) for x in (3812.0, 0.0000361, 1.23, 99.6, 1e-12)]
+    ['3800', '0.000036', '1.2', '100', '1e-12']
+    """
+    text = f"{size:.{digits}g}"
+    if "e" not in text or not 1e-7 < abs(size) < 1e15:
+        return text
+    exact = f"{float(text):.15f}"
+    return exact.rstrip("0").rstrip(".")
+
+
 def called(value: Any) -> str:
     """What a value is: "a list", "an int"."""
     name = type(value).__name__

@@ -30,6 +30,7 @@ from dpstats.arguments import (
     LARGEST,
     check_seed,
     computable,
+    in_prose,
     is_path,
     listed,
     mapping,
@@ -517,8 +518,9 @@ def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -
     if moments is None or moments.spent is None:
         return ()
     spent = moments.spent
-    start = f"The public moments are a private release of their own, at mu = {spent.mu:.4g}: " + (
-        "seeded, so that nothing made of them is for release; " if spent.seeded else ""
+    start = (
+        f"The public moments are a private release of their own, at mu = {in_prose(spent.mu, 4)}: "
+        + ("seeded, so that nothing made of them is for release; " if spent.seeded else "")
     )
     both = both_together(spent, total.mu, unit)
     if both is None:
@@ -526,7 +528,9 @@ def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -
             f"{start}if they describe the same rows, the two protect different units, and their "
             "joint cost is not stated.",
         )
-    return (f"{start}if they describe the same rows, the two together cost mu = {both:.4g}.",)
+    return (
+        f"{start}if they describe the same rows, the two together cost mu = {in_prose(both, 4)}.",
+    )
 
 
 def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:

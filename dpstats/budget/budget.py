@@ -20,7 +20,7 @@ import pandas as pd
 from dpstats.accounting.composition import BudgetTotal, Composed
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, Total, resolve_cost
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import number, shown, spelled
+from dpstats.arguments import in_prose, number, shown, spelled
 from dpstats.budget.ledger import (
     BudgetTerms,
     ChargeRequest,
@@ -355,8 +355,8 @@ class Budget(Printed):
         elif caps.mu and not isinstance(cost, Privacy):
             alone = Composed().plus(cost)
             message += (
-                f"A call that is not Gaussian counts as mu = {alone.mu:.3g} in this budget, and mu = "
-                f"{left.mu:.3g} is left: keep such calls in a budget of their own."
+                f"A call that is not Gaussian counts as mu = {in_prose(alone.mu, 3)} in this budget, "
+                f"and mu = {in_prose(left.mu, 3)} is left: keep such calls in a budget of their own."
             )
         elif allowance.delta and allowance.slack and not state.entries:
             message += (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import listed
+from dpstats.arguments import in_prose, listed
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
 from dpstats.frame.design import Design
 from dpstats.frame.table import Table
@@ -86,8 +86,9 @@ def warn_of_far_values(design: Design, table: Table) -> None:
         values = table.numbers(name, 0, table.n)
         if ((values < low) | (values > high)).any():
             warn_at_call(
-                f"newdata has values of `{name}` beyond the limits {low:.4g} to {high:.4g}, to which "
-                "rows of the fit were cut: predictions go on there without rows behind them.",
+                f"newdata has values of `{name}` beyond the limits {in_prose(low, 4)} to "
+                f"{in_prose(high, 4)}, to which rows of the fit were cut: predictions go on there "
+                "without rows behind them.",
                 UserWarning,
             )
 

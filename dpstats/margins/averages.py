@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, both_together
@@ -240,9 +241,9 @@ def _check_size(n: int, task: Task, call: Call[Any]) -> None:
     mu = call.per_row.mu
     if n * mu < least:
         raise ArgumentError(
-            f"{n} private rows at mu = {mu:.3g} are too few for {k} averages: they would be little "
-            f"but noise. mu = {least / n:.3g} would do, or {math.ceil(least / mu)} rows, or fewer "
-            "variables."
+            f"{n} private rows at mu = {in_prose(mu, 3)} are too few for {k} averages: they would be "
+            f"little but noise. mu = {in_prose(least / n, 3)} would do, or {math.ceil(least / mu)} "
+            "rows, or fewer variables."
         )
 
 
@@ -367,7 +368,7 @@ def _found(
         )
     if empty * n > 3 * sums.count_sd and empty > 0.01:
         notes += (
-            f"About {100 * empty:.2g}% of the rows are not used: missing or not finite values, or "
+            f"About {in_prose(100 * empty)}% of the rows are not used: missing or not finite values, or "
             "unknown levels.",
         )
     mean = np.where(lost_way, np.nan, centre + off)

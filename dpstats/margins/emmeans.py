@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from dpstats.arguments import listed, mapping, number, one_of, shown, spelled
+from dpstats.arguments import in_prose, listed, mapping, number, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
@@ -191,7 +191,7 @@ class MarginalMeans(OnPage):
     def page(self) -> Page:
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
-        at = ", ".join(f"{name} = {value:.5g}" for name, value in self.grid.at.items())
+        at = ", ".join(f"{name} = {in_prose(value, 5)}" for name, value in self.grid.at.items())
         text = "Equal weights for levels of other factors" + (f"; at {at}." if at else ".")
         if self.scale is not None:
             text += (

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import listed
+from dpstats.arguments import in_prose, listed
 from dpstats.arrays import Floats
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
@@ -108,17 +108,20 @@ def check_budget(
     if n * mu >= least:
         if warns and n * mu < _ENOUGH * least:
             warn_at_call(
-                f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are few for {d} columns "
-                "without public rows: the fit may give no standard errors, above all if a factor has "
-                f"many levels. {math.ceil(_ENOUGH * least / mu)} {unit.counted} would be enough, or "
-                f"mu = {_ENOUGH * least / n * unit.times:.2g}, fewer columns, or a public sample."
+                f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are few for {d} "
+                "columns without public rows: the fit may give no standard errors, above all if a "
+                f"factor has many levels. {math.ceil(_ENOUGH * least / mu)} {unit.counted} would be "
+                f"enough, or mu = {in_prose(_ENOUGH * least / n * unit.times)}, fewer columns, or a "
+                "public sample."
             )
         return
     enough = Privacy(least / n).for_group(unit.times)
-    stated = "" if delta is None else f" (epsilon = {enough.epsilon(delta):.3g} at this delta)"
+    stated = (
+        "" if delta is None else f" (epsilon = {in_prose(enough.epsilon(delta), 3)} at this delta)"
+    )
     raise ArgumentError(
-        f"{n} private {unit.counted} at mu = {mu * unit.times:.3g} are too few for {d} columns "
-        f"without public rows: the fit would be little but noise. mu = {enough.mu:.3g}{stated} "
+        f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are too few for {d} columns "
+        f"without public rows: the fit would be little but noise. mu = {in_prose(enough.mu, 3)}{stated} "
         f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public "
         "sample, public=frame."
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.mechanism.session import RowSummary
@@ -57,9 +58,10 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
     if after is None or after < _OTHERWISE:
         return ()
     return (
-        f"Private columns vary far more, or far less, than public ones (condition after {after:.2g}): "
-        "privacy noise is larger than it needs to be, and may leave no standard errors. Check that both "
-        "have the same units; else use a public sample that is more like the private rows, or none.",
+        "Private columns vary far more, or far less, than public ones (condition after "
+        f"{in_prose(after)}): privacy noise is larger than it needs to be, and may leave no standard "
+        "errors. Check that both have the same units; else use a public sample that is more like the "
+        "private rows, or none.",
     )
 
 
@@ -118,7 +120,7 @@ def tail_note(
     order = [k for k in np.argsort(-moved.most) if doubtful[k]]
     named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
-    cut = f"{100 * share:.2g}%" if share > 1e-4 else "a few"
+    cut = f"{in_prose(100 * share)}%" if share > 1e-4 else "a few"
     clear, helps = in_sight and most > _CLEAR, "A larger budget helps."
     rare = any("[T." in term for term in terms)
     if not _is_logarithm(formula):
@@ -131,8 +133,8 @@ def tail_note(
     whose = "residuals, or of rows of rare levels" if rare else "residuals"
     seen = f"There is a long tail of {whose}" if clear else f"Noise may hide a long tail of {whose}"
     return (
-        f"{seen}: cutting {cut} of the scores may have moved {named}{more} by {most:.2g} standard "
-        f"errors, at the worst by {worst:.2g}. {helps}",
+        f"{seen}: cutting {cut} of the scores may have moved {named}{more} by {in_prose(most)} standard "
+        f"errors, at the worst by {in_prose(worst)}. {helps}",
     )
 
 
@@ -256,17 +258,18 @@ def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str
     share = 100 * min(unexplained, 0.99)
     if design.boxes:
         limits = [
-            f"`{name}` ({low:.4g} to {high:.4g})" for name, (low, high) in design.boxes.items()
+            f"`{name}` ({in_prose(low, 4)} to {in_prose(high, 4)})"
+            for name, (low, high) in design.boxes.items()
         ]
-        weights = f", or weights above {bound:.4g}" if bound else ""
+        weights = f", or weights above {in_prose(bound, 4)}" if bound else ""
         return (
-            f"About {share:.2g}% of the private rows seem to have values outside the limits of "
+            f"About {in_prose(share)}% of the private rows seem to have values outside the limits of "
             f"{', '.join(limits)}{weights}; they were cut to these limits, and the fit is that of "
             "the cut values. Wide limits cost next to nothing.",
         )
     return (
-        f"About {share:.2g}% of the private rows seem to have weights above the public bound "
-        f"{bound:.4g}, which they get instead: the fit is not weighted as asked. Give "
+        f"About {in_prose(share)}% of the private rows seem to have weights above the public bound "
+        f"{in_prose(bound or 0.0, 4)}, which they get instead: the fit is not weighted as asked. Give "
         "the bound, limits={'(weights)': (0, largest)}.",
     )
 
@@ -291,10 +294,10 @@ def unused_note(
     if persons is not None:
         why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
         return (
-            f"About {share:.2g}% of the persons contribute nothing: they have {why}none that can "
+            f"About {in_prose(share)}% of the persons contribute nothing: they have {why}none that can "
             f"be used ({causes}).",
         )
-    return (f"About {share:.2g}% {_UNUSED} {causes}.",)
+    return (f"About {in_prose(share)}% {_UNUSED} {causes}.",)
 
 
 def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:

@@ -7,14 +7,22 @@ import pandas as pd
 import pytest
 
 import dpstats
+from dpstats.models.glm.notes import stray_note
+from dpstats.score_rounds.estimate import Moved
 from dpstats.score_rounds.first_look import few_rows_note, least_budget
-from dpstats.score_rounds.notes import coordinates_note, hidden_note
+from dpstats.score_rounds.notes import coordinates_note, hidden_note, tail_note
 
 
 def _rows(n: int, seed: int, unit: float = 1.0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=(2, n))
     return pd.DataFrame({"x": unit * x, "z": z, "y": x + z + rng.normal(size=n), "b": x > 0})
+
+
+def test_numbers_in_sentences_have_no_powers_of_ten() -> None:
+    assert "About 3800 private rows" in stray_note(3812.3, 1.0, 5_000)[0]
+    moved = Moved(np.array([1999.0]), np.array([2011.0]))
+    assert "at the worst by 2000." in tail_note(["x"], moved, 0.01, 1.0)[0]
 
 
 def test_few_rows_are_said_to_be_few_exactly_where_the_call_is_refused_without_public_rows() -> (

@@ -157,8 +157,8 @@ def _round_near(mean: float, spread: float) -> str:
 
     Examples
     --------
-    >>> _round_near(2009.7, 2.9), _round_near(101.3, 0.2)
-    ('2010', '101.2')
+    >>> _round_near(2009.7, 2.9), _round_near(101.37, 0.2)
+    ('2010', '101.4')
     """
     if not spread > 0:
         return f"{mean:.12g}"

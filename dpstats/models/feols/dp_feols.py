@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_size, check_vcov, naming, shown
+from dpstats.arguments import check_size, check_vcov, in_prose, naming, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, PublicDataError
@@ -182,8 +182,8 @@ def _check_dummies(
     way = "" if person in formula.effects else "; the effects of a person= cost nothing"
     counted = "rows" if person is None else "persons"
     raise ArgumentError(
-        f"{d} columns{among} are too many for {n} {counted} at mu = {mu:.3g}, where about {most} "
-        f"stand out from noise. Use fewer levels, or a larger mu{way}."
+        f"{d} columns{among} are too many for {n} {counted} at mu = {in_prose(mu, 3)}, where about "
+        f"{most} stand out from noise. Use fewer levels, or a larger mu{way}."
     )
 
 
@@ -231,7 +231,9 @@ def panel_model(
 def _weak_note(fit: PanelFit) -> tuple[str, ...]:
     """Where a first stage is too weak for standard errors of the second to be believed."""
     tests = () if fit.second is None else fit.second.first_stages
-    weak = [f"{name}: F = {test.value:.3g}" for name, test in tests if test.value < _STRONG]
+    weak = [
+        f"{name}: F = {in_prose(test.value, 3)}" for name, test in tests if test.value < _STRONG
+    ]
     if not weak:
         return ()
     return (

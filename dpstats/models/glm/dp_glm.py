@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, shown
+from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, in_prose, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import (
     Call,
@@ -352,7 +352,8 @@ def _public_rows(moments: PublicMoments, public: Any, family: Family) -> PublicR
     if wrong.any():
         raise PublicDataError(
             f"the {family} family needs responses that are {family.domain}; {int(wrong.sum())} of the "
-            f"{len(wrong)} public rows have another, such as {found.y[wrong][0]:g}. "
+            f"{len(wrong)} public rows have another, such as "
+            f"{in_prose(found.y[wrong][0], 6)}. "
             + (
                 "Code the response as 0 and 1, or make it a bool or a category."
                 if family.binary
@@ -382,5 +383,5 @@ def _check_public_mean(moments: PublicMoments, family: Family) -> None:
     if not family.possible(np.array([mean]))[0]:
         raise PublicDataError(
             f"the {family} family needs responses that are {family.domain}; their public mean is "
-            f"{mean:g}."
+            f"{in_prose(mean, 6)}."
         )

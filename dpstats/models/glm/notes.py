@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.family import Family
@@ -83,9 +84,9 @@ def stray_note(stray: float, noise_sd: float, n: int) -> tuple[str, ...]:
     if stray < max(_STRAY * n, SURE * noise_sd):
         return ()
     return (
-        f"About {stray:.2g} private rows lie far outside the public ones, as codes for missing values "
-        "do: they are cut, and the fit is that of the others. Look for such codes in the public rows, "
-        "give limits= to the columns, or fit without public rows.",
+        f"About {in_prose(stray)} private rows lie far outside the public ones, as codes for missing "
+        "values do: they are cut, and the fit is that of the others. Look for such codes in the public "
+        "rows, give limits= to the columns, or fit without public rows.",
     )
 
 
@@ -110,6 +111,6 @@ def overdispersed_note(family: Family, pearson: float | None, sd: float | None) 
         "family='quasipoisson'" if family.name == "poisson" else "a quasi family or another alpha"
     )
     return (
-        f"The Pearson dispersion is about {pearson:.2g}, but standard errors assume 1 and are too "
+        f"The Pearson dispersion is about {in_prose(pearson)}, but standard errors assume 1 and are too "
         f"small: use {other}, or vcov='hetero'.",
     )

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import Design, PublicMoments
@@ -153,10 +154,10 @@ def ssp(
     if added > 0:  # the bias of the shrinkage is of the order of the coefficients: no honest error
         estimate = without_errors(estimate)
         notes = (
-            f"A ridge of {added:.3g} (in units of the limits) was needed against the noise: estimates "
-            "are shrunk towards zero and standard errors are not given. More rows, a larger budget, "
-            "narrower limits, columns and a response measured from the middle of their limits, such as "
-            "I(x - 5) for (0, 10), or a public sample help.",
+            f"A ridge of {in_prose(added, 3)} (in units of the limits) was needed against the noise: "
+            "estimates are shrunk towards zero and standard errors are not given. More rows, a larger "
+            "budget, narrower limits, columns and a response measured from the middle of their "
+            "limits, such as I(x - 5) for (0, 10), or a public sample help.",
         )
     return LinearFit(
         estimate, system, "private", diagnostics, notes + matrix_warnings(smallest > 0, True, ridge)

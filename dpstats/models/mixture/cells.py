@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.planning import plan_gaussian
@@ -53,14 +54,14 @@ def few_rows_warning(
     out = []
     if plan.error >= 1:
         out.append(
-            f"A component of {2 * w_min:.2g} of the n = {n} rows is small for {d} columns at this "
+            f"A component of {in_prose(2 * w_min)} of the n = {n} rows is small for {d} columns at this "
             f"budget: its covariance may be off by more than itself. More rows, a larger budget or "
             "fewer columns help."
         )
     needed = math.ceil(math.log(k / 0.05) / w_min)
     if m < needed:
         out.append(
-            f"{m} public rows may miss a component of weight {w_min:.2g}: {needed} or more would "
+            f"{m} public rows may miss a component of weight {in_prose(w_min)}: {needed} or more would "
             f"show each of {k} with some rows."
         )
     return tuple(out)

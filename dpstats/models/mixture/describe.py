@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.estimate import overlap
@@ -95,7 +96,9 @@ def tie_notes(x: Floats, terms: Sequence[str], covariances: Floats) -> tuple[str
             narrow[term] = step
     if not narrow:
         return ()
-    named = ", ".join(f"`{term}` (in steps of {step:.3g})" for term, step in narrow.items())
+    named = ", ".join(
+        f"`{term}` (in steps of {in_prose(step, 3)})" for term, step in narrow.items()
+    )
     return (
         f"Some components are as narrow as the steps of {named}, whose values repeat: they may be "
         "single values rather than groups. Leave such columns out, or give a small k with "
@@ -238,8 +241,8 @@ def _soft_notes(
     share, sd = cut
     if share > _MANY_CUT + 4 * sd:
         notes.append(
-            f"About {100 * share:.2g} % of the rows lie far from every component that public rows show: "
-            "public rows may be of another population, or lack a component."
+            f"About {in_prose(100 * share)} % of the rows lie far from every component that public "
+            "rows show: public rows may be of another population, or lack a component."
         )
     return tuple(notes)
 
@@ -252,24 +255,24 @@ def _notes(
         notes.append(
             f"{len(components)} of {k} components were found: no further split showed a valley. "
             "Others are too near, too light, or not there. A larger budget, more public rows or a "
-            f"smaller w_min (now {w_min:.3g}) can help."
+            f"smaller w_min (now {in_prose(w_min, 3)}) can help."
         )
     if borders == "kept":
         notes.append(
             "Rows of some components lie in the cells of others, and no mixture was found that "
             "would give such cells: what is shown describes the cells. Was one component split in "
-            f"two, and two taken for one? A smaller w_min (now {w_min:.3g}), k=None or more public "
-            "rows can help."
+            f"two, and two taken for one? A smaller w_min (now {in_prose(w_min, 3)}), k=None or more "
+            "public rows can help."
         )
     if borders == "undone":
         notes.append(
-            f"Components overlap (by up to {100 * worst:.2g} %): the effect of sorting rows into "
+            f"Components overlap (by up to {in_prose(100 * worst)} %): the effect of sorting rows into "
             "cells was removed, by simulation from the released mixture."
         )
     if worst > _MUCH_OVERLAP:
         notes.append(
             "So much overlap leaves errors beyond the standard errors. Is k right? A component lighter "
-            f"than w_min = {w_min:.3g} may be hidden, and a heavy one split."
+            f"than w_min = {in_prose(w_min, 3)} may be hidden, and a heavy one split."
         )
     hardly = [str(j + 1) for j, c in enumerate(components) if c.hardly_there]
     if hardly:
