@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
@@ -381,6 +382,20 @@ def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> l
     return [bounded(values.get(name, math.nan)) for name in names]
 
 
+def _of_cuts(budgets: str, simulated: bool) -> str:
+    """Why rehearsed fits say that cuts may move coefficients; ``simulated`` rows have no long tail."""
+    said, rough = (
+        f"At {budgets} rehearsed fits say that cuts may move coefficients:",
+        "Errors are rough there: those of the fit may be several times larger, or smaller.",
+    )
+    if simulated:
+        return f"{said} the budget is too small to see how long the tail of residuals is. {rough}"
+    return (
+        f"{said} residuals have too long a tail, or the budget is too small to see how long it is. "
+        f"{rough} A logarithm of the response, where it is positive, is worth a plan of its own."
+    )
+
+
 def _notes(plan: Plan) -> list[str]:
     notes = [] if plan.alone is None else [plan.alone.note]
     if plan.m is not None:
@@ -392,7 +407,7 @@ def _notes(plan: Plan) -> list[str]:
         )
     if plan.share < 1:
         notes.append(
-            f"{100 * (1 - plan.share):.2g} % of the public rows have missing values; as many are "
+            f"{in_prose(100 * (1 - plan.share))} % of the public rows have missing values; as many are "
             "expected among the private ones."
         )
     if plan.events is not None and plan.events < _FEW_EVENTS:
@@ -402,12 +417,7 @@ def _notes(plan: Plan) -> list[str]:
         )
     long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
     if long:
-        notes.append(
-            f"At {', '.join(long)} rehearsed fits say that cuts may move coefficients: residuals "
-            "have too long a tail, or the budget is too small to see how long it is. Errors are "
-            "rough there: those of the fit may be several times larger, or smaller. A logarithm "
-            "of the response, where it is positive, is worth a plan of its own."
-        )
+        notes.append(_of_cuts(", ".join(long), simulated=plan.alone is not None))
     refused = [
         label
         for label, total in zip(plan.labels, plan.totals, strict=True)

@@ -83,6 +83,12 @@ def test_public_rows_buy_something_and_the_page_says_what_was_assumed() -> None:
         assert said in page
 
 
+def test_of_simulated_normal_rows_only_the_budget_can_be_too_small() -> None:
+    page = " ".join(str(plan_lm("y ~ x1 + x2 + x3 + x4", n=3000, mu=0.25)).split())
+    assert "the budget is too small to see how long the tail of residuals is" in page
+    assert "logarithm" not in page
+
+
 @pytest.mark.slow
 def test_sigma_scales_and_d_counts_columns() -> None:
     one = plan_lm("y ~ .", n=3000, mu=1, d=4)
