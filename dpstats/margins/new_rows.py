@@ -21,6 +21,7 @@ from dpstats.frame import Design, predicted_rows
 from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
+from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.result import Coefficients, two_sided
 from dpstats.report.table import Column, OnPage, Page, Part, Table
 from dpstats.report.texts import Paragraph
@@ -72,9 +73,11 @@ def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
     columns = []
     for name, values in frame.head(_MOST_LINES).items():
         if name == "p_value":
-            columns.append(Column(f"Pr(>|{law}|)", format_pval(list(values)), list(values)))
+            columns.append(
+                Column(f"Pr(>|{law}|)", format_pval(list(values), p_digits()), list(values))
+            )
         elif values.dtype.kind == "f":
-            columns.append(Column.of(str(name), list(values), 4, none="NA"))
+            columns.append(Column.of(str(name), list(values), shown_digits(4), none="NA"))
         else:
             columns.append(Column(str(name), [str(v) for v in values], align="l"))
     more = len(frame) - _MOST_LINES

@@ -11,6 +11,7 @@ from typing import ClassVar
 from scipy import special
 
 from dpstats.accounting.privacy import PurePrivacy
+from dpstats.arguments import in_prose
 from dpstats.report.bound import Bound
 from dpstats.report.folding import folded_call
 from dpstats.report.format import (
@@ -22,7 +23,7 @@ from dpstats.report.format import (
     format_scalar,
     stars,
 )
-from dpstats.report.options import options
+from dpstats.report.options import options, p_digits, shown_digits
 from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, law_letter
@@ -74,7 +75,7 @@ class ModelPage:
 def print_page(page: ModelPage, as_table: bool = False) -> Page:
     """R's print of a fit: the call and the coefficients, in a line as in R or as a table."""
     terms = page.coefficients.terms
-    coef = format_numbers([float(v) for v in page.coefficients.coef], digits=5)
+    coef = format_numbers([float(v) for v in page.coefficients.coef], shown_digits(5))
     kept, more = first_levels(terms)
     names, numbers = [terms[k] for k in kept], [coef[k] for k in kept]
     table = Table(tuple(names), (tuple(numbers),), align=tuple("r" for _ in names))
@@ -129,9 +130,8 @@ def coefficient_table(coefficients: Coefficients) -> Table:
     """R's coefficient table with the share of each variance that is due to privacy."""
     c = coefficients
     p = [None if math.isnan(v) else float(v) for v in c.p_value]
-    digits = options.digits or DIGITS - 3
     numbers = [float(v) for v in c.coef], gaps(c.std_error), gaps(c.statistic)
-    text = format_coefficients(*numbers, p, digits=digits)
+    text = format_coefficients(*numbers, p, digits=shown_digits(DIGITS - 3))
     share = ["NA" if math.isnan(v) else f"{100 * v:.0f}%" for v in c.privacy_share]
     law = law_letter(c.freedom)
     columns = [
@@ -269,7 +269,7 @@ def row_lines(
         share = 100 * (1 - page.filled / page.n)
         if protected.person is not None:
             why += ", and rows of a person after the first " + str(protected.rows)
-        lines.append(f"About {share:.2g}% of the private rows are not used: {why}")
+        lines.append(f"About {in_prose(share)}% of the private rows are not used: {why}")
     return lines
 
 
@@ -397,12 +397,16 @@ def wald_lines(wald: tuple[float, int, float] | None) -> list[str]:
     if wald is None:
         return []
     chi2, df, below = wald
-    few = math.isfinite(below)
+    few, digits = math.isfinite(below), shown_digits(4)
     chance = float(special.fdtrc(df, below, chi2 / df) if few else special.chdtrc(df, chi2))
-    p = format_pval([chance], digits=3)[0]
+    p = format_pval([chance], p_digits())[0]
     shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
-    value = f"F = {format_scalar(chi2 / df, 4)}" if few else f"chi2 = {format_scalar(chi2, 4)}"
-    freedom = f"{df} and {below:.4g}" if few else f"{df}"
+    value = (
+        f"F = {format_scalar(chi2 / df, digits)}"
+        if few
+        else f"chi2 = {format_scalar(chi2, digits)}"
+    )
+    freedom = f"{df} and {in_prose(below, 4)}" if few else f"{df}"
     return [f"Wald test of all terms: {value} on {freedom} df, p {shown}"]
 
 
@@ -419,8 +423,8 @@ def terms_page(
         [
             Column("", names, align="l", csv_name="term"),
             Column("Df", [str(k) for k in df], df),
-            Column(law, [format_scalar(v, 5) for v in value], value),
-            Column(f"Pr(>{law})", format_pval(list(p)), p),
+            Column(law, [format_scalar(v, shown_digits(5)) for v in value], value),
+            Column(f"Pr(>{law})", format_pval(list(p), p_digits()), p),
             Column("", stars(list(p)), align="l", in_csv=False),
         ],
         title=title,
@@ -447,8 +451,8 @@ def wald_page(
         [
             Column("", ("1", "2"), align="l", csv_name="model"),
             Column("Df", ("", str(df)), (None, df)),
-            Column(law, ("", format_scalar(value, 5)), (None, value)),
-            Column(f"Pr(>{law})", ("", format_pval([p_value])[0]), (None, p_value)),
+            Column(law, ("", format_scalar(value, shown_digits(5))), (None, value)),
+            Column(f"Pr(>{law})", ("", format_pval([p_value], p_digits())[0]), (None, p_value)),
             Column("", ("", stars([p_value])[0]), align="l", in_csv=False),
         ],
         title="Wald test of nested models",

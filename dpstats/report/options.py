@@ -22,8 +22,8 @@ class Options:
     Attributes
     ----------
     digits : int or None
-        Significant digits of estimates and standard errors; None: four in summaries, as in R, and
-        three in `etable`.
+        Significant digits of estimates and standard errors, and one less of p values; None: five where
+        a fit prints, four in summaries, as in R, and three in `etable`.
     stars : bool or sequence of float
         Whether significance is marked; in `etable`, also the levels of one, two, ... stars.
 
@@ -105,6 +105,16 @@ def _set(choice: _Choice) -> None:
         _session = choice
     else:
         _LOCAL.set(choice)
+
+
+def shown_digits(usual: int) -> int:
+    """Significant digits of estimates on a page: those of the session, else the usual ones."""
+    return options.digits or usual
+
+
+def p_digits() -> int:
+    """Significant digits of p values on every page: as in R one less than of estimates."""
+    return max(1, min(5, shown_digits(4) - 1))
 
 
 def check_digits(value: Any) -> int | None:

@@ -17,7 +17,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import dpstats
-from dpstats import dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
+from dpstats import anova, dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, NotReleasedError
 
@@ -196,6 +196,26 @@ def test_options_in_a_with_block_are_of_its_thread_alone() -> None:
     seen.set()
     thread.join()
     assert (dpstats.options.digits, dpstats.options.stars) == (None, True)
+
+
+def test_digits_are_those_of_every_page() -> None:
+    fit = fits()[0]
+    one = fit.update("~ religious")
+    with dpstats.options(digits=3):
+        shown = f"{fit.coef()['religious']:.3g}"
+        for page in (
+            fit,
+            fit.summary(),
+            etable(fit),
+            fit.slopes({"age": [30.0], "religious": [2.0]}),
+        ):
+            assert shown in str(page)
+            assert shown + "0" not in str(page)
+    tested = anova(fit, one)
+    assert f"{tested.p_value:.3g}" in str(tested)
+    of_age = f"{fit.tidy().p_value[1]:.3g}"
+    for page in (fit.summary(), fit.slopes({"age": [30.0], "religious": [2.0]})):
+        assert of_age in str(page)
 
 
 def test_options_are_the_defaults_and_come_back() -> None:
@@ -448,4 +468,4 @@ def test_errors_are_named_and_can_be_exchanged_for_those_of_constant_variance() 
     with pytest.raises(NotReleasedError, match="call again with vcov='hetero'"):
         plain.update(vcov="hetero")
     with pytest.raises(ArgumentError, match="vcov must be"):
-        one.update(vcov="HC1")
+        one.update(vcov="HC3")

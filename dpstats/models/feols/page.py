@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_pval, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines
+from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines
 
@@ -56,10 +57,10 @@ def summary_page(page: PanelPage) -> Page:
 
 
 def _fit_line(page: PanelPage) -> str:
-    text = f"Residual standard error: {format_scalar(page.sigma, 4)}"
+    text = f"Residual standard error: {format_scalar(page.sigma, shown_digits(4))}"
     if page.within is not None:
         name = "Within R-squared" if page.effects else "R-squared"
-        text += f"; {name}: {format_c(page.within, 4)}"
+        text += f"; {name}: {format_c(page.within, shown_digits(4))}"
     return text
 
 
@@ -70,7 +71,7 @@ def _tests(page: PanelPage) -> Table:
             Column("Test", [line.name for line in page.tests], align="l"),
             Column.of("statistic", [line.value for line in page.tests]),
             Column("df", [str(line.df) for line in page.tests]),
-            Column("p", format_pval(p), [None if math.isnan(v) else v for v in p]),
+            Column("p", format_pval(p, p_digits()), [None if math.isnan(v) else v for v in p]),
         ],
         notes=(page.weak,) if page.weak else (),
     )

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from dpstats.report.format import format_numbers, format_pval, format_scalar
 from dpstats.report.model import ModelPage, gaps, model_summary, row_lines, wald_lines
+from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines, Paragraph
 
@@ -71,7 +72,9 @@ def summary_page(page: GlmPage) -> Page:
 
 
 def _dispersion_line(page: GlmPage) -> str:
-    said = _DISPERSION[page.dispersion_source].format(format_scalar(page.dispersion, 4))
+    said = _DISPERSION[page.dispersion_source].format(
+        format_scalar(page.dispersion, shown_digits(4))
+    )
     return f"(Dispersion parameter for {page.family} family {said})"
 
 
@@ -80,7 +83,9 @@ def _fit_lines(page: GlmPage) -> list[str]:
     lines += row_lines(page, "missing, infinite or impossible")
     if page.dispersion_source == "fixed" and page.pearson is not None:
         noise = "" if page.pearson_sd is None else f"noise sd {format_scalar(page.pearson_sd, 2)}, "
-        lines.append(f"Pearson dispersion: {format_scalar(page.pearson, 4)} ({noise}private)")
+        lines.append(
+            f"Pearson dispersion: {format_scalar(page.pearson, shown_digits(4))} ({noise}private)"
+        )
     lines.append("Null and residual deviance: not released (each needs its own pass over the rows)")
     return [*lines, *wald_lines(page.wald), f"Number of private Newton steps: {page.iterations}"]
 
@@ -126,7 +131,7 @@ def ratio_page(
             Column(title, [t[0] for t in texts], ratios, csv_name="ratio"),
             Column(limit_names[0], [t[1] for t in texts], lows, csv_name="conf_low"),
             Column(limit_names[1], [t[2] for t in texts], highs, csv_name="conf_high"),
-            Column("Pr(>|z|)", format_pval(p, digits=3), p, csv_name="p_value"),
+            Column("Pr(>|z|)", format_pval(p, p_digits()), p, csv_name="p_value"),
         ],
         notes=notes,
         main=True,
@@ -140,7 +145,7 @@ def _ratio_texts(ratio: float | None, low: float | None, high: float | None) -> 
     Not one format per column as in R: the intercept's ratio is often of another size than the rest,
     and three digits of a ratio near one would print it and both its limits as 1.
     """
-    digits = 3
+    digits = shown_digits(3)
     if ratio and low is not None and high is not None and 0 < high - low < math.inf:
         narrow = math.floor(math.log10(ratio)) - math.floor(math.log10(high - low))
         digits = min(max(digits, narrow + 2), 15)

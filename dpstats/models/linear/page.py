@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines, wald_lines
+from dpstats.report.options import shown_digits
 from dpstats.report.table import Page
 from dpstats.report.texts import Lines
 
@@ -53,19 +54,20 @@ def summary_page(page: LinearPage) -> Page:
 
 
 def _fit_lines(page: LinearPage) -> list[str]:
-    lines = []
+    lines, digits = [], shown_digits(4)
     if page.sigma is None:
         lines.append("Residual standard error: not released by this method")
     else:
         df = page.filled - len(page.coefficients.coef)
         lines.append(
-            f"Residual standard error: {format_scalar(page.sigma, 4)} on about {df} "
+            f"Residual standard error: {format_scalar(page.sigma, digits)} on about {df} "
             f"degrees of freedom ({page.sigma_source})"
         )
     if page.r_squared is not None:
         plain, adjusted = page.r_squared
         lines.append(
-            f"Multiple R-squared: {format_c(plain, 4)}, Adjusted R-squared: {format_c(adjusted, 4)}"
+            f"Multiple R-squared: {format_c(plain, digits)}, "
+            f"Adjusted R-squared: {format_c(adjusted, digits)}"
         )
         if page.offset:
             lines.append("R-squared is that of the response less the offset")
