@@ -426,7 +426,7 @@ _ROWS = (
         "dpstats/models/eptr_nw/rows.py",
         'for name in ("radius", "square"):',
         'for name in ("radius",):',
-        f"{_KERNEL}::test_public_responses_that_are_all_alike_leave_no_row_unbounded",
+        f"{_KERNEL}::test_a_cut_of_squares_at_nothing_leaves_no_row_unbounded",
     ),
     _rows(
         "a residual is counted on both sides",

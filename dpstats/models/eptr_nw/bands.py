@@ -101,7 +101,7 @@ class Scale:
         mean = float(np.clip(mass @ local / total, 1e-4, 1.0))
         beyond = 0.0
         for side, bound in zip((residuals.below, residuals.above), bounds, strict=True):
-            beyond += float(side.excess(np.array(c), 2) - side.excess(np.array(max(bound, c)), 2))
+            beyond += side.squares(c) - side.squares(max(bound, c))
         relative, error = local / mean, noise / degree / mean
         between = float(mass @ ((relative - 1) ** 2 - error**2)) / total
         return cls(c**2 * mean + beyond, mean, max(between, _BETWEEN**2))
@@ -127,9 +127,15 @@ def beyond_cut(
     Residuals are taken to have one law everywhere, ``scale`` (k,) times as wide.
     """
     low, high = bounds
-    above = scale * residuals.above.excess(high / scale)
-    below = scale * residuals.below.excess(low / scale)
-    return above - below, unsure(above, below)
+    found = [
+        scale * side.excess(bound / scale)
+        for side, bound in zip((residuals.above, residuals.below), (high, low), strict=True)
+    ]
+    above, below = (
+        scale * side.missing(bound / scale)
+        for side, bound in zip((residuals.above, residuals.below), (high, low), strict=True)
+    )
+    return found[0] - found[1], unsure(above, below)
 
 
 @dataclass(frozen=True)

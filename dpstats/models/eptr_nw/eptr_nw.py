@@ -16,9 +16,18 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, warn_at_call
 from dpstats.mechanism.threads import one_blas_thread
-from dpstats.models.eptr_nw.fit import adaptive, make_test, papers, papers_points, sums, tested
+from dpstats.models.eptr_nw.fit import (
+    adaptive,
+    make_test,
+    papers,
+    papers_points,
+    planned_counts_sd,
+    sums,
+    tested,
+)
+from dpstats.models.eptr_nw.notes import plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel
 from dpstats.propose_test.call import (
@@ -110,6 +119,12 @@ def eptr_nw(
     KernelModel
         ``.curve``, ``.predict(newdata, interval="confidence")``, ``.plot()``.
 
+    Warns
+    -----
+    PlanWarning
+        Before any private row is read: where hardly any public responses differ, or rows and budget are
+        too few for noise to show how far responses lie from the public fit.
+
     Raises
     ------
     {raises}
@@ -174,6 +189,10 @@ def eptr_nw(
         setting = find(2 / spend.mu)
         test = make_test(setting, degree, spend) if method == "ptr" else None
         points = papers_points(setting, degree, spend) if method == "paper" else None
+        counts_sd = planned_counts_sd(spend.mu) if method == "gp" else None
+        planned = plan_notes(setting, counts_sd, rows.n)
+        for message in planned:
+            warn_at_call(message)
     noise = call.noise()
     if test is not None:
         fit = tested(rows, setting, test, spend.total, noise)
@@ -183,7 +202,7 @@ def eptr_nw(
         fit = adaptive(rows, setting, spend.total, noise)
     else:
         fit = sums(rows, setting, spend.total, noise, find)
-    outcome = fit.outcome.items(charged.notes(rows.n, public)) | {"answers": fit.answers}
+    outcome = fit.outcome.items(planned + charged.notes(rows.n, public)) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,

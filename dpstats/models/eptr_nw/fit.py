@@ -16,7 +16,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError, warn_at_call
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen, sharpened
 from dpstats.models.eptr_nw.estimate import constant_centre
-from dpstats.models.eptr_nw.notes import curve_notes
+from dpstats.models.eptr_nw.notes import curve_notes, tails_note
 from dpstats.models.eptr_nw.planning import Residuals, Window
 from dpstats.models.eptr_nw.public import CurveSetting, CutAt, default_points
 from dpstats.models.eptr_nw.releases import (
@@ -37,6 +37,7 @@ from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound, Premise
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import unseen_line
 
 _LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
 _LOOKS, _CLOSER = 3, 2.0  # without public rows, as long as they bring responses so much closer
@@ -72,7 +73,7 @@ def sums(
     ``refined``: the setting for noise of a sum, in R, and a cut.
     """
     with KernelSession(rows, setting.plan, total, noise) as session:
-        residuals = _look(session, setting.window, rows.n, setting.sigma)
+        residuals = _look(session, setting.window, rows.n, setting.sigma, setting.residual)
     alone, centre, width = setting.m is None, setting.centre, setting.sigma
     for _ in range(_LOOKS if alone else 0):
         # declared limits may be far too wide: once more, about where responses were seen
@@ -96,13 +97,22 @@ def sums(
     values, sure = _with_scale(values, setting)
     if alone and setting.default and len(sure):
         setting = replace(setting, shown=default_points(sure.min(axis=0), sure.max(axis=0), sure))
-    return KernelFit(values, tuple(session.releases), _outcome(values, setting), (), setting)
+    return KernelFit(
+        values, tuple(session.releases), _outcome(values, setting, rows.n), (), setting
+    )
 
 
-def _look(session: KernelSession, window: Window, n: int, scale: float) -> Residuals:
+def planned_counts_sd(mu: float) -> float:
+    """Noise of the histogram of residuals."""
+    return math.sqrt(2 / _LENGTHS) / mu
+
+
+def _look(
+    session: KernelSession, window: Window, n: int, scale: float, public: Floats | None = None
+) -> Residuals:
     share = min(_LENGTHS / session.left_of_granted, 1.0) * session.left
     counts = session.lengths(share, window.lowest, window.octaves, window.fine)
-    return Residuals.of(counts, window, n, scale)
+    return Residuals.of(counts, window, n, scale, public)
 
 
 def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Floats]:
@@ -143,7 +153,8 @@ def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Fl
     return replace(values, covers=tuple(covers)), points[sure]
 
 
-def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
+def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
+    counts_sd = values.residuals.counts_sd
     inside = np.clip(setting.shown, setting.low, setting.high)
     columns = np.ascontiguousarray(inside.T)
     public = setting.centre(columns), setting.centre.spread(columns)
@@ -162,9 +173,12 @@ def _outcome(values: SumsCurve, setting: CurveSetting) -> Outcome:
         Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
         Diagnostic("points left blank", float((~there).mean()), None, "share; no row is near"),
         *_smoothing_lines(setting),
+        *unseen_line(counts_sd),
     )
     error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
-    return Outcome(True, error, diagnostics, curve_notes(at, public[0], thin, setting.narrow))
+    spread = np.hypot(setting.doubt, public[1])
+    notes = curve_notes(at, (public[0], spread), thin, setting.narrow)
+    return Outcome(True, error, diagnostics, notes + tails_note(setting, counts_sd, n))
 
 
 def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:

@@ -7,14 +7,59 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.bands import CUT_DOUBT
 from dpstats.models.eptr_nw.estimate import Prediction
+from dpstats.models.eptr_nw.public import CurveSetting
+from dpstats.score_rounds.notes import out_of_sight
 
 _HALF = 0.5
+_FEW = 5
+"""Public responses that differ from the most frequent one, below which they tell no scale."""
+_YES_NO = 2
+"""Different public responses that have no tail."""
+_BLIND = 0.02
+"""Share of the rows, as noise of a count, from which a histogram of residuals shows next to nothing."""
+
+
+def plan_notes(setting: CurveSetting, counts_sd: float | None, n: int) -> tuple[str, ...]:
+    """What is to be said before rows are read. ``counts_sd``: noise of counts of residuals, if any."""
+    notes = []
+    if setting.varied is not None and setting.varied < _FEW:
+        one = setting.varied == 1
+        notes.append(
+            f"Only {setting.varied} of the {setting.m} public responses differ{'s' * one} from all "
+            "others: how far responses lie from the curve is guessed from so few, and intervals may "
+            "miss. More public rows help; or none, with limits= and bandwidth=."
+        )
+    if counts_sd is not None and counts_sd > _BLIND * n:
+        told = "declared limits" if setting.m is None else f"the {setting.m} public rows"
+        notes.append(
+            f"n = {n} rows are few at this budget: noise hides how far responses lie from the "
+            f"{'middle' if setting.m is None else 'public fit'}, so that cuts and intervals follow from "
+            f"{told}. A budget {counts_sd / (_BLIND * n):.1f} times as large, or so many more rows, "
+            "would show it."
+        )
+    return tuple(notes)
+
+
+def tails_note(setting: CurveSetting, counts_sd: float, n: int) -> tuple[str, ...]:
+    """Where the noise of counts hides tails, but not all; see `plan_notes`."""
+    if not out_of_sight(counts_sd, n) or counts_sd > _BLIND * n or setting.values == _YES_NO:
+        return ()
+    if setting.m is None:
+        return (
+            "The budget is too small to see how long the tails of responses are: where they are "
+            "skewed, as prices and costs are, or few differ from the rest, the curve may be moved by "
+            "more than its intervals say. A logarithm, more rows, or a larger budget helps.",
+        )
+    return (
+        "The budget is too small to see how long the tails of private responses are: intervals allow "
+        "for tails like those of the public rows, and are too short where private ones are longer.",
+    )
 
 
 def curve_notes(
-    at: Prediction, public: Floats, thin: float, narrow: tuple[str, ...]
+    at: Prediction, public: tuple[Floats, Floats], thin: float, narrow: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """What a reader of the curve's points has to know; ``public`` is the public fit there."""
+    """What a reader of the curve's points has to know; ``public``: the public fit there, its error."""
     notes = []
     there = ~np.isnan(at.value)
     blank = float((~there).mean())
@@ -45,11 +90,12 @@ def curve_notes(
                 "logarithm of the response, where it is positive, or a larger budget helps."
             )
     if mass.sum() > 0 and thin <= _HALF:
-        moved = float(mass @ np.where(there, at.value - public, 0.0) ** 2)
+        moved = float(mass @ np.where(there, at.value - public[0], 0.0) ** 2)
+        error, alone = (float(mass @ np.where(there, sd**2, 0.0)) for sd in (own, public[1]))
         # the public fit is off by what is moved less errors of the fit, of which noise is one
-        if moved < 2 * float(mass @ at.noise_sd**2):
+        if moved < 2 * float(mass @ at.noise_sd**2) or (error > alone and moved < 2 * error):
             notes.append(
-                "The noise is larger than what private rows add to the public fit: public rows alone "
-                "may do as well. A larger budget or bandwidth helps."
+                "Noise and cuts may do more than what private rows add to the public fit: "
+                "public rows alone may do as well. A larger budget or bandwidth helps."
             )
     return tuple(notes)

@@ -44,6 +44,8 @@ from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.call import positive
 
 _MOST_NODES = 2000
+_FLAT = 1e-12
+"""Range of public responses, over their size, below which they are all alike."""
 _LARGEST = 1e60  # of a response, whose fourth power is computed
 _STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
 _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
@@ -53,9 +55,11 @@ _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 class CurveSetting:
     """Public, or computed from releases: everything that is decided before the curve is released.
 
-    ``cover``: points (k, d) about a bandwidth apart, and the part of a cell that each stands for.
-    ``default``: whether the points shown are those of no ``at=``. ``narrow``: covariates whose values
-    lie farther apart than their bandwidth reaches.
+    ``residual``: left-out ones of public rows. ``cover``: points (k, d) about a bandwidth apart, and
+    the part of a cell that each stands for. ``default``: whether the points shown are those of no
+    ``at=``. ``narrow``: covariates whose values lie farther apart than their bandwidth reaches.
+    ``varied``: public responses that are not the most frequent one. ``values``: how many different
+    ones there are.
     """
 
     smoothing: Smoothing
@@ -75,6 +79,9 @@ class CurveSetting:
     window: Window
     default: bool
     narrow: tuple[str, ...]
+    residual: Floats | None
+    varied: int | None
+    values: int | None
 
     @property
     def plan(self) -> KernelPlan:
@@ -151,6 +158,7 @@ class _Fit:
     window: Window
     x: Floats | None = None
     y: Floats | None = None
+    residual: Floats | None = None
 
 
 CutAt = Callable[[float], PlannedCut]
@@ -199,6 +207,13 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
             f"the public response `{design.response}` is too large for double precision: change "
             "its unit."
         )
+    if not y.max() - y.min() > _FLAT * np.abs(y).max():
+        raise PublicDataError(
+            f"the response `{design.response}` is {y[0]:.4g} in all {m} public rows: nothing tells how "
+            "far private ones lie from it. Give public rows in which it varies; or none, with limits "
+            f"({{'{design.response}': (low, high), ...}}) and bandwidth=: its scale is then found in "
+            "private rows."
+        )
     width = x.max(axis=0) - x.min(axis=0)
     flat = [name for name, size in zip(design.terms[1:], width, strict=True) if not size > 0]
     if flat:
@@ -241,7 +256,7 @@ def _public_fit(
     doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + spread[0])
     typical = float(np.quantile(np.abs(residual), 0.9)) or max(sigma, 1e-12)
     window = Window.about(typical)
-    return _Fit(low, high, centre, smoothing, sigma, doubt, window, x, y)
+    return _Fit(low, high, centre, smoothing, sigma, doubt, window, x, y, residual)
 
 
 def find_setting(
@@ -274,6 +289,7 @@ def find_setting(
             for axis, w, a, b in zip(axes, h, low, high, strict=True)
         )
     requested: Floats | None = None
+    held = None if y is None else np.unique(y, return_counts=True)[1]
     if points is not None:
         requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
     nodes, node_axes = _nodes(method, x, low, high, h, requested, axes)
@@ -304,6 +320,9 @@ def find_setting(
         window=fit.window,
         default=points is None,
         narrow=() if x is None else _narrow(design.terms[1:], x, h),
+        residual=fit.residual,
+        varied=None if held is None else int(held.sum() - held.max()),
+        values=None if held is None else len(held),
     )
 
 

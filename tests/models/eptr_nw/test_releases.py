@@ -8,13 +8,11 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from dpstats import eptr_nw
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.mechanism.noise import Noise, SeededNoise
@@ -673,14 +671,16 @@ def test_private_objects_print_no_numbers() -> None:
             assert "array" not in repr(thing)
 
 
-def test_public_responses_that_are_all_alike_leave_no_row_unbounded() -> None:
+def test_a_cut_of_squares_at_nothing_leaves_no_row_unbounded() -> None:
     """Residuals of 0 were divided by a cut of 0: one row moved the squares by 10^6 times their noise."""
-    public = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.zeros(40)})
-    private = pd.DataFrame({"x": np.random.default_rng(0).random(60), "y": np.ones(60)})
-    other = private.copy()
-    other.loc[0, "y"] = 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for rows in (private, other):
-            sums = eptr_nw("y ~ x", rows, public, epsilon=0.2, delta=1e-6, seed=1).values.sums
-            assert np.abs(sums.squares).max() < 60 + 8 * sums.squares_sd
+    nodes = _NODES["one"]
+    plan = replace(_plan(nodes), square=0.0)
+    rows = np.column_stack([np.ones(60), np.full(60, float(nodes[0, 0])), np.ones(60)])
+    for first in (1.0, plan.centre(rows[:1, 1:2].T)[0]):  # a residual, and one of 0
+        rows[0, -1] = first
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with _session(rows, plan, Privacy(1.0)) as session:
+                curve = session.curve(session.left, Features.of(nodes))
+        assert np.isfinite(curve.squares).all()
+        assert np.abs(curve.squares).max() < 61
