@@ -65,6 +65,15 @@ LONG_TAILS = (
     "sqrt), or ask for a larger budget."
 )
 
+PURE_MEANS = (
+    "With epsilon alone the mean is cut like the covariance, and drawn towards most rows: its errors do "
+    "not allow for that. dp_mean cuts it farther out, with errors that do; so does delta= or mu=."
+)
+PURE_TAILS = (
+    "With epsilon alone rows are cut as if they were Gaussian: where a column is skewed, its mean and "
+    "variance are too small, and errors do not allow for that. dp_mean tells such a mean, and so do "
+    "delta= or mu= here."
+)
 TAILS_OUT_OF_SIGHT = (
     "The budget is too small to see how long the tails of the rows are: if a column is skewed, as "
     "prices and costs are, its variance may be too small, and its mean by more than its error "
@@ -405,6 +414,8 @@ def _fit(
         moments.relative_noise > _HIDES or out_of_sight(rounds.counts_sd, session.n)
     ):
         notes += (TAILS_OUT_OF_SIGHT,)
+    if call.noise.rho is None:
+        notes += (PURE_MEANS if moments.lowered else PURE_TAILS,)
     notes += unused
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"

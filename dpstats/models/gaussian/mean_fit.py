@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
@@ -36,6 +35,7 @@ from dpstats.models.gaussian.rounds import (
     LEAST_RADIUS,
     MeanCut,
     cell_lengths,
+    counted_variance,
     first_radius,
     last_mean_cut,
     loss_of_public,
@@ -46,7 +46,7 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import CUT_ALLOWANCE, unseen_line
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, out_of_sight, unseen_line
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
 """Of the last release, for the share of rows that were cut; and where errors follow from it."""
@@ -59,6 +59,8 @@ _HIDDEN_BY = 0.5
 """Noise of a variance, relative, from which on it is not released."""
 _FAR = 2.5
 """Errors of a mean, of what cuts hardly take off, from which on hidden rows are spoken of."""
+_DEAREST_COUNTED = 0.7
+"""Noise of a mean, in errors of sampling, that rows which nobody sees may cost by counts alone."""
 _LONGEST = 0.6
 """Share of a variance that allows for cuts, from which on cuts may have moved a mean by more."""
 _SURELY = 2.0
@@ -69,6 +71,11 @@ LEAST_FOR_SCALES = 3
 """Public rows that tell standard deviations."""
 _WIDER = 0.002
 """Share of cut rows beyond which they vary by more than variances that were taken for granted."""
+TAILS_OF_MEAN_OUT_OF_SIGHT = (
+    "The budget is too small to see how long the tails of the rows are: intervals allow for tails like "
+    "those of the public rows, and the mean of a column whose private rows lie farther out is moved "
+    "towards the others. A larger budget, more rows, or a logarithm helps."
+)
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
 
 
@@ -302,7 +309,7 @@ def fit_mean(
         first = _release(session, cell, radius, plan.share)
         cell, radius = _recentred(first), plan.cut2
     released = last_mean(session, cell, radius)
-    return _result(session, points, known, call, released, radius, plan.rounds, 1.0)
+    return _result(session, points, known, call, released, radius, plan.rounds)
 
 
 def papers_mean(
@@ -311,7 +318,7 @@ def papers_mean(
     """Theorem 2.3: one round about the public mean, at the paper's radius."""
     radius = papers_mean_cut(call.facts.n, call.facts.d, call.facts.eta)
     released = last_mean(session, known.start(session.n), radius)
-    return _result(session, points, known, call, released, radius, 1, 1.0)
+    return _result(session, points, known, call, released, radius, 1)
 
 
 def _fit_by_lengths(
@@ -329,10 +336,7 @@ def _fit_by_lengths(
         (lengths,) = cell_lengths(session, search, (), [cell])
         radius = first_radius(lengths, n, d, tail)
     if call.facts.pure or _drowned(n, d, call.facts.rho):
-        typical = lengths.quantile(0.5)
-        inflation = 1.0 if typical is None else typical**2 / float(scipy.stats.chi2.median(d))
-        released = last_mean(session, cell, radius)
-        return _result(session, points, known, call, released, radius, rounds, max(inflation, 0.5))
+        return _with_counted_spread(session, points, known, call, cell, lengths, rounds)
     return _with_own_spread(session, points, known, call, cell, lengths, rounds)
 
 
@@ -359,7 +363,73 @@ def _with_own_spread(
     cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d, expected)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS)
     own = Spread.of(seen, cut, released, lengths, session.n)
-    return _result(session, points, known, call, released, cut.radius, rounds, 1.0, own)
+    return _result(session, points, known, call, released, cut.radius, rounds, own)
+
+
+def _with_counted_spread(
+    session: CellSession,
+    points: PublicPoints,
+    known: FixedCovariance,
+    call: MeanCall,
+    cell: Cell,
+    lengths: LogHistogram,
+    rounds: int,
+) -> GaussianFit:
+    """The last mean, with the scale of its standard errors by counts of lengths alone.
+
+    Where noise would drown second moments, and of pure budgets, which add up.
+    """
+    n, d = session.n, cell.d
+    noise = NoiseLevel(rho=call.facts.rho, epsilon=call.facts.epsilon)
+    variance = counted_variance(lengths, n, d)
+    if hidden := out_of_sight(lengths.noise_sd, n):  # no less than public rows say for sure
+        variance = max(variance, 1 - math.sqrt(2 / points.m))
+    expected = loss_of_public(points.measured_in(known.units).measured, cell)
+    share = session.left * (1 - TOLD_CUTS)
+    cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, _DEAREST_COUNTED)
+    released = last_mean(session, cell, cut.radius, TOLD_CUTS)
+    lost = lost_by_shares(cut, released, variance)
+    notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
+    if hidden and not notes:
+        notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
+    if d > 1:
+        notes += (
+            f"How columns vary together follows from the {known.noun}, how much they do from counts of "
+            "the lengths of private rows: second moments of these would cost too much here.",
+        )
+    own = CountedSpread(known.matrix, variance, lost, lengths.noise_sd, notes)
+    return _result(session, points, known, call, released, cut.radius, rounds, own)
+
+
+def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
+    """What errors count of what the cut takes off a mean, in view of how many rows it took."""
+    assert released.cut is not None
+    return cut.lost_at_least(released.cut[0] - _SURELY * released.cut[1], variance)
+
+
+@dataclass(frozen=True)
+class CountedSpread:
+    """How private rows vary by counts of their lengths, and what cutting may take off their mean.
+
+    ``matrix``: the covariance that rows were whitened by, of whose directions each has ``variance``.
+    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
+    """
+
+    matrix: Floats
+    variance: float
+    mean_lost: float
+    counts_sd: float
+    notes: tuple[str, ...]
+    resolved = True
+
+    def sampling(self, units: Floats, n: float) -> Floats:
+        """Covariance of the mean but for its noise, in the user's units."""
+        return np.asarray(self.matrix * self.variance * (1 / n + self.mean_lost**2))
+
+    def lines(self, released: ReleasedMean) -> tuple[Diagnostic, ...]:
+        """What of the variance of the mean allows for cuts, and how many far rows may be unseen."""
+        others = 1 / released.n + released.sd**2 / self.variance
+        return mean_allowance(self.mean_lost, others), *unseen_line(self.counts_sd)
 
 
 @dataclass(frozen=True)
@@ -379,11 +449,14 @@ class Spread:
         cls, seen: Moments, cut: MeanCut, released: ReleasedMean, lengths: LogHistogram, n: int
     ) -> Spread:
         """In view of how many rows the last cut took."""
-        assert released.cut is not None
-        share = released.cut[0] - _SURELY * released.cut[1]
-        lost = cut.lost_at_least(share, seen.variance)
-        notes = mean_notes(lengths, n, seen, released, replace(cut, lost=lost))
+        lost = lost_by_shares(cut, released, seen.variance)
+        notes = mean_notes(lengths, n, seen.variance, released, replace(cut, lost=lost))
         return cls(seen, lost, lengths.noise_sd, notes)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether second moments stand out of their noise."""
+        return self.moments.resolved
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
@@ -399,7 +472,7 @@ class Spread:
 def mean_notes(
     lengths: LogHistogram,
     n: int,
-    seen: Moments,
+    variance: float,
     released: ReleasedMean,
     cut: MeanCut,
 ) -> tuple[str, ...]:
@@ -408,7 +481,7 @@ def mean_notes(
     Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
     where tails are longest; there it may be more, as where noise hides them.
     """
-    lost, others = cut.lost, 1 / n + released.sd**2 / seen.variance
+    lost, others = cut.lost, 1 / n + released.sd**2 / variance
     if lost**2 > _LONGEST * (lost**2 + others):
         return (
             "Rows lie so far from the others that most of an interval allows for what cutting them took "
@@ -444,11 +517,10 @@ def _result(
     released: ReleasedMean,
     radius: float,
     rounds: int,
-    inflation: float,
-    own: Spread | None = None,
+    own: Spread | CountedSpread | None = None,
 ) -> GaussianFit:
     """The result in the user's units; ``own``: how private rows vary, where that was released."""
-    if own is not None and not own.moments.resolved:
+    if own is not None and not own.resolved:
         own = None
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
@@ -458,8 +530,8 @@ def _result(
         notes = own.notes
     elif not known.stated:
         notes = (
-            f"Standard errors rest on the {known.noun}: there are too few private rows to say how "
-            "they vary.",
+            f"Standard errors rest on the {known.noun}: noise hides how private rows vary, and where "
+            "they lie far out. A larger budget helps.",
         )
     wider = known.assumed and released.cut[0] - 3 * released.cut[1] > _WIDER
     if wider:
@@ -491,7 +563,7 @@ def _result(
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
         *((_NO_ALLOWANCE,) if own is None else own.lines(released)),
     )
-    sampling = known.matrix * inflation / released.n
+    sampling = known.matrix / released.n
     if own is not None:
         sampling = own.sampling(units, released.n)
     return GaussianFit(

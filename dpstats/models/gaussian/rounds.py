@@ -34,7 +34,7 @@ from dpstats.models.gaussian.rows import Partition
 from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.score_rounds.cuts import cut_for_intervals
-from dpstats.score_rounds.tails import most_excess, tail_of
+from dpstats.score_rounds.tails import median_excess, most_excess, tail_of
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
@@ -344,13 +344,14 @@ def last_mean_cut(
     variance: float,
     d: int,
     expected: Callable[[Floats], Floats] | None = None,
+    dearest: float = _DEAREST,
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
     A radius at which noise is a small part of the error of sampling is never too large. Where no long
     tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
     against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
-    to `_DEAREST` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
+    to ``dearest`` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
     of those of a rare mark, which noise hides.
     """
     level = min(0.01, 0.3 / math.sqrt(n))
@@ -365,7 +366,7 @@ def last_mean_cut(
         if beyond is None or expected is not None:
             loss = None if expected is None else lambda c: expected(c) / _ONE_SIDED
             cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, loss)
-            radius = max(radius, min(cut.length, _DEAREST * sd / math.sqrt(n) / unit))
+            radius = max(radius, min(cut.length, dearest * sd / math.sqrt(n) / unit))
         if beyond is None:
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
@@ -376,6 +377,36 @@ def last_mean_cut(
         farther = float(np.interp(radius, tail.lengths, tail.share))
     normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
     return MeanCut(radius, lost, most, max(farther, normal))
+
+
+def counted_variance(lengths: LogHistogram, n: int, d: int) -> float:
+    """Variance of rows in a direction, on average, by noisy counts of their lengths alone.
+
+    Up to where the tail begins as counts have it; beyond, the median over all laws that they leave
+    possible, or where a long tail was seen what stands out of the noise, if that is more.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(1).normal(size=(10_000, 2))
+    >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
+    >>> counts = np.histogram(np.linalg.norm(rows, axis=1), edges)[0].astype(float)
+    >>> 0.95 < counted_variance(LogHistogram(counts, 5.0, -10, 20), 10_000, 2) < 1.1
+    True
+    """
+    if lengths.quantile(0.9) is None:
+        return 1.0
+    tail, rows = tail_of(lengths, 1.0, n, power=2), lengths.rows(n)
+    begins, edges = tail.quantile, lengths.edges()
+    above = lengths.seen_above(edges)
+    at = np.concatenate([[0.0], edges[edges < begins], [begins]])
+    below = np.interp(at, edges, above[0] - above)
+    shorter = (1 - 0.1 * tail.rows / rows) * below / max(below[-1], 1e-300)
+    body = float(np.diff(at**2) @ (2 - shorter[1:] - shorter[:-1])) / 2
+    beyond, long = median_excess(tail, n, begins), seen_tail(lengths, d, n)
+    if long is not None:
+        beyond = max(beyond, long.counted_excess(begins))
+    beyond *= n / rows
+    return max((body + beyond) / d, 1e-12)
 
 
 def _mean_apart(

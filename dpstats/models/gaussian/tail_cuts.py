@@ -74,6 +74,10 @@ class SeenTail:
         error2 = noise(self.losses.lengths) ** 2 + (_CARE * loss) ** 2
         return float(self.losses.lengths[int(np.argmin(error2))])
 
+    def counted_excess(self, length: float) -> float:
+        """Mean of squares beyond that of a length, where positive, by the counts alone."""
+        return self.at(self._counted(2), length, 1.0)
+
     def _counted(self, power: int) -> Floats:
         return np.asarray(mean_excess(self.losses.lengths, self.counted[None], power)[0])
 

@@ -3,6 +3,7 @@
 Chances of a false alarm are below 1e-6: counts of seeds are held against binomial quantiles.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,41 @@ def test_a_mean_that_is_released_apart_is_paid_for(fit: Any) -> None:
     found = fit(list(private), private, public, mu=0.8, seed=1)
     assert found.privacy.mu == pytest.approx(0.8, rel=1e-9)
     assert "sum and number of rows" in found.privacy.mechanisms["released"].tolist()
+
+
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+def test_means_under_epsilon_alone_are_held_by_their_intervals(law: str) -> None:
+    """They were cut at a length that few rows exceed: lognormal ones lay 5 errors below, every time.
+
+    Of 12, where one in ten misses, more than 8 do with a probability of 2e-7. Normal rows pay little.
+    """
+    held, widths = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=20_100)
+        x = np.exp(x) if law == "lognormal" else x
+        table = pd.DataFrame({"x": x})
+        found = dp_mean(["x"], table[100:], table[:100], epsilon=1, seed=seed)
+        mean = math.exp(0.5) if law == "lognormal" else 0.0
+        low, high = found.confint().iloc[0]
+        held.append(low <= mean <= high)
+        widths.append((high - low) / 3.92 * math.sqrt(20_000))
+    assert sum(held) >= 4
+    if law == "normal":
+        assert np.median(widths) < 1.15
+
+
+def test_a_covariance_under_epsilon_alone_says_what_its_cut_does_to_means() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=20_100), "y": np.exp(rng.normal(size=20_100))})
+    for column, said in (("x", "rows are cut as if they were Gaussian"), ("y", "mean is cut like")):
+        found = dp_mvnorm([column], table[100:], table[:100], epsilon=1, seed=1)
+        assert any(said in note and "dp_mean" in note for note in found.notes)
+        found = dp_mvnorm([column], table[100:], table[:100], mu=1, seed=1)
+        assert not any(said in note for note in found.notes)
+
+
+def test_few_rows_under_epsilon_alone_say_that_tails_are_out_of_sight() -> None:
+    table = pd.DataFrame({"x": np.random.default_rng(2).normal(size=(2050, 1))[:, 0]})
+    found = dp_mean(["x"], table[50:], table[:50], epsilon=1, seed=1)
+    assert any("lie far" in note or "how long the tails" in note for note in found.notes)
