@@ -507,6 +507,13 @@ _CLAIMS = (
         *_replayed("eptr_bayes, sums, diagonal"),
     ),
     _claim(
+        "a row is in the histogram of one feature",
+        "dpstats/models/eptr_bayes/releases.py",
+        "counts.ravel(), cost, memberships=len(counts))",
+        "counts.ravel(), cost, memberships=1)",
+        f"{_CLASSES}::test_replacing_a_row_moves_two_counts_of_each_feature_at_most",
+    ),
+    _claim(
         "second moments of classes move as their sums do alone",
         "dpstats/models/eptr_bayes/releases.py",
         "float(steps**2 + lift**2),",

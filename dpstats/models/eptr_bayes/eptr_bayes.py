@@ -101,7 +101,8 @@ def eptr_bayes(
         "identity", features as they are (the paper).
     limits : mapping, optional
         Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Ranges
-        may be wide: where features lie in them is found first, for a part of the total. Beside
+        may be wide: where features lie in them is found first, for a part of the total, and how far
+        beyond the cut their rows lie, which errors of means allow for. Beside
         public rows: the classes, or levels of a feature.
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default

@@ -35,13 +35,17 @@ from dpstats.models.eptr_bayes.releases import (
     count_levels,
     papers_count,
 )
+from dpstats.models.eptr_bayes.tails import WINDOW, CutTails
 from dpstats.propose_test.bounds import clipping_bias, decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import unseen_line
 
+_SIZES = 0.05
+"""Of what is left, for sizes of features, without public rows."""
 _TAILS = 1.0
 """Standard errors by which the cut may move a mean without a note."""
 _ALLOWED = 0.5
@@ -218,6 +222,7 @@ def _outcome(
     noise2: float,
     kept: float,
     notes: tuple[str, ...],
+    more: tuple[Diagnostic, ...] = (),
 ) -> Outcome:
     """What is said of released sums; ``noise2``: the squared noise of the means of all classes."""
     classes, p = geometry.centres.shape
@@ -229,6 +234,7 @@ def _outcome(
         Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
         Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
         Diagnostic("weight of private means", kept, None, rest),
+        *more,
     )
     error = _error(geometry, sampling, noise2, None, None)
     return Outcome(True, error, diagnostics, _lost_class(released) + notes)
@@ -277,14 +283,23 @@ def _unknown_tails(
 def from_moments(
     session: ClassSession, geometry: ClassGeometry, cut: MomentCut, kinds: tuple[str, ...]
 ) -> BayesFit:
-    """A classifier with released covariances, of the kind that does best on public rows."""
+    """A classifier with released covariances, of the kind that does best on public rows.
+
+    Without public rows histograms of features come first, which tell what the cut takes off means.
+    """
     assert geometry.scale is not None
+    tails = None
+    if geometry.public is None:
+        sizes = session.sizes(_SIZES * session.left, *WINDOW)
+        tails = CutTails.of(sizes, cut.radius, session.n)
     released = session.moments(session.left, cut.by_class, LIFT)
     axes = Axes(geometry.back, geometry.scale)
-    if geometry.public is None:
-        fit = fit_alone(released, geometry.centres, cut, kinds, axes)
+    if tails is not None:
+        fit = fit_alone(released, geometry.centres, cut, kinds, axes, tails)
     else:
+        assert geometry.public is not None
         fit = fit_moments(released, geometry.centres, cut, geometry.public, kinds, axes)
+    unseen = () if tails is None else unseen_line(tails.counts_sd)
     root = np.linalg.inv(geometry.back)
     mean_sd = np.sqrt(np.einsum("ij,kil,lj->kj", root, fit.errors, root))
     rows = np.maximum(released.counts, 1.0)
@@ -298,7 +313,7 @@ def from_moments(
         fit.prior_sd,
         fit.rule.means,
         mean_sd,
-        _outcome(geometry, released, session.n, noise2, float(fit.kept.mean()), notes),
+        _outcome(geometry, released, session.n, noise2, float(fit.kept.mean()), notes, unseen),
         f"{fit.kind}, released",
         fit.rule.spread,
     )

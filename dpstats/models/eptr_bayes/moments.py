@@ -25,6 +25,7 @@ from dpstats.models.eptr_bayes.discriminant import (
 from dpstats.models.eptr_bayes.estimate import LabelledRows
 from dpstats.models.eptr_bayes.planning import MomentCut
 from dpstats.models.eptr_bayes.releases import ClassMoments
+from dpstats.models.eptr_bayes.tails import CutTails, allowance, tail_notes, widened
 
 _BEHIND = 2.0
 """Standard errors by which public rows alone must classify better to be said to do so."""
@@ -142,9 +143,17 @@ def fit_moments(
 
 
 def fit_alone(
-    released: ClassMoments, centres: Floats, cut: MomentCut, kinds: tuple[str, ...], axes: Axes
+    released: ClassMoments,
+    centres: Floats,
+    cut: MomentCut,
+    kinds: tuple[str, ...],
+    axes: Axes,
+    tails: CutTails,
 ) -> MomentsFit:
-    """The same without public rows; the kind by the likelihood of what is released."""
+    """The same without public rows; the kind by the likelihood of what is released.
+
+    ``tails``: of features in units of their scales.
+    """
     told, rows = released_view(released, centres, cut, axes.scale, None)
     n = max(int(rows.sum()), 1)
     kind = likeliest_kind(told, kinds, n, axes)
@@ -152,6 +161,10 @@ def fit_alone(
     own = blind_candidate(told, "qda", n, axes).spread
     noise = (released.sums_sd / rows) ** 2
     errors = own / rows[:, None, None] + noise[:, None, None] * np.eye(len(axes.scale))
+    variance = np.diagonal(errors, axis1=1, axis2=2)
+    allowed = allowance(tails, released, rows, cut)
+    more = widened(variance, allowed, rows) - variance
+    errors = errors + more[:, :, None] * np.eye(len(axes.scale))
     prior_sd = np.sqrt(rule.prior * (1 - rule.prior) / n + (released.counts_sd / n) ** 2)
     seen = told.spread_rows if cut.by_class else told.pooled_rows
     worth = min(float(np.median(told.means_rows)), float(np.median(seen)))
@@ -162,6 +175,7 @@ def fit_alone(
             f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, "
             "or fewer features, or add public rows.",
         )
+    notes += tail_notes(allowed, tails, variance)
     return MomentsFit(rule, kind, prior_sd, errors, np.ones_like(told.means), notes)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import GRAM, MEANS, TESTED, Claim
+from dpstats.mechanism.claims import COUNTS, GRAM, MEANS, TESTED, Claim
 from dpstats.mechanism.conditional import (
     WIDENED,
     TestedRelease,
@@ -26,6 +26,7 @@ from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.eptr_bayes.rows import ClassRows
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
@@ -137,6 +138,18 @@ class ClassSession(Session[ClassRows]):
             raise ValueError("the rows were rounded for products")
         return self._once("totals", self._rows.totals)
 
+    def sizes(self, share: float, lowest: int, octaves: int) -> list[LogHistogram]:
+        """Histograms of the sizes of features, about their centres, before rows are cut.
+
+        Sensitivity sqrt(2 p): a row is in one bin of each of p features at most.
+        """
+        cost = self._spend(share)
+        counts = self._rows.sizes(lowest, octaves)
+        what = "histograms of features"
+        release = self._counts(what, counts.ravel(), cost, memberships=len(counts))
+        found = release.value.reshape(counts.shape)
+        return [LogHistogram(row, release.noise_sd, lowest, octaves) for row in found]
+
     def sums(self, share: float) -> ClassSums:
         """Sums of features and counts, in one release.
 
@@ -247,6 +260,7 @@ class ClassSession(Session[ClassRows]):
 
 
 CLAIMS = (
+    Claim("histograms of features", COUNTS, "sqrt(2 p)", "ClassSession.sizes"),
     Claim("sums of features and counts, by class", MEANS, "2 R", "ClassSession.sums"),
     Claim(
         "second moments, sums and counts, by class",

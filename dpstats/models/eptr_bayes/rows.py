@@ -29,6 +29,7 @@ from dpstats.mechanism.passes import (
     WhitenedRows,
     Whole,
     cut_to_grid,
+    octave_bins,
     one_pass,
     squared_lengths,
 )
@@ -36,10 +37,11 @@ from dpstats.mechanism.passes import (
 
 @dataclass(frozen=True)
 class _Slab:
-    """Features (p, b) in grid steps and indicators (b, K) of the classes."""
+    """Features (p, b) in grid steps, indicators (b, K) of the classes, and lengths before the cut."""
 
     z: Floats
     member: Floats
+    length: Floats
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -92,7 +94,23 @@ class ClassRows(WhitenedRows[_Slab]):
         features = z - (member @ self._centres).T * shrunk
         length = np.sqrt(squared_lengths(features))
         cut_to_grid(features, exponent, length, self._radius, self.steps)
-        return _Slab(features, member)
+        # of a row that is not finite it is zero by now, and counted nowhere
+        return _Slab(features, member, np.ldexp(length, exponent))
+
+    @one_pass
+    def sizes(self, lowest: int, octaves: int) -> Integers:
+        """Histograms (p, bins) of sizes before the cut. A row is in one bin of each feature at most."""
+        shape = len(self._centres[0]), 4 * octaves
+
+        def work(slab: _Slab) -> tuple[Floats]:
+            bins, known = np.zeros(shape), slab.member.any(axis=1)
+            kept = np.sqrt(squared_lengths(slab.z))
+            size = np.abs(slab.z) * (slab.length / np.where(kept > 0, kept, 1.0))
+            for j, one in enumerate(size[:, known]):
+                bins[j] = octave_bins(np.ascontiguousarray(one), lowest, octaves)
+            return (bins,)
+
+        return self._sums(work, shape)[0]
 
     @one_pass
     def totals(self) -> tuple[Integers, Integers]:

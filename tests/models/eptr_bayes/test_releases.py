@@ -278,6 +278,27 @@ def test_replacing_a_row_moves_no_moment_by_more_than_is_claimed(
     assert _moments_move(one, two, radius, ratio, by_class) <= 1 + 1e-12
 
 
+def _sizes(table: np.ndarray) -> tuple[np.ndarray, float]:
+    with _session(table, 1.0, Privacy(1.0), products=True) as session:
+        sizes = session.sizes(0.5, -10, 32)
+        claimed = session.releases[-1].sensitivity
+    return np.array([one.counts for one in sizes]), claimed
+
+
+@given(st.sampled_from(list(_TABLES)), _any_row, _any_row)
+@example("one row", (0, [1e9, 0.5]), (1, [0.1, 1e9]))
+@example("hostile", (3, [math.nan, math.inf]), (0, [1e308, 1e308]))
+def test_replacing_a_row_moves_two_counts_of_each_feature_at_most(
+    table: str, first: _Row, second: _Row
+) -> None:
+    (one, claimed), (two, _) = (_sizes(_table([*_TABLES[table], row])) for row in (first, second))
+    assert np.linalg.norm(one - two) <= claimed * (1 + 1e-6)
+    assert claimed == pytest.approx(math.sqrt(2 * _P), rel=1e-6)
+    assert np.abs(one.sum(axis=1) - two.sum(axis=1)).max() < 1.5
+    both = _sizes(_table([(0, [3.0, 70.0])]))[0] - _sizes(_table([(0, [9.0, 5.0])]))[0]
+    assert np.linalg.norm(both) == pytest.approx(claimed, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("second", "ratio", "by_class"),
     [
