@@ -56,6 +56,16 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+def truncated_note(method: str, public: bool) -> str:
+    """Said of every answer whose rows were truncated once, at bounds that no private row has told."""
+    where = "public rows" if public else "limits"
+    return (
+        f"method={method!r} truncates rows and responses at bounds that {where} give, and nothing that "
+        "it releases tells how many it took: intervals are for the truncated rows, and miss the fit of "
+        "all where tails are long. dp_lm, and method='rounds', look at tails and allow for cuts."
+    )
+
+
 @one_blas_thread()
 @documented
 def eptr_lm(
@@ -123,7 +133,7 @@ def eptr_lm(
     -------
     EptrLinearModel
         Summary, intervals and predictions as those of `dp_lm`. "rounds" has the sandwich; other methods
-        take the residual variance from public rows.
+        take the residual variance from public rows, and their intervals do not allow for truncation.
 
     Raises
     ------
@@ -215,12 +225,15 @@ def eptr_lm(
     qualified = charged.notes(rows.n, public) + formula_notes(formula)
     if weaker:
         qualified = (WEAKER, *qualified)
+    cautions = fit.outcome.notes
+    if method != "rounds" and fit.outcome.released:
+        cautions += (truncated_note(method, moments is not None),)
     model = EptrLinearModel(
         call=text,
         method=method,
         eta=eta,
         sigma_source="private" if method == "rounds" else "public rows",
-        notes=fit.outcome.notes + qualified,
+        notes=cautions + qualified,
         qualified=qualified,
         released=fit.outcome.released,
         error=fit.outcome.error,

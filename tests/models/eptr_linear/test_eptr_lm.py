@@ -560,3 +560,11 @@ def test_a_bound_on_coefficients_that_chooses_the_method_says_so() -> None:
     assert chosen.method == asked.method == "adaptive"
     assert any("leave '(coef)' out" in note for note in chosen.notes)
     assert not any("leave '(coef)' out" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ways_that_see_no_tail_say_what_their_intervals_are_for(method: str) -> None:
+    """They truncate at public bounds, and covered nothing where tails are long, in silence."""
+    found = fit(method=method)
+    said = any("intervals are for the truncated rows" in note for note in found.notes)
+    assert said == (method != "rounds" and found.released)
