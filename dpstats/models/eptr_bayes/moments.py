@@ -29,6 +29,11 @@ from dpstats.models.eptr_bayes.tails import CutTails, allowance, tail_notes, wid
 
 _BEHIND = 2.0
 """Standard errors by which public rows alone must classify better to be said to do so."""
+_KNOWN = 10.0
+"""Public rows of a class that tell where it lies."""
+_UNLIKE, _SURE = 0.5, 5.5
+"""Standard deviations of the public rows by which private class means differ that are unlike them, or
+part of the rarer of a class and the rest; and how many standard errors say that it is no chance."""
 _USEFUL = 10.0
 """Rows per feature that a release is worth when it tells enough without public ones."""
 _LITTLE = 3.0
@@ -138,7 +143,7 @@ def fit_moments(
         _prior_sd(rule.prior, seen, told, both, differ, released.counts_sd / n),
         errors,
         kept,
-        _notes(choice, told, seen),
+        _notes(choice, told, seen) + unlike_note(told, seen, axes.scale),
     )
 
 
@@ -177,6 +182,35 @@ def fit_alone(
         )
     notes += tail_notes(allowed, tails, variance)
     return MomentsFit(rule, kind, prior_sd, errors, np.ones_like(told.means), notes)
+
+
+def unlike_note(told: ClassView, seen: ClassView, scale: Floats) -> tuple[str, ...]:
+    """Where means, or shares, of private classes lie far from public ones, and chance does not say why.
+
+    Classes of few public rows say nothing.
+    """
+    known = seen.means_rows >= _KNOWN
+    chance = 1 / seen.means_rows + 1 / np.maximum(told.means_rows, 1e-9)
+    away = (told.means - seen.means) ** 2 / scale
+    far = known & (away > np.maximum(_UNLIKE**2, _SURE**2 * chance))
+    parts = []
+    if far.any():
+        most = float(np.sqrt(away[far].max()))
+        parts.append(f"class means by up to {most:.2g} standard deviations of the public rows")
+    each = np.maximum(seen.share * (1 - seen.share), 1e-12)
+    apart = np.abs(told.share - seen.share)
+    sure = _SURE * np.sqrt(each * (1 / seen.share_rows + 1 / told.share_rows))
+    shares = apart > np.maximum(_UNLIKE * np.minimum(seen.share, 1 - seen.share), sure)
+    if shares.any():
+        most = 100 * float(apart[shares].max())
+        parts.append(f"the share of a class by {most:.2g} % of all rows")
+    if not parts:
+        return ()
+    return (
+        f"Private rows are unlike the public ones: they differ in {' and '.join(parts)}. Rows are cut "
+        "about the public means, by public scales: means, covariances and their errors may be off. "
+        "Choose public rows at random, or leave them out.",
+    )
 
 
 def _outer(rows: Floats) -> Floats:

@@ -219,6 +219,17 @@ def test_a_class_that_public_rows_hardly_know_is_learnt() -> None:
     assert found.means.to_numpy() == pytest.approx(MEANS.to_numpy(), abs=0.1)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.5])
+def test_private_rows_that_are_unlike_the_public_ones_are_spoken_of(shift: float) -> None:
+    """The first rows of a table are no random ones. Chance is five and a half errors: 1e-7 or less."""
+    rng = np.random.default_rng(5)
+    g = rng.choice(["a", "b"], 5200)
+    table = pd.DataFrame({"g": g, "x": rng.normal(size=5200) + (g == "b")})
+    table.loc[:199, "x"] -= shift
+    found = eptr_bayes("g ~ x", table[200:], table[:200], mu=1, seed=1)
+    assert any("Private rows are unlike the public ones" in n for n in found.notes) == (shift > 0)
+
+
 @pytest.mark.parametrize("law", ["lognormal", "normal"])
 def test_errors_without_public_rows_allow_for_what_cuts_take(law: str) -> None:
     """Means of a skewed feature lay 10 errors below, in silence: half of 24 intervals hold them now.
