@@ -347,14 +347,22 @@ class Charged:
         )
 
     def notes(
-        self, n: int | None, public: Any, moments: PublicMoments | None = None
+        self,
+        n: int | None,
+        public: Any,
+        moments: PublicMoments | None = None,
+        m: int | None = None,
     ) -> tuple[str, ...]:
-        """Notes that qualify the guarantee: on delta, public data, and the column of persons."""
+        """Notes that qualify the guarantee: on delta, public data, and the column of persons.
+
+        ``m``: public rows, where they have no moments.
+        """
+        m = m if moments is None else moments.m
         return (
             *delta_note(self.call.given.get("delta"), n, self.call.unit.counted.removesuffix("s")),
             *spent_note(moments, self.call.total, self.call.unit),
             *same_table(public, self.data),
-            *more_public_note(n if self.call.unit.counted == "rows" else None, moments),
+            *more_public_note(n if self.call.unit.counted == "rows" else None, m),
             *(() if self.first is None else self.first.notes),
         )
 
@@ -423,9 +431,8 @@ def with_levels(
     return (call.for_levels(unknown), unknown) if unknown else (call, ())
 
 
-def more_public_note(n: int | None, moments: PublicMoments | None) -> tuple[str, ...]:
+def more_public_note(n: int | None, m: int | None) -> tuple[str, ...]:
     """A note where more rows are public than private, as where two tables are swapped."""
-    m = None if moments is None else moments.m
     if n is None or m is None or m <= n:
         return ()
     return (

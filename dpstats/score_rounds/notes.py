@@ -34,6 +34,8 @@ _SEEN = 0.1
 _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
 _UNUSED = "of the private rows are not used:"
+_UNUSED_LEAST = 0.03
+"""Share of rows that do not count, for sure, from which it is said."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -298,6 +300,20 @@ def unused_note(
             f"be used ({causes}).",
         )
     return (f"About {in_prose(share)}% {_UNUSED} {causes}.",)
+
+
+def not_used(
+    count: float, count_sd: float, n: int, design: Design, alone: bool, others: str = ""
+) -> tuple[str, ...]:
+    """Said where a released ``count`` is surely less than n rows, by a part that matters; and why.
+
+    ``others``: a cause that a design does not tell.
+    """
+    empty = 1 - count / n
+    if empty - 3 * count_sd / n < _UNUSED_LEAST:
+        return ()
+    causes = row_causes(design, alone) + (f", or {others}" if others else "")
+    return (f"About {100 * min(empty, 0.99):.2g}% {_UNUSED} {causes}.",)
 
 
 def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:

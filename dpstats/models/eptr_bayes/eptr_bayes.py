@@ -42,6 +42,7 @@ from dpstats.propose_test.call import (
     resolve_spend,
 )
 from dpstats.report.shared_entries import documented
+from dpstats.score_rounds.notes import not_used
 
 _COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
@@ -212,6 +213,8 @@ def eptr_bayes(
             fit = from_moments(session, geometry, cut, KINDS if kind == CHOSEN else (kind,))
         else:
             fit = from_sums(session, geometry)
+    m = None if geometry.counts is None else int(geometry.counts.sum())
+    unused = () if fit.used is None else not_used(*fit.used, rows.n, design, public is None)
     model = BayesModel(
         call=text,
         method=method,
@@ -229,8 +232,8 @@ def eptr_bayes(
         spread=fit.spread,
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
-        m=None if geometry.counts is None else int(geometry.counts.sum()),
-        **fit.outcome.items(charged.notes(rows.n, public)),
+        m=m,
+        **fit.outcome.items(unused + charged.notes(rows.n, public, m=m)),
     )
     return charged.released(model)
 

@@ -58,7 +58,10 @@ CHOSEN = "chosen"
 
 @dataclass(frozen=True)
 class BayesFit:
-    """Estimates in scaled coordinates, and what is reported of them."""
+    """Estimates in scaled coordinates, and what is reported of them.
+
+    ``used``: released number of rows that count, and its noise.
+    """
 
     prior: Floats
     prior_sd: Floats
@@ -67,6 +70,7 @@ class BayesFit:
     outcome: Outcome
     covariance: str | None = None
     spread: Floats | None = None
+    used: tuple[float, float] | None = None
 
 
 def mean_errors(mean_sd: Floats, back: Floats) -> Floats:
@@ -240,6 +244,11 @@ def _outcome(
     return Outcome(True, error, diagnostics, _lost_class(released) + notes)
 
 
+def _used(released: ClassSums | ClassMoments) -> tuple[float, float]:
+    """How many rows are in any class, and the noise of that."""
+    return float(released.counts.sum()), released.counts_sd * math.sqrt(len(released.counts))
+
+
 def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
     if float(released.counts.min()) >= 3 * released.counts_sd:
         return ()
@@ -316,6 +325,7 @@ def from_moments(
         _outcome(geometry, released, session.n, noise2, float(fit.kept.mean()), notes, unseen),
         f"{fit.kind}, released",
         fit.rule.spread,
+        _used(released),
     )
 
 

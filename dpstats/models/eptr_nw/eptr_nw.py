@@ -27,9 +27,9 @@ from dpstats.models.eptr_nw.fit import (
     sums,
     tested,
 )
-from dpstats.models.eptr_nw.notes import plan_notes
+from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
-from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel
+from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import (
     ALONE,
     Kind,
@@ -38,6 +38,7 @@ from dpstats.propose_test.call import (
     resolve_spend,
 )
 from dpstats.report.shared_entries import documented
+from dpstats.score_rounds.notes import not_used
 
 _KINDS: dict[str, Kind] = {
     "gp": "gaussian",
@@ -202,7 +203,11 @@ def eptr_nw(
         fit = adaptive(rows, setting, spend.total, noise)
     else:
         fit = sums(rows, setting, spend.total, noise, find)
-    outcome = fit.outcome.items(planned + charged.notes(rows.n, public)) | {"answers": fit.answers}
+    if isinstance(fit.values, SumsCurve) and not setting.exact:
+        counted = fit.values.residuals.counted
+        planned += not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)
+    qualified = planned + charged.notes(rows.n, public, m=setting.m)
+    outcome = fit.outcome.items(qualified) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,

@@ -13,6 +13,7 @@ from dpstats.score_rounds.notes import out_of_sight
 _HALF = 0.5
 _FEW = 5
 """Public responses that differ from the most frequent one, below which they tell no scale."""
+FAR_FROM_PUBLIC = "covariates farther than a bandwidth from the public or declared range"
 _YES_NO = 2
 """Different public responses that have no tail."""
 _BLIND = 0.02

@@ -181,13 +181,14 @@ def unsure(above: Floats, below: Floats) -> Floats:
 class Residuals:
     """What a released histogram tells of residuals from the public fit.
 
-    ``counts_sd``: noise of its counts.
+    ``counts_sd``: noise of its counts. ``counted``: how many residuals are not 0, with noise.
     """
 
     above: Side
     below: Side
     quantile90: float
     counts_sd: float = 0.0
+    counted: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -203,6 +204,8 @@ class Residuals:
         ``public``: left-out residuals of public rows.
         """
         above, below = counts.value.reshape(2, -1)
+        sure = counts.noise_sd * math.sqrt(counts.value.size)
+        counted = float(counts.value.sum()), sure
         told = [None, None] if public is None else public_sides(public)
 
         def histogram(counts: Floats, noise_sd: float) -> LogHistogram:
@@ -218,8 +221,8 @@ class Residuals:
             nothing, rows = histogram(0 * above, counts.noise_sd), max(n, _FEWEST)
             tail = tail_of(nothing, scale, rows, rows=rows).without_laws()
             unseen = [Side(0.5, 0.0, scale, tail, known) for known in told]
-            return cls(unseen[0], unseen[1], scale, counts.noise_sd)
-        return cls(sides[0], sides[1], quantile, counts.noise_sd)
+            return cls(unseen[0], unseen[1], scale, counts.noise_sd, counted)
+        return cls(sides[0], sides[1], quantile, counts.noise_sd, counted)
 
     @property
     def square(self) -> float:

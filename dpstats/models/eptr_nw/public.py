@@ -58,6 +58,7 @@ class CurveSetting:
     ``residual``: left-out ones of public rows. ``cover``: points (k, d) about a bandwidth apart, and
     the part of a cell that each stands for. ``default``: whether the points shown are those of no
     ``at=``. ``narrow``: covariates whose values lie farther apart than their bandwidth reaches.
+    ``exact``: whether the public fit is some public response to the last digit.
     ``varied``: public responses that are not the most frequent one. ``values``: how many different
     ones there are.
     """
@@ -80,6 +81,7 @@ class CurveSetting:
     default: bool
     narrow: tuple[str, ...]
     residual: Floats | None
+    exact: bool
     varied: int | None
     values: int | None
 
@@ -289,6 +291,11 @@ def find_setting(
             for axis, w, a, b in zip(axes, h, low, high, strict=True)
         )
     requested: Floats | None = None
+    exact = False
+    if (
+        x is not None and y is not None
+    ):  # where the fit is cut to the range of responses it may be one
+        exact = bool((fit.centre(np.ascontiguousarray(x.T)) == y).any())
     held = None if y is None else np.unique(y, return_counts=True)[1]
     if points is not None:
         requested = np.clip(points / h, low, high) if axes is None else product_of(axes)
@@ -321,6 +328,7 @@ def find_setting(
         default=points is None,
         narrow=() if x is None else _narrow(design.terms[1:], x, h),
         residual=fit.residual,
+        exact=exact,
         varied=None if held is None else int(held.sum() - held.max()),
         values=None if held is None else len(held),
     )

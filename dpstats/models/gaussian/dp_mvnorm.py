@@ -165,7 +165,8 @@ def dp_mean(
         return _mean_of_private_rows(call, total, formula, data, limits, covariance, method)
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
-    _warn(no_scales(known, points.m))
+    scales = no_scales(known, points.m)
+    _warn(scales)
     options: dict[str, Any] = {
         **call.given,
         "covariance": known.name,
@@ -179,8 +180,9 @@ def dp_mean(
         _warn(plan.warnings)
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
-    notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
-    return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
+    warned = scales + plan.warnings
+    notes = warned + fit.notes + charged.notes(rows.n, public, m=points.m)
+    return charged.released(_model(charged, points, method, fit, session, notes, warned))
 
 
 @one_blas_thread()
@@ -329,7 +331,7 @@ def dp_mvnorm(
         else:
             public_points = points.measured if pool else None
             fit = refined_gaussian(session, points, whitening, plan, public_points)
-    notes = plan.warnings + fit.notes + charged.notes(rows.n, public)
+    notes = plan.warnings + fit.notes + charged.notes(rows.n, public, m=points.m)
     return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
 

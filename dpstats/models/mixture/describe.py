@@ -13,7 +13,7 @@ from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.estimate import overlap
-from dpstats.models.gaussian.fit import LONG_TAILS
+from dpstats.models.gaussian.fit import LONG_TAILS, unused_notes
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.clustering import Cells
@@ -59,6 +59,8 @@ def describe(
     if soft is not None:
         notes += _settled_note(components)
         notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
+    count, count_sd = n * fit.filled, n * fit.filled_sd
+    notes += unused_notes(count, count_sd, n, len(points.units), True)
     notes += tie_notes(points.x, points.terms, numbers.covariances)
     facts = MixtureFacts(
         n=n,

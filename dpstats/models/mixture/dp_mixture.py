@@ -194,7 +194,7 @@ def dp_mixture(
             )
     described = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n, soft)
     described["details"] = with_person_note(described["details"], call.unit)
-    described["notes"] = warned + described["notes"] + charged.notes(rows.n, public)
+    described["notes"] = warned + described["notes"] + charged.notes(rows.n, public, m=points.m)
     model = MixtureModel(
         call=charged.text,
         method="refined",
