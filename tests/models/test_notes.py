@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpstats import dp_mean, dp_mixture, dp_mvnorm, eptr_bayes, eptr_nw
-from dpstats.errors import PlanWarning
+from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, SchemaError
 
 
 def _table(n: int, seed: int) -> Any:
@@ -68,3 +68,36 @@ def test_a_warning_of_unknown_scales_is_in_the_summary() -> None:
         found = dp_mean(["x"], data[2:], data[:2], mu=1, seed=1)
     assert "2 public rows tell no scale" in " ".join(str(found.summary()).split())
     assert "tell no scale" not in " ".join(str(found).split())
+
+
+def test_names_of_other_packages_are_told_what_they_are_called_here() -> None:
+    data, public = _table(3000, 1), _table(300, 2)
+    of_gaussian, of_classes = _gaussian(data, public), _classes(data, public)
+    for fit, name, said in (
+        (of_gaussian, "estimate", "here it is mean"),
+        (of_gaussian, "sd", "cov"),
+        (of_gaussian, "predict", "to_moments"),
+        (of_gaussian, "std", "cov"),
+        (of_classes, "score", "balanced_error"),
+        (of_classes, "estimate", "means"),
+        (of_classes, "predict_proba", "type='prob'"),
+    ):
+        with pytest.raises(AttributeError, match=re.escape(said)):
+            getattr(fit, name)
+    for values in ([0.3, 0.4], 0.3, np.array([0.3]), data["x"].head()):
+        with pytest.raises(ArgumentError, match=r"predict\(\{'x': \[...\]\}\)"):
+            _curve(data, public).predict(values)
+    assert len(_curve(data, public).predict({"x": [0.3, 0.4]})) == 2
+
+
+def test_errors_say_what_helps() -> None:
+    data, public = _table(3000, 1), _table(300, 2)
+    for fit in (dp_mean, dp_mvnorm):
+        with pytest.raises(PublicDataError, match=r"public=: scales are then found in private"):
+            fit(["k"], data.assign(k=(data.x > 2) * 1.0), public.assign(k=0.0), mu=1)
+    with pytest.raises(
+        SchemaError, match=r"`q`.*the dot stands for the columns of the public table"
+    ):
+        eptr_bayes("g ~ .", data, public.assign(q=1.0), mu=1)
+    with pytest.raises(PublicDataError, match="of the same population"):
+        dp_mixture("~ x", data, k=2, mu=1)

@@ -8,6 +8,7 @@ means and covariances follow. The privacy is proved in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
@@ -17,10 +18,10 @@ from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call
+from dpstats.call import Call, Charged
 from dpstats.column_search.releases import ColumnSession
-from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import PublicMoments, class_design
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError
+from dpstats.frame import Design, PublicMoments, class_design
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_bayes.alone import declared_features, find_features
 from dpstats.models.eptr_bayes.discriminant import KINDS
@@ -180,7 +181,7 @@ def eptr_bayes(
     text = call.text(formula, given | {"method": method, "limits": limits})
     with call.charged(text, data) as charged:
         charged.check_limits(design, public is None, limits, ALONE)
-        rows = charged.rows(design)
+        rows = _rows(charged, design, formula, public)
         searched = public is None and kind in (*KINDS, CHOSEN)
         declared = declared_features(design, len(levels), limits or {}) if searched else None
         geometry = test = None
@@ -236,6 +237,20 @@ def eptr_bayes(
         **fit.outcome.items(unused + charged.notes(rows.n, public, m=m)),
     )
     return charged.released(model)
+
+
+def _rows(charged: Charged, design: Design, formula: str, public: Any) -> Any:
+    """The private rows; where a column that "." stands for is not there, what it stands for."""
+    try:
+        return charged.rows(design)
+    except SchemaError as error:
+        dot = public is not None and re.search(r"(?<![\w.])\.(?![\w.])", formula.partition("~")[2])
+        if not dot:
+            raise
+        raise SchemaError(
+            f"{error} In {formula!r} the dot stands for the columns of the public table: name the "
+            "columns, or drop the others from public=."
+        ) from None
 
 
 def _covariance(covariance: str | None, method: str, free: bool) -> str:

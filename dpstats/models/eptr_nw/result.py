@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import numbers, one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, predicted_rows
@@ -347,6 +347,7 @@ class KernelModel(TestedResult):
                 "predict() needs newdata: fitted values of the private rows are not released. The "
                 "released curve itself is .curve."
             )
+        self._require_table(newdata)
         x, _, index = predicted_rows(self.design, newdata)
         z = x[:, 1:] / self.setting.smoothing.bandwidth
         near = (z >= self.setting.low - 1) & (z <= self.setting.high + 1)  # as of private rows
@@ -360,6 +361,16 @@ class KernelModel(TestedResult):
         if plain:
             return pd.Series(fit, index=index, name="fit")
         return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)
+
+    def _require_table(self, newdata: Any) -> None:
+        """Refuse bare numbers, and say how they are given."""
+        plain = (int, float, list, tuple, range, np.ndarray, pd.Series)
+        if isinstance(newdata, plain) and numbers(newdata) is not None:
+            names = ", ".join(f"{name!r}: [...]" for name in self.covariates)
+            raise ArgumentError(
+                f"predict() takes a table, or values by name: predict({{{names}}}); at= of the call "
+                "takes bare numbers."
+            )
 
     def tidy(self) -> pd.DataFrame:
         """The curve in broom's words: covariates, estimate, std_error, conf_low, conf_high."""

@@ -78,7 +78,8 @@ class PublicPoints:
             constant = [name for name, f in zip(self.terms, flat, strict=True) if f]
             raise PublicDataError(
                 f"the column(s) {listed(constant)} are constant over the {self.m} public rows: their "
-                "scale is not known. Add public rows in which they vary, or leave them out."
+                "scale is not known. Add public rows in which they vary; or leave out the columns, or "
+                "(of dp_mean and dp_mvnorm) public=: scales are then found in private rows."
             )
         fine = (sizes > SMALLEST) & (sizes < LARGEST) & (np.abs(self.origin) < 1e150)
         require_sizes(self.terms, fine)
@@ -119,8 +120,7 @@ def find_points(
     if public is None:
         raise PublicDataError(
             f"{function} starts from public rows: pass public=frame, a few rows of the same "
-            "columns that may be shown to anybody. They need not come from quite the same "
-            "population."
+            "columns that may be shown to anybody, of the same population."
         )
     if isinstance(public, PublicMoments):
         raise PublicDataError(

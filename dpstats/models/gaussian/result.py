@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,16 @@ from dpstats.report.model import printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Page, Part
+from dpstats.report.table import Page, Part, no_attribute
 from dpstats.report.texts import Heading
+
+_OTHER_NAMES = {
+    "estimate": "mean",
+    "estimate_": "mean",
+    "mu": "mean, and privacy.mu for the budget",
+    **dict.fromkeys(("sd", "stddev"), "cov.to_numpy().diagonal() ** 0.5"),
+    "predict": "to_moments('y ~ x') and dp_lm, for a regression; sample(n) draws rows",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,6 +98,11 @@ class GaussianModel(Result):
     notes: tuple[str, ...]
     public_points: Floats | None
     warned: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _OTHER_NAMES:
+            raise no_attribute(self, name, _OTHER_NAMES)
+        super().__getattr__(name)
 
     @property
     def terms(self) -> tuple[str, ...]:
