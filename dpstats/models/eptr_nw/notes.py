@@ -11,7 +11,7 @@ from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.score_rounds.notes import out_of_sight
 
 _HALF = 0.5
-_FEW = 5
+_FEW = 3
 """Public responses that differ from the most frequent one, below which they tell no scale."""
 FAR_FROM_PUBLIC = "covariates farther than a bandwidth from the public or declared range"
 _YES_NO = 2
