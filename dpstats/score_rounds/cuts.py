@@ -19,7 +19,7 @@ from dpstats.score_rounds.tails import Tail, counted_excess, most_excess
 
 _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
-_DROWNING = 0.3
+DROWNING = 0.3
 """Largest eigenvalue of the noise of second moments, beside which they are 1."""
 _UNSEEN = 0.03
 """Noise of a mean square, over what normal errors alone leave of it, that nobody would see."""
@@ -238,15 +238,19 @@ def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     return max(float(tail.lengths[int(np.argmin(error))]), unseen) / math.sqrt(d)
 
 
+def noise_of_moments(length: Floats, d: float, n: int, mu: float) -> Floats:
+    """Largest eigenvalue, about, of the noise of second moments of rows cut to a length."""
+    return np.asarray(2 * math.sqrt(d) * length**2 / (n * mu))
+
+
 def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:
     """Length at which rows are cut for their second moments.
 
-    Their noise has a largest eigenvalue of about 2 sqrt(d) R^2/(n mu); what is lost, the mean of
-    |z|^2 - R^2 over longer rows, may all lie in one direction. The noise is kept below `_DROWNING`, as
-    far as rows of the expected length sqrt(d) are not cut.
+    What is lost, the mean of |z|^2 - R^2 over longer rows, may all lie in one direction. Their noise is
+    kept below `DROWNING`, as far as rows of the expected length sqrt(d) are not cut.
     """
-    noise = 2 * math.sqrt(d) * tail.lengths**2 / (n * mu)
-    allowed = (noise <= _DROWNING) | (tail.lengths <= 1.2 * math.sqrt(d))
+    noise = noise_of_moments(tail.lengths, d, n, mu)
+    allowed = (noise <= DROWNING) | (tail.lengths <= 1.2 * math.sqrt(d))
     error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
     best = int(np.argmin(error)) if allowed.any() else 0
     return float(tail.lengths[best])

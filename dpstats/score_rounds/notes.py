@@ -55,6 +55,13 @@ def average_condition(matrix: Floats) -> float | None:
     return float(values.mean() / values[0]) if values[0] > 0 else None
 
 
+FAR_FROM_PUBLIC = (
+    "Private rows lie far from the public ones, beside what these vary by: other units, or another "
+    "population. The public rows were left out, and what they would have told was found in the private "
+    "ones, as without public rows.",
+)
+
+
 def coordinates_note(after: float | None) -> tuple[str, ...]:
     """Said when private columns vary far otherwise than public ones, by the whitened moments."""
     if after is None or after < _OTHERWISE:

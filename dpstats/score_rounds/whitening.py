@@ -17,7 +17,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
-from dpstats.score_rounds.cuts import cut_of_moments
+from dpstats.score_rounds.cuts import DROWNING, cut_of_moments, noise_of_moments
 from dpstats.score_rounds.estimate import leaning, least_visible
 from dpstats.score_rounds.releases import ScoreSession, Shares
 from dpstats.score_rounds.rows import RoundCuts
@@ -39,6 +39,8 @@ _SHRUNK = 1.15
 """What the largest eigenvalue is divided by at least where rows are squeezed along it."""
 _AT_ONCE = 6.0
 """Times as large as they are seen, what moments are taken to be at most for the rows cut for them."""
+_FAR_OFF = 1.3
+"""Times as long as whitened rows are, the middle one, from which they lie elsewhere."""
 _PATIENCE = 2
 """Stages without a new direction after which no more are made."""
 _REACH = np.geomspace(1.0, 2.0**12, 200)
@@ -78,6 +80,20 @@ class RowLengths:
     def beyond(self, radius: float, n: int) -> float:
         """What a cut at a radius takes off the mean square length: by likely tails, and by counts."""
         return max(median_excess(self.tail, n, radius), self.seen_beyond(radius, n))
+
+    def far_off(self, square: float, n: int, mu: float) -> bool:
+        """Whether most rows lie so far out that noise would hide a direction of their second moments.
+
+        As where public rows, by which they are whitened, are of other units or another population.
+        ``square`` is the mean square length that is expected of them. If it is larger by k^2, as they lie
+        at a distance of k, the constant and this direction can hardly be told apart: there the smallest
+        moment is 1/(2 + k^2).
+        """
+        middle = self.counts.quantile(0.5)
+        if middle is None or middle < _FAR_OFF * math.sqrt(square):
+            return False
+        noise = noise_of_moments(np.array(middle), square, n, mu)
+        return bool(noise * (2 + middle**2 - square) > DROWNING / 2)
 
     def standard(self, curvature: Curvature, n: int) -> Tail:
         """The tail in a unit in which the mean square of rows that have a length is their dimension.

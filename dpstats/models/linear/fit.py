@@ -25,7 +25,13 @@ from dpstats.models.linear.estimate import (
     matrix_warnings,
 )
 from dpstats.models.linear.papers import pmt, ssp
-from dpstats.models.linear.prepare import Prepared, prepared, prepared_alone
+from dpstats.models.linear.prepare import (
+    Prepared,
+    lengths_by_public,
+    planned,
+    prepared,
+    prepared_alone,
+)
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.rows import WithResponse
@@ -43,6 +49,7 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.first_look import few_rows_note, first_look
 from dpstats.score_rounds.notes import (
+    FAR_FROM_PUBLIC,
     TOO_LITTLE,
     allowance_line,
     coordinates_note,
@@ -140,7 +147,16 @@ def fit_rows(
     with ScoreSession(
         rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
     ) as session:
-        return anchored(session, task.moments, seen, task.ridge, task.errors), session
+        first, guided = None, True
+        if not session.by_person:
+            plan = planned(session, task.moments, task.errors)
+            first = lengths_by_public(session, plan, task.moments)
+            guided = first is not None
+        if guided:
+            ready = prepared(session, task.moments, seen, task.errors, first)
+            return solved_by_rounds(ready.rounds(session, task.ridge), ready, task.ridge), session
+    fit, session = alone(replace(task, moments=None), rows, total, noise, session)
+    return replace(fit, notes=(*FAR_FROM_PUBLIC, *fit.notes)), session
 
 
 def anchored(

@@ -18,11 +18,11 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments, gaussian_lengths, loss_of
-from dpstats.score_rounds.first_look import FirstLook
+from dpstats.score_rounds.first_look import FirstLook, least_budget
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
-from dpstats.score_rounds.whitening import whitened_lengths, whitened_moments
+from dpstats.score_rounds.whitening import RowLengths, whitened_lengths, whitened_moments
 
 _SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
@@ -140,11 +140,42 @@ class Prepared:
         return loss_of(self.others, self.expected / math.sqrt(d) * gaussian_lengths(d))
 
 
-def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: str) -> Prepared:
-    """Release the second moments of the rows, and turn them so that they are the identity."""
+def planned(session: ScoreSession, moments: PublicMoments, errors: str) -> LinearPlan:
+    """The plan, from public numbers; refused where the total is too small for its smallest share."""
     n, d, mu = session.n, len(moments.terms), session.total.mu
     plan = plan_linear(n, d, mu, moments.m, moments.cross is not None, errors)
     session.require(plan.keep * min(plan.squares, plan.counts))
+    return plan
+
+
+def lengths_by_public(
+    session: ScoreSession, plan: LinearPlan, moments: PublicMoments
+) -> RowLengths | None:
+    """How long rows are as public ones have whitened them; None where these are no guide to them.
+
+    Few public rows make others longer by themselves.
+    """
+    (share, gram), d, m = plan.stages[0], len(moments.terms), moments.m
+    lengths = whitened_lengths(session, share, d)
+    n, mu = session.n, session.total.mu
+    longer = 1.0 if m is None else m / max(m - d - 1, 1)
+    away = lengths.far_off(d * longer, n, mu * math.sqrt(gram)) and n * mu >= least_budget(d)
+    return None if away else lengths
+
+
+def prepared(
+    session: ScoreSession,
+    moments: PublicMoments,
+    seen: View,
+    errors: str,
+    first: RowLengths | None = None,
+) -> Prepared:
+    """Release the second moments of the rows, and turn them so that they are the identity.
+
+    ``first``: how long rows are, where that was released.
+    """
+    n, d = session.n, len(moments.terms)
+    plan = planned(session, moments, errors)
     persons = None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
@@ -155,7 +186,8 @@ def prepared(session: ScoreSession, moments: PublicMoments, seen: View, errors: 
     for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
         if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):
             break
-        curvature, radius, taken, longer = _curvature(session, d, moments, lengths, gram)
+        seen_lengths = first if k == 0 and first else whitened_lengths(session, lengths, d)
+        curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
@@ -194,14 +226,13 @@ def prepared_alone(
 
 
 def _curvature(
-    session: ScoreSession, d: int, moments: PublicMoments, lengths_share: float, share: float
+    session: ScoreSession, d: int, moments: PublicMoments, lengths: RowLengths, share: float
 ) -> tuple[Curvature, float, float, Tail]:
     """Second moments of the rows, as they are whitened now, and where rows are cut for them.
 
     The third number is the share of their trace that the cut takes off, the fourth result tells how
     many rows are longer than a length.
     """
-    lengths = whitened_lengths(session, lengths_share, d)
     tail = lengths.tail
     radius = cut_of_moments(tail, d, session.n, session.total.mu * math.sqrt(share))
     found = whitened_moments(session, share, d, radius)
