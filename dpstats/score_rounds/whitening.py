@@ -85,9 +85,9 @@ class RowLengths:
         """Whether most rows lie so far out that noise would hide a direction of their second moments.
 
         As where public rows, by which they are whitened, are of other units or another population.
-        ``square`` is the mean square length that is expected of them. If it is larger by k^2, as they lie
-        at a distance of k, the constant and this direction can hardly be told apart: there the smallest
-        moment is 1/(2 + k^2).
+        ``square`` is the mean square length that is expected of them. If it is larger by k^2, as they
+        lie at a distance of k, the constant and this direction can hardly be told apart: there the
+        smallest moment is 1/(2 + k^2).
         """
         middle = self.counts.quantile(0.5)
         if middle is None or middle < _FAR_OFF * math.sqrt(square):
