@@ -128,7 +128,7 @@ def etable(
     Rows                        6048         6048
     Public rows                  318          318
     Residual std. error        0.942       0.9485
-    R-squared                 0.0203      0.00663
+    R-squared                 0.0203      0.00664
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

@@ -36,6 +36,8 @@ _SEEN_LEANING = 0.005
 _UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
+_MORE = 2.5
+"""Noise standard deviations from which more scores were cut than was foreseen: one fit of 160 by chance."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -253,6 +255,24 @@ def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
             if _is_logarithm(formula)
             else "Take a logarithm of such a response, or give a larger budget."
         ),
+    )
+
+
+def more_cut_note(rest: RowSummary, foreseen: float, formula: str = "") -> tuple[str, ...]:
+    """Where surely more scores were cut than counts of their lengths foresee, a share.
+
+    They lie farther out, each in a place where noise hides so few, and nothing tells how far.
+    """
+    unforeseen = rest.cut_share - foreseen
+    if unforeseen < _MORE * rest.share_sd:
+        return ()
+    other = (
+        "" if _is_logarithm(formula) else "a logarithm of the response, where it is positive, or "
+    )
+    return (
+        f"About {in_prose(100 * rest.cut_share)}% of the scores were cut, more than counts foresee: some "
+        "rows lie far out, where noise hides how far, and may decide coefficients by more than errors "
+        f"say. Codes for missing values? Else {other}a larger budget helps.",
     )
 
 

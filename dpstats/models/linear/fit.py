@@ -54,6 +54,7 @@ from dpstats.score_rounds.notes import (
     allowance_line,
     coordinates_note,
     hidden_note,
+    more_cut_note,
     leaning_line,
     out_of_sight,
     outside_note,
@@ -304,4 +305,6 @@ def reported(
         seen = not out_of_sight(rounds.noise_sd, n)
         tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen)
         cautions = tail or unseen_note(rounds.noise_sd, n, formula)
+        if not cautions and bound is None and not ready.design.boxes:
+            cautions = more_cut_note(summary, rounds.foreseen(), formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)

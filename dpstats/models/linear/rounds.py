@@ -150,6 +150,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
 
+    def foreseen(self) -> float:
+        """Share of the scores that the last cut is expected to take, by the counts before it."""
+        length, tail = self.plans[-1].cut.length, self.scores[-1].tail
+        return float(np.interp(length, tail.lengths, tail.share))
+
     def pooled_score(self, coef: Floats) -> Floats:
         """The mean score at some coefficients, by the rounds that are averaged, with their weights.
 
