@@ -37,7 +37,7 @@ _UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
-"""Noise standard deviations from which more scores were cut than was foreseen: one fit of 160 by chance."""
+"""Noise standard deviations from which more scores were cut than foreseen; chance does so in 1 of 160."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
@@ -270,9 +270,9 @@ def more_cut_note(rest: RowSummary, foreseen: float, formula: str = "") -> tuple
         "" if _is_logarithm(formula) else "a logarithm of the response, where it is positive, or "
     )
     return (
-        f"About {in_prose(100 * rest.cut_share)}% of the scores were cut, more than counts foresee: some "
-        "rows lie far out, where noise hides how far, and may decide coefficients by more than errors "
-        f"say. Codes for missing values? Else {other}a larger budget helps.",
+        f"About {in_prose(100 * rest.cut_share)}% of the scores were cut, more than counts foresee: "
+        "some rows lie far out, where noise hides how far, and may decide coefficients by more than "
+        f"errors say. Codes for missing values? Else {other}a larger budget helps.",
     )
 
 
