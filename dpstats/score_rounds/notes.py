@@ -37,7 +37,7 @@ _UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
-"""Noise standard deviations from which more scores were cut than foreseen; chance does so in 1 of 160."""
+"""Noise standard deviations by which more scores were cut than foreseen; by chance in 1 fit of 160."""
 _OVERWEIGHT = 0.03
 """Share of rows cut without a known reason, from which their weights are suspected."""
 
