@@ -291,18 +291,23 @@ for name, sample in samples.items():
         "over stated": float(np.sqrt(np.nanmean(np.square(ratio))))
         if np.isfinite(ratio).any()
         else np.nan,
-        "cond. before": said["condition before"],
-        "cond. after": said["condition after"],
+        "cond. before": said.get("condition before", np.nan),
+        "cond. after": said.get("condition after", np.nan),
         "rounds": said["rounds"],
         "truncated": said["truncated rows"],
         "no se": sum(not np.isfinite(f.se()).all() for f in fits),
+        "left out": sum(
+            "lie far from the public ones" in " ".join(f.notes) for f in fits
+        ),
     }
 shown = pd.DataFrame(shifted).T
 shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) else "-")
 
 # %% [markdown]
 # (`over stated`: the same errors in standard deviations of the noise that the fits state; 1 is honest.
-# `no se`: in how many of the ten runs the fit gave no standard errors, and said why in a note.)
+# `no se`: in how many of the ten runs the fit gave no standard errors, and said why in a note; `left
+# out`: in how many private rows lay so far from the public ones that these were left out, and a note
+# said so.)
 #
 # How to read the diagnostics of a fit:
 #
@@ -312,8 +317,9 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 # - *rounds*: public responses that mislead cost one round more, and next to nothing in accuracy.
 # - *truncated rows*: a share of several per cent means that private rows are longer than the public
 #   ones let one expect. A note says when it matters.
-# - *notes*: where noise is as large as the information the fit says so, and gives no standard errors.
-#   Another unit is always detected in this way.
+# - *notes*: where private rows lie so far from the public ones that these are no guide, as in another
+#   unit, the fit goes on as without public rows, and says so. Where noise is as large as the
+#   information it says that, and gives no standard errors.
 #
 # Standard errors grow with the error, and so stay honest for samples that are somewhat off. Do not
 # rely on them at the far end: where some runs give none, the others are a selection, and may say too

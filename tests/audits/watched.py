@@ -196,7 +196,9 @@ class Place:
 
 PLACES = {
     "dp_lm": Place(
-        "dpstats.models.linear.fit", "ScoreSession LinearSession", ("anchored", "pmt", "ssp")
+        "dpstats.models.linear.fit",
+        "ScoreSession LinearSession",
+        ("anchored_if_near", "pmt", "ssp"),
     ),
     "dp_glm": Place(
         "dpstats.models.glm.methods", "ScoreSession", ("anchored", "pmt", "declared_start")

@@ -60,6 +60,7 @@ from dpstats.models.gaussian.rounds import (
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.notes import unseen_line
 from dpstats.score_rounds.whitening import share_of_moments
 
 _MOST_ROUNDS = 5
@@ -299,7 +300,8 @@ def mean_alone(
             Diagnostic("rounds", made, None, "of whitening before the mean"),
             *rows_of_mean(released, n),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
-            *own.lines(released),
+            own.allowance(released),
+            *unseen_line(own.counts_sd),
         ),
         notes=own.notes + unused,
     )

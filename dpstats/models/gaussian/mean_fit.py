@@ -426,10 +426,10 @@ class CountedSpread:
         """Covariance of the mean but for its noise, in the user's units."""
         return np.asarray(self.matrix * self.variance * (1 / n + self.mean_lost**2))
 
-    def lines(self, released: ReleasedMean) -> tuple[Diagnostic, ...]:
-        """What of the variance of the mean allows for cuts, and how many far rows may be unseen."""
+    def allowance(self, released: ReleasedMean) -> Diagnostic:
+        """What of the variance of the mean allows for cuts."""
         others = 1 / released.n + released.sd**2 / self.variance
-        return mean_allowance(self.mean_lost, others), *unseen_line(self.counts_sd)
+        return mean_allowance(self.mean_lost, others)
 
 
 @dataclass(frozen=True)
@@ -463,10 +463,10 @@ class Spread:
         spread = self.moments.covariance * np.outer(units, units)
         return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
 
-    def lines(self, released: ReleasedMean) -> tuple[Diagnostic, ...]:
-        """What of the variance of the mean allows for cuts, and how many far rows may be unseen."""
+    def allowance(self, released: ReleasedMean) -> Diagnostic:
+        """What of the variance of the mean allows for cuts."""
         others = (1 + self.moments.lost) / released.n + released.sd**2 / self.moments.variance
-        return mean_allowance(self.mean_lost, others), *unseen_line(self.counts_sd)
+        return mean_allowance(self.mean_lost, others)
 
 
 def mean_notes(
@@ -520,6 +520,7 @@ def _result(
     own: Spread | CountedSpread | None = None,
 ) -> GaussianFit:
     """The result in the user's units; ``own``: how private rows vary, where that was released."""
+    unseen = () if own is None else unseen_line(own.counts_sd)
     if own is not None and not own.resolved:
         own = None
     units, root = known.units, released.cell.root * known.units
@@ -561,7 +562,8 @@ def _result(
         Diagnostic("rounds", rounds, None, "of cutting and averaging"),
         *rows_of_mean(released, session.n),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
-        *((_NO_ALLOWANCE,) if own is None else own.lines(released)),
+        _NO_ALLOWANCE if own is None else own.allowance(released),
+        *unseen,
     )
     sampling = known.matrix / released.n
     if own is not None:

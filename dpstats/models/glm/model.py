@@ -27,7 +27,7 @@ _DRIFT = 0.1
 _STEPS, _STILL = 30, 1e-3
 _BLEND = 0.2
 """Share of second moments in the whitening, as in `information_whitening`."""
-_EVEN = 2.0
+_EVEN = 4.0
 """Ratio of the largest to the smallest information up to which rows stay whitened as they are."""
 
 

@@ -148,16 +148,28 @@ def fit_rows(
     with ScoreSession(
         rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
     ) as session:
-        first, guided = None, True
-        if not session.by_person:
-            plan = planned(session, task.moments, task.errors)
-            first = lengths_by_public(session, plan, task.moments)
-            guided = first is not None
-        if guided:
-            ready = prepared(session, task.moments, seen, task.errors, first)
-            return solved_by_rounds(ready.rounds(session, task.ridge), ready, task.ridge), session
+        guided = anchored_if_near(session, task.moments, seen, task.ridge, task.errors)
+        if guided is not None:
+            return guided, session
     fit, session = alone(replace(task, moments=None), rows, total, noise, session)
     return replace(fit, notes=(*FAR_FROM_PUBLIC, *fit.notes)), session
+
+
+def anchored_if_near(
+    session: ScoreSession,
+    moments: PublicMoments,
+    seen: View,
+    ridge: float,
+    errors: str,
+) -> LinearFit | None:
+    """`anchored`; None where rows lie too far from public ones for these to guide rounds."""
+    if session.by_person:
+        return anchored(session, moments, seen, ridge, errors)
+    first = lengths_by_public(session, planned(session, moments, errors), moments)
+    if first is None:
+        return None
+    ready = prepared(session, moments, seen, errors, first)
+    return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
 
 def anchored(

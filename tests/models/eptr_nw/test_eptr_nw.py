@@ -264,6 +264,7 @@ def test_the_statement_is_the_one_that_was_asked_for(method: str, calibration: s
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")
 def test_error_falls_with_the_budget() -> None:
     truth, errors = nadaraya(AT, 0.1), []
     for epsilon in (0.1, 0.5, 2.5, 12.5):
@@ -666,6 +667,7 @@ def plain(method: str, declared: bool) -> Any:
     return fit(**arguments_of(method, declared))
 
 
+@pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")  # of one row
 @pytest.mark.parametrize(
     ("name", "method", "declared"), thinned(HOSTILE, METHODS, [False, True], of=3)
 )
