@@ -30,7 +30,6 @@ delta; "shared" gives each point epsilon / m and delta / m, so that all together
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +37,6 @@ import numpy as np
 import pandas as pd
 
 import dpstats
-from dpstats.errors import PlanWarning
 from tests.benchmarks import competitors, eptr_accuracy, eptr_settings, settings
 from tests.benchmarks import eptr_competitors as ec
 from tests.benchmarks.eptr_settings import Labels, Task
@@ -312,16 +310,14 @@ def nw_housing(seed: int, sizes: Sizes) -> Iterator[Point]:
         yield Point("", BASE, epsilon, base)
         found = others.errors(epsilon, np.random.default_rng([seed, 99]))
         yield from _kept(_answered(found), _HOUSING, "", epsilon)
-        with warnings.catch_warnings():  # the paper's budgets are small for so few rows
-            warnings.simplefilter("ignore", PlanWarning)
-            fit = dpstats.eptr_nw(
-                t.formula,
-                t.frame(t.private),
-                public=t.frame(t.public),
-                epsilon=epsilon,
-                delta=DELTA,
-                seed=seed,
-            )
+        fit = dpstats.eptr_nw(
+            t.formula,
+            t.frame(t.private),
+            public=t.frame(t.public),
+            epsilon=epsilon,
+            delta=DELTA,
+            seed=seed,
+        )
         predicted = np.asarray(fit.predict(test), dtype=np.float64)
         yield Point("", OURS_NW, epsilon, float(np.mean((predicted - t.test.y) ** 2)))
         yield Point("", PUBLIC, epsilon, common["public rows alone, kernel"])
