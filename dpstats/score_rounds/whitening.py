@@ -189,7 +189,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     stages: list[tuple[int, Whitened]] = []
     before: _Spread | None = None
     while True:
-        lengths = whitened_lengths(session, _LENGTHS, d)
+        lengths = whitened_lengths(session, _LENGTHS, np.zeros(d))
         radius = _cut(lengths, d, n, mu * math.sqrt(share))
         found = whitened_moments(session, share, d, radius)
         released, sd = apart(found.value, nothing), found.noise_sd
@@ -225,11 +225,12 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     return replace(_measured(session, best, farther, nothing), lost=last.lengths.beyond(farther, n))
 
 
-def whitened_lengths(session: ScoreSession, share: float, d: int) -> RowLengths:
-    """How long rows are, as they are whitened now."""
+def whitened_lengths(session: ScoreSession, share: float, at: Floats) -> RowLengths:
+    """How long information rows are ``at`` coefficients, as they are whitened now."""
+    d = len(at)
     octave = math.floor(math.log2(math.sqrt(d)))
     windows = (octave - 12, 32), None
-    lengths = session.information_lengths(share, np.zeros(d), windows, fine=14)
+    lengths = session.information_lengths(share, at, windows, fine=14)
     quantile, n = lengths.quantile(0.9) or math.sqrt(d), session.n
     return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths)
 

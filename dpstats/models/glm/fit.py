@@ -17,6 +17,7 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.lengths import ROW_LENGTHS, row_lengths
 from dpstats.models.glm.notes import (
     SEPARATED,
     overdispersed_note,
@@ -27,7 +28,7 @@ from dpstats.models.glm.notes import (
 )
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
-from dpstats.models.glm.rounds import ROW_LENGTHS, GlmRounds, row_lengths
+from dpstats.models.glm.rounds import GlmRounds
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -134,9 +135,10 @@ def anchored(
         coef = released_null(session, family, 0.03, d, constant)
         start = replace(start, level=family.information(coef[constant]))
     squares = not family.binary or family.dispersed
-    if family.binary and start.rows is None and start.longer is None:
+    told = start.rows is not None and (weighted or persons is not None)
+    if family.binary and start.longer is None and not told:
         spent += ROW_LENGTHS
-        start = replace(start, longer=row_lengths(session, family, d))
+        start = start.measured(row_lengths(session, family, -start.whitening.root @ start.coef))
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
     session.weigh(start.leverage)

@@ -85,8 +85,8 @@ def stray_note(stray: float, noise_sd: float, n: int) -> tuple[str, ...]:
         return ()
     return (
         f"About {in_prose(stray)} private rows lie far outside the public ones, as codes for missing "
-        "values do: they are cut, and the fit is that of the others. Look for such codes in the public "
-        "rows, give limits= to the columns, or fit without public rows.",
+        "values or a long tail do: they are cut, and may count for less. Look for such codes "
+        "in the public rows, give limits= to the columns, or fit without public rows.",
     )
 
 

@@ -20,6 +20,7 @@ from dpstats.models.glm.estimate import (
     public_fit,
 )
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.lengths import RowsSeen, long_tailed
 from dpstats.models.glm.typical import TypicalRows, typical_of
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
@@ -55,7 +56,9 @@ class StartingPoint:
         Length from which rows weigh less in all rounds but the last.
     longer : Tail or None
         How many private rows are longer than a length, where responses are ones and zeros and no
-        public row tells.
+        public row tells, or public ones do not reach as far.
+    lengths : Tail or None
+        The same for all that is known of rows, from public and from private ones together.
     hidden : (d,) array or None
         Coefficients of which the first look at private rows saw too little for an error.
     nothing : (d,) array or None
@@ -78,6 +81,7 @@ class StartingPoint:
     known: bool = True
     leverage: float | None = None
     longer: Tail | None = None
+    lengths: Tail | None = None
     hidden: NDArray[np.bool_] | None = None
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
@@ -119,6 +123,23 @@ class StartingPoint:
             return None
         if self.rows is None:
             return self.longer
+        return self.shown() if self.lengths is None else self.lengths
+
+    def measured(self, seen: RowsSeen) -> StartingPoint:
+        """The same where lengths of private rows were released.
+
+        Public rows tell which long scores balance, unless they have a long tail, of which few show
+        little, or private ones are surely beyond it: then what is cut may all point one way.
+        """
+        if self.rows is None:
+            return replace(self, longer=seen.tail)
+        lengths = self.reach.lengths()
+        whole = long_tailed(lengths) or seen.beyond(float(lengths.max()))
+        longest = seen.longest(self.shown(), whole)
+        return replace(self, longer=longest if whole else None, lengths=longest)
+
+    def shown(self) -> Tail:
+        """How long public rows are."""
         lengths = self.reach.lengths()
         quantile = float(np.quantile(lengths, 0.9))
         octave = math.frexp(quantile)[1]

@@ -20,6 +20,7 @@ from dpstats.models.glm.estimate import (
     trusted_step,
 )
 from dpstats.models.glm.family import Family
+from dpstats.models.glm.lengths import row_lengths
 from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
 from dpstats.models.glm.public import StartingPoint
@@ -38,7 +39,7 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
 )
 from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
-from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares
+from dpstats.score_rounds.releases import PersonCounts, Round, Shares
 from dpstats.score_rounds.rounds import (
     Coordinates,
     RoundPlan,
@@ -49,12 +50,10 @@ from dpstats.score_rounds.rounds import (
     window_about,
 )
 from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
-from dpstats.score_rounds.whitening import apart, still, whitened_lengths
+from dpstats.score_rounds.whitening import apart, still
 
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
-ROW_LENGTHS = 0.006
-"""Share of a histogram of row lengths, where nothing else tells how long rows are."""
 _UNSURE = 0.7
 """Expected distance from the fit up to which a model says how information lies there."""
 _FLATTER = 0.75
@@ -128,7 +127,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.longer = float(histograms[0].perhaps_above(np.array([plan.radius]))[0]) / n
         if tail is None:
             return plan
-        self.stray = _longer_than(histograms[1], self.longest, n)
+        self.stray = _longer_than(histograms[1], self._shown(), n)
         self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
         if long is not None:
             scores = Seen(histograms[1], tail, n, self.longest)
@@ -247,6 +246,11 @@ class GlmRounds(ScoreRounds[GlmStep]):
         each = weight * np.sum(z * np.linalg.solve(self.curvature.used, z.T).T, axis=1) / z.shape[1]
         return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER
 
+    def _shown(self) -> Tail | None:
+        """How long public rows are, or else private ones, where no score is longer than its row."""
+        start = self.start
+        return self.longest if self.longest is None or start.rows is None else start.shown()
+
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None
         assert made.score is not None
@@ -322,7 +326,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         session.whiten(start.whitening.back, start.coef)
         session.weigh(start.leverage)
         if self.start.longer is not None:
-            start = replace(start, longer=row_lengths(session, self.family, len(root)))
+            start = start.measured(row_lengths(session, self.family, np.zeros(len(root))))
         self.start, self.coordinates = start, Coordinates.plain(start.whitening)
         self.longest = None if self.longest is None else start.longest(self.family)
         self.guesses = None, None
@@ -331,12 +335,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.curvature = self.curvature.turned(back)
         self.steps = [one.turned(root) for one in self.steps]
         self.turned_at = len(self.steps)
-
-
-def row_lengths(session: ScoreSession, family: Family, d: int) -> Tail:
-    """How long rows are: as information rows at coefficients of zero tell."""
-    unit = math.sqrt(family.information(0.0))
-    return whitened_lengths(session, ROW_LENGTHS, d).tail.scaled(1 / unit)
 
 
 def _no_more_than(

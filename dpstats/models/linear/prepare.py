@@ -156,7 +156,7 @@ def lengths_by_public(
     Few public rows make others longer by themselves.
     """
     (share, gram), d, m = plan.stages[0], len(moments.terms), moments.m
-    lengths = whitened_lengths(session, share, d)
+    lengths = whitened_lengths(session, share, np.zeros(d))
     n, mu = session.n, session.total.mu
     longer = 1.0 if m is None else m / max(m - d - 1, 1)
     away = lengths.far_off(d * longer, n, mu * math.sqrt(gram)) and n * mu >= least_budget(d)
@@ -186,7 +186,9 @@ def prepared(
     for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
         if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):
             break
-        seen_lengths = first if k == 0 and first else whitened_lengths(session, lengths, d)
+        seen_lengths = (
+            first if k == 0 and first else whitened_lengths(session, lengths, np.zeros(d))
+        )
         curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)

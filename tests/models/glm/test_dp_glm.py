@@ -507,7 +507,7 @@ def test_outcomes_rarer_than_public_rows_say_have_no_errors_that_are_far_too_sma
     public, private = fair()
     o = smf.logit("I(1 * (affairs > 20)) ~ age + religious", private).fit(disp=0)
     given = 0
-    for seed in range(6):
+    for seed in range(12):
         found = dp_glm("I(affairs > 20) ~ age + religious", private, public=public, mu=1, seed=seed)
         if np.isfinite(found.se()).all():
             given += 1
