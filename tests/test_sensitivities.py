@@ -147,6 +147,7 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_mvnorm refined, pure", "share"): 0.49,
     ("dp_mvnorm paper, pure", "share"): 0.0,
     ("dp_mean", "share"): 0.7,
+    ("dp_glm anchored, binomial", "share"): 0.7,
     ("dp_mvnorm", "share"): 0.7,
     ("dp_mixture", "share"): 0.7,
     ("dp_mvnorm refined, pure", "numbers"): 0.93,

@@ -205,11 +205,13 @@ ax.spines[["top", "right"]].set_visible(False)
 # | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.22 | 1.02 | 0.97 (0.96) | 0, 0 | 1 (it says so) |
 # | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.93 | 1.27 | 0.94 (0.95) | 0, 0 | 0.35 |
 # | the same, 12 % ones, n = 2000 | 2.5 | 2.6 | 0.98 (0.96) | 0, 0 | 1 |
-# | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.42 | 1.06 | 0.93 (0.94) | 0, 0 | 0 |
-# | the same, alone | 0.79 | 1.26 | 0.97 (0.94) | 0, 0 | 0 |
-# | `dp_glm`, logit, a level of 3 % of the rows, n = 5000, mu = 1, 300 public rows | 0.84 | 1.11 | 0.99 (0.97) | 0, 0 | 0.07 |
-# | the same, alone | 1.9 | 1.26 | 0.99 (0.97) | 0, 0 | 0.10 |
-# | the same, n = 20 000; a level of 10 %, n = 5000 | 0.76; 0.31 | 1.25; 1.05 | 0.93; 0.97 | 0, 0 | 0 |
+# | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.47 | 1.08 | 0.93 (0.94) | 0, 0 | 0 |
+# | the same, alone | 0.81 | 1.28 | 0.93 (0.94) | 0, 0 | 0 |
+# | `dp_glm`, a column that decides (odds of e^3) and twelve levels that do not, n = 5000, mu = 1, 300 public rows; alone | 0.86; 1.2 | 1.2; 1.6 | 0.95; 0.96 (0.96) | 0, 0 | 0; 0.07 |
+# | the same, n = 10 000 | 0.60; 0.79 | 1.1; 1.3 | 0.95; 0.93 (0.92) | 0, 0 | 0 |
+# | `dp_glm`, logit, a level of 3 % of the rows, n = 5000, mu = 1, 300 public rows | 0.69 | 1.09 | 0.98 (0.97) | 0, 0 | 0.05 |
+# | the same, alone | 1.4 | 1.23 | 0.97 (0.97) | 0, 0 | 0.18 |
+# | the same, n = 20 000; a level of 10 %, n = 5000 | 0.73; 0.31 | 1.23; 1.04 | 0.92; 0.96 | 0, 0 | 0 |
 # | `dp_lm` of zeros and ones, the level of 3 %, n = 5000, mu = 1, 300 public rows | 0.68 | 1.4 | 0.97 (0.94) | 0, 0 | 0.38 |
 # | the same, alone | 0.68 | 1.5 | 0.97 (0.94) | 0, 0 | 0.13 |
 # | a mean that bends in an exponential column, n = 5000, mu = 1, 250 public rows | 1.0 | 1.7 | 0.94 (0.96) | 0, 0 | 0.02 |
@@ -224,14 +226,14 @@ ax.spines[["top", "right"]].set_visible(False)
 # | half a percent of rows at -999, n = 50 000, mu = 1, alone | 1.3 | 2.0 | 0.99 (0.96) | 0, 0 | 0 |
 # | the same, n = 20 000 | 770 | 240 | 1.00 (0.96) | 0, 0 | 0.77 (no errors) |
 # | half a percent of rows with 20 times as large a value, on the same line, n = 50 000; 20 000 | 7.7; 56 | 3.5; 23 | 0.92; 0.94 (0.96) | 0.02, 0.02; 0.03, 0.03 | 0; 0.02 |
-# | `dp_glm`, log odds that grow with the logarithm of a lognormal column, n = 5000, 250 public rows; alone | 0.84; 0.80 | 1.0; 1.3 | **0.87**; 0.94 (0.93) | 0.02, 0.02; 0, 0 | 0 |
-# | the same, n = 20 000 | 0.63; 0.59 | 1.1; 1.4 | 0.95; 0.99 (0.96) | 0, 0 | 0 |
-# | `dp_glm`, counts with a rate that is linear in an exponential column, n = 5000, 250 public rows; alone | 1.0; 1.5 | 1.3; 2.3 | 0.91; 0.96 (0.92) | 0.02, 0.02; 0, 0 | 0 |
-# | Poisson, a mean of 0.06, n = 10 000, mu = 1, alone | 0.55 | 1.17 | 0.96 (0.94) | 0, 0 | 0 |
-# | the same, n = 2000 | 0.96 | 2.0 | 0.98 (0.93) | 0, 0 | 0.03 |
+# | `dp_glm`, log odds that grow with the logarithm of a lognormal column, n = 5000, 250 public rows; alone | 0.77; 0.77 | 1.1; 1.3 | 0.96; 0.96 (0.93) | 0, 0 | 0 |
+# | the same, n = 20 000 | 0.65; 0.45 | 1.1; 1.2 | 0.94; 0.97 (0.96) | 0, 0 | 0 |
+# | `dp_glm`, counts with a rate that is linear in an exponential column, n = 5000, 250 public rows; alone | 1.1; 1.5 | 1.3; 2.2 | 0.91; 0.96 (0.92) | 0.02, 0.02; 0, 0 | 0 |
+# | Poisson, a mean of 0.06, n = 10 000, mu = 1, alone | 0.48 | 1.13 | 0.98 (0.94) | 0, 0 | 0 |
+# | the same, n = 2000 | 0.79 | 1.8 | 0.98 (0.93) | 0, 0 | 0.07 |
 # | Poisson, means of 20 and of 400, n = 10 000, mu = 1, alone | 0.24; 0.24 | 1.04; 1.05 | 0.95; 0.98 (0.93; 0.97) | 0, 0 | 0 |
-# | shares of up to 29 trials, weighted by these, n = 3000, mu = 1, 300 public rows; alone | 0.28; 0.44 | 1.03; 1.06 | 0.94; 0.94 (0.95) | 0, 0 | 0 |
-# | rates of counts, weighted by their exposure | 0.35; 0.64 | 1.12; 1.22 | 0.98; 0.98 (0.96) | 0, 0 | 0.07; 0.10 |
+# | shares of up to 29 trials, weighted by these, n = 3000, mu = 1, 300 public rows; alone | 0.26; 0.33 | 1.07; 1.09 | 0.97; 0.93 (0.95) | 0, 0 | 0.02; 0 |
+# | rates of counts, weighted by their exposure | 0.35; 0.58 | 1.12; 1.21 | 0.98; 0.98 (0.96) | 0, 0 | 0.02; 0 |
 # | zeros and ones with survey weights of a mean of 10^-4 or 10^4 | 0.30 to 0.38 | 1.04 to 1.07 | 0.96 to 0.99 (0.99) | 0, 0 | 0 |
 # | `dp_mean` of zeros and 5 % lognormal values, n = 50 000, epsilon = 1, alone | 3.0 | 2.4 | 0.88 (0.93) | 0, 0 | 1 |
 # | the same, n = 20 000 | 4.8 | 2.3 | 0.55 (0.95) | 0.13, 0.02 | 0.95 |
