@@ -159,8 +159,9 @@ _LESS: dict[tuple[str, str], float] = {
 """The part of a claim that the worst of these pairs moves, where it is less, by beginnings of names.
 
 Claims of the papers are larger than the truth (see below). Of a count that stands alone, half of what
-is claimed for a histogram is ever moved. Other releases of "ssp" and of pure methods are by the same
-lines as those of the methods beside them, which are moved by all.
+is claimed for a histogram is ever moved; so of cut rows of a logit, none of whose scores is cut here.
+Other releases of "ssp" and of pure methods are by the same lines as those of the methods beside them,
+which are moved by all.
 """
 
 
