@@ -318,15 +318,15 @@ def unused_note(
     """
     if rest.empty_share - 3 * rest.share_sd < least:
         return ()
-    share = 100 * min(rest.empty_share, 0.99)
     causes = row_causes(design, alone, domain)
-    if persons is not None:
-        why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
-        return (
-            f"About {in_prose(share)}% of the persons contribute nothing: they have {why}none that can "
-            f"be used ({causes}).",
-        )
-    return (f"About {in_prose(share)}% {_UNUSED} {causes}.",)
+    if persons is None:
+        return _unused(rest.empty_share, causes)
+    share = 100 * min(rest.empty_share, 0.99)
+    why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
+    return (
+        f"About {in_prose(share)}% of the persons contribute nothing: they have {why}none that can "
+        f"be used ({causes}).",
+    )
 
 
 def not_used(
@@ -339,8 +339,11 @@ def not_used(
     empty = 1 - count / n
     if empty - 3 * count_sd / n < _UNUSED_LEAST:
         return ()
-    causes = row_causes(design, alone) + (f", or {others}" if others else "")
-    return (f"About {100 * min(empty, 0.99):.2g}% {_UNUSED} {causes}.",)
+    return _unused(empty, row_causes(design, alone) + (f", or {others}" if others else ""))
+
+
+def _unused(share: float, causes: str) -> tuple[str, ...]:
+    return (f"About {in_prose(100 * min(share, 0.99))}% {_UNUSED} {causes}.",)
 
 
 def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.eptr_bayes.discriminant import (
     Axes,
@@ -196,14 +197,16 @@ def unlike_note(told: ClassView, seen: ClassView, scale: Floats) -> tuple[str, .
     parts = []
     if far.any():
         most = float(np.sqrt(away[far].max()))
-        parts.append(f"class means by up to {most:.2g} standard deviations of the public rows")
+        parts.append(
+            f"class means by up to {in_prose(most)} standard deviations of the public rows"
+        )
     each = np.maximum(seen.share * (1 - seen.share), 1e-12)
     apart = np.abs(told.share - seen.share)
     sure = _SURE * np.sqrt(each * (1 / seen.share_rows + 1 / told.share_rows))
     shares = apart > np.maximum(_UNLIKE * np.minimum(seen.share, 1 - seen.share), sure)
     if shares.any():
         most = 100 * float(apart[shares].max())
-        parts.append(f"the share of a class by {most:.2g} % of all rows")
+        parts.append(f"the share of a class by {in_prose(most)} % of all rows")
     if not parts:
         return ()
     return (

@@ -22,7 +22,7 @@ from dpstats.models.eptr_linear.fit import UNBOUNDED, EptrFit, eigenvalue_lines
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.releases import StepCuts, StepSession
 from dpstats.models.linear.fit import solved_by_rounds
-from dpstats.models.linear.prepare import Prepared, prepared, prepared_alone
+from dpstats.models.linear.prepare import Prepared, planned, prepared, prepared_alone
 from dpstats.models.linear.rounds import LinearRounds, LinearStep
 from dpstats.models.linear.view import View
 from dpstats.propose_test.outcome import Outcome
@@ -109,7 +109,9 @@ def by_rounds(
             return _solved(session, ready), session
     seen = View.of(moments, rows)
     with StepSession(rows, LeastSquares(), *seen.map, total, noise, **seen.how(None)) as session:
-        return _solved(session, prepared(session, moments, seen, "hetero")), session
+        return _solved(
+            session, prepared(session, moments, seen, planned(session, moments, "hetero"))
+        ), session
 
 
 def _solved(session: StepSession, ready: Prepared) -> EptrFit:

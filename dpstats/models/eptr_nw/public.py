@@ -291,10 +291,8 @@ def find_setting(
             for axis, w, a, b in zip(axes, h, low, high, strict=True)
         )
     requested: Floats | None = None
-    exact = False
-    if (
-        x is not None and y is not None
-    ):  # where the fit is cut to the range of responses it may be one
+    exact = False  # where the fit is cut to the range of responses it may be one
+    if x is not None and y is not None:
         exact = bool((fit.centre(np.ascontiguousarray(x.T)) == y).any())
     held = None if y is None else np.unique(y, return_counts=True)[1]
     if points is not None:

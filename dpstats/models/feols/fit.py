@@ -28,7 +28,7 @@ from dpstats.models.feols.estimate import (
 )
 from dpstats.models.linear.estimate import LinearFit
 from dpstats.models.linear.fit import WIDENING, anchored, reported
-from dpstats.models.linear.prepare import Prepared, prepared
+from dpstats.models.linear.prepare import Prepared, planned, prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.report.diagnostics import EMPTY
@@ -139,7 +139,7 @@ def two_stages(
 ) -> PanelFit:
     """Score rounds whose steps are those of two-stage least squares, and what they come to."""
     columns = task.columns
-    ready = prepared(session, moments, seen, task.errors)
+    ready = prepared(session, moments, seen, planned(session, moments, task.errors))
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])

@@ -165,10 +165,11 @@ def anchored_if_near(
     """`anchored`; None where rows lie too far from public ones for these to guide rounds."""
     if session.by_person:
         return anchored(session, moments, seen, ridge, errors)
-    first = lengths_by_public(session, planned(session, moments, errors), moments)
+    plan = planned(session, moments, errors)
+    first = lengths_by_public(session, plan, moments)
     if first is None:
         return None
-    ready = prepared(session, moments, seen, errors, first)
+    ready = prepared(session, moments, seen, plan, first)
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
 
@@ -193,7 +194,7 @@ def anchored(
     5. the estimates of the rounds that began near the fit are averaged by inverse variance; where scores
        lean it is the last one alone.
     """
-    ready = prepared(session, moments, seen, errors)
+    ready = prepared(session, moments, seen, planned(session, moments, errors))
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
 

@@ -167,7 +167,7 @@ def prepared(
     session: ScoreSession,
     moments: PublicMoments,
     seen: View,
-    errors: str,
+    plan: LinearPlan,
     first: RowLengths | None = None,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
@@ -175,7 +175,6 @@ def prepared(
     ``first``: how long rows are, where that was released.
     """
     n, d = session.n, len(moments.terms)
-    plan = planned(session, moments, errors)
     persons = None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
