@@ -32,6 +32,7 @@ from dpstats.models.gaussian.moments import (
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
+    DEAREST,
     LEAST_RADIUS,
     MeanCut,
     cell_lengths,
@@ -335,9 +336,7 @@ def _fit_by_lengths(
         cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
         (lengths,) = cell_lengths(session, search, (), [cell])
         radius = first_radius(lengths, n, d, tail)
-    if call.facts.pure or _drowned(n, d, call.facts.rho):
-        return _with_counted_spread(session, points, known, call, cell, lengths, rounds)
-    return _with_own_spread(session, points, known, call, cell, lengths, rounds)
+    return _last_round(session, points, known, call, cell, lengths, rounds)
 
 
 def _drowned(n: int, d: int, rho: float | None) -> bool:
@@ -346,7 +345,7 @@ def _drowned(n: int, d: int, rho: float | None) -> bool:
     return unit * LEAST_RADIUS**2 * d > _HIDDEN_BY
 
 
-def _with_own_spread(
+def _last_round(
     session: CellSession,
     points: PublicPoints,
     known: FixedCovariance,
@@ -355,50 +354,33 @@ def _with_own_spread(
     lengths: LogHistogram,
     rounds: int,
 ) -> GaussianFit:
-    """The last mean, after second moments of private rows, which its standard errors follow from."""
-    noise = NoiseLevel(rho=call.facts.rho)
-    seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
-    share = session.left * (1 - TOLD_CUTS)
-    expected = loss_of_public(points.measured_in(known.units).measured, cell)
-    cut = last_mean_cut(noise, share, session.n, lengths, seen.variance, cell.d, expected)
-    released = last_mean(session, cell, cut.radius, TOLD_CUTS)
-    own = Spread.of(seen, cut, released, lengths, session.n)
-    return _result(session, points, known, call, released, cut.radius, rounds, own)
+    """The last mean, with errors from second moments of private rows, or from counts of lengths alone.
 
-
-def _with_counted_spread(
-    session: CellSession,
-    points: PublicPoints,
-    known: FixedCovariance,
-    call: MeanCall,
-    cell: Cell,
-    lengths: LogHistogram,
-    rounds: int,
-) -> GaussianFit:
-    """The last mean, with the scale of its standard errors by counts of lengths alone.
-
-    Where noise would drown second moments, and of pure budgets, which add up.
+    From counts where noise would drown second moments, and of pure budgets, which add up.
     """
-    n, d = session.n, cell.d
-    noise = NoiseLevel(rho=call.facts.rho, epsilon=call.facts.epsilon)
-    variance = counted_variance(lengths, n, d)
-    if hidden := out_of_sight(lengths.noise_sd, n):  # no less than public rows say for sure
-        variance = max(variance, 1 - math.sqrt(2 / points.m))
-    expected = loss_of_public(points.measured_in(known.units).measured, cell)
+    n, d, facts = session.n, cell.d, call.facts
+    noise = NoiseLevel(rho=facts.rho, epsilon=facts.epsilon)
+    counted = facts.pure or _drowned(n, d, facts.rho)
+    seen = None if counted else spread_of_rows(session, noise, SPREAD, cell, lengths)
+    variance = _counted(lengths, n, d, points.m) if seen is None else seen.variance
+    dearest = DEAREST if seen is not None else _DEAREST_COUNTED
     share = session.left * (1 - TOLD_CUTS)
-    cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, _DEAREST_COUNTED)
+    expected = loss_of_public(points.measured_in(known.units).measured, cell)
+    cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, dearest)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS)
-    lost = lost_by_shares(cut, released, variance)
-    notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
-    if hidden and not notes:
-        notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
-    if d > 1:
-        notes += (
-            f"How columns vary together follows from the {known.noun}, how much they do from counts of "
-            "the lengths of private rows: second moments of these would cost too much here.",
-        )
-    own = CountedSpread(known.matrix, variance, lost, lengths.noise_sd, notes)
+    own: Spread | CountedSpread
+    if seen is not None:
+        own = Spread.of(seen, cut, released, lengths, n)
+    else:
+        own = CountedSpread.of(known, variance, cut, released, lengths, n)
     return _result(session, points, known, call, released, cut.radius, rounds, own)
+
+
+def _counted(lengths: LogHistogram, n: int, d: int, m: int) -> float:
+    """Variance by counts; where they hide tails no less than m public rows say for sure."""
+    variance = counted_variance(lengths, n, d)
+    hidden = out_of_sight(lengths.noise_sd, n)
+    return max(variance, 1 - math.sqrt(2 / m)) if hidden else variance
 
 
 def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
@@ -421,6 +403,28 @@ class CountedSpread:
     counts_sd: float
     notes: tuple[str, ...]
     resolved = True
+
+    @classmethod
+    def of(
+        cls,
+        known: FixedCovariance,
+        variance: float,
+        cut: MeanCut,
+        released: ReleasedMean,
+        lengths: LogHistogram,
+        n: int,
+    ) -> CountedSpread:
+        """In view of how many rows the last cut took."""
+        lost = lost_by_shares(cut, released, variance)
+        notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
+        if not notes and out_of_sight(lengths.noise_sd, n):
+            notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
+        if len(known.matrix) > 1:
+            notes += (
+                f"How columns vary together follows from the {known.noun}, how much they do from counts "
+                "of the lengths of private rows: second moments of these would cost too much here.",
+            )
+        return cls(known.matrix, variance, lost, lengths.noise_sd, notes)
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""

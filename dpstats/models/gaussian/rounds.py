@@ -46,7 +46,7 @@ LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
 _FREE, _FREE_SPREAD = 0.2, 0.1
 """Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
-_DEAREST = 1.0
+DEAREST = 1.0
 """Noise of a mean, in errors of sampling, that rows which nobody sees may cost."""
 _ONE_SIDED = 0.5
 """Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
@@ -344,7 +344,7 @@ def last_mean_cut(
     variance: float,
     d: int,
     expected: Callable[[Floats], Floats] | None = None,
-    dearest: float = _DEAREST,
+    dearest: float = DEAREST,
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
