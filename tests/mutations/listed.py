@@ -394,6 +394,13 @@ _ROWS = (
         _SHARED_ROWS,
     ),
     _rows(
+        "a row has two densities",
+        "dpstats/models/mixture/rows.py",
+        "total += np.bincount(place, minlength=len(edges) + 1)",
+        "total += 2 * np.bincount(place, minlength=len(edges) + 1)",
+        _SHARED_ROWS,
+    ),
+    _rows(
         "likelihoods of mixtures are not cut",
         "dpstats/models/mixture/rows.py",
         "_to_grid(logs, clip, fine)",

@@ -18,7 +18,8 @@ from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.mixture.bounds import MixtureFacts, mixture_bounds
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Borders, Component, MixtureFit, separation
-from dpstats.models.mixture.likelihood import ShapeOf, SoftFit
+from dpstats.models.mixture.likelihood import SoftFit
+from dpstats.models.mixture.misfit import ShapeOf
 from dpstats.models.mixture.public_tree import MOST_LEAVES
 from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.models.mixture.ties import NARROW, step_of
@@ -84,7 +85,7 @@ def describe(
     return {
         "numbers": numbers,
         "error": mixture_bounds(facts),
-        "details": _diagnostics(fit, cells, worst, gap, regime),
+        "details": _diagnostics(fit, cells, worst, gap, regime, soft),
         "notes": notes,
     }
 
@@ -148,7 +149,12 @@ def _overlap(components: list[Component]) -> float:
 
 
 def _diagnostics(
-    fit: MixtureFit, cells: Cells, worst: float, gap: float | None, regime: str
+    fit: MixtureFit,
+    cells: Cells,
+    worst: float,
+    gap: float | None,
+    regime: str,
+    soft: SoftFit | None,
 ) -> tuple[Diagnostic, ...]:
     rounds = fit.rounds
     out = [
@@ -161,7 +167,11 @@ def _diagnostics(
         ),
         Diagnostic("separation", gap, None, "of their means, in standard deviations"),
     ]
-    if regime != "likelihood":
+    if soft is not None:
+        misfit = soft.misfit
+        what = "share of rows that are not where the components have their density, at least"
+        out.append(Diagnostic("misfit", misfit.share, misfit.sd, what))
+    else:
         out.append(
             Diagnostic("levels", cells.levels, None, "of the private tree that were paid for")
         )
@@ -239,6 +249,14 @@ def _soft_notes(
             f"Rows of component(s) {'; '.join(skewed)} are skewed: there the mean is not in the "
             "middle, and a Gaussian is only a rough description. Transform columns (log, sqrt), "
             "or allow more components."
+        )
+    if soft.misfit.sure:
+        notes.append(
+            "The rows are not spread like draws from these components: at least "
+            f"{in_prose(100 * soft.misfit.share)} % of them would have to move. Groups may be skewed "
+            "or long-tailed, there may be more of them, or the fit has not found them. Means and "
+            "weights then describe no groups, and intervals do not cover those of groups. Transform "
+            "columns (log, sqrt), allow more components, or look at `plot()`."
         )
     share, sd = cut
     if share > _MANY_CUT + 4 * sd:

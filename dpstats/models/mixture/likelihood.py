@@ -5,7 +5,8 @@
    shares are added to them by inverse variance;
 3. where k is not given, the released mixture is made shorter and shorter on synthetic rows; one release
    of clipped log-likelihoods says which of these mixtures private rows prefer, by BIC;
-4. a last round with half of the total gives the estimates, one more release their tails and skewness.
+4. a last round with half of the total gives the estimates; two more releases their tails and skewness,
+   and whether rows are where the mixture has its density.
 
 All that decides anything is public or released.
 """
@@ -23,15 +24,15 @@ from dpstats.models.gaussian.cuts import clipping_loss
 from dpstats.models.gaussian.moments import Cell, Moments, symmetric
 from dpstats.models.gaussian.releases import AugmentedMoments
 from dpstats.models.gaussian.rounds import Rounds
-from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Component, MixtureFit
 from dpstats.models.mixture.information import Scores, Step, one_step, size_of, svec, unsvec
+from dpstats.models.mixture.misfit import Misfit, ShapeOf, misfit_of, shapes_of
 from dpstats.models.mixture.releases import MixtureSession
-from dpstats.models.mixture.rows import SoftCells
 from dpstats.models.mixture.soft import (
     Covariance,
     Mixture,
+    cells_of,
     centred,
     em,
     held_out,
@@ -42,7 +43,7 @@ from dpstats.models.mixture.soft import (
     shorter_and_shorter,
     synthetic,
 )
-from dpstats.models.mixture.ties import narrowest, spread_out
+from dpstats.models.mixture.ties import in_steps, narrowest, spread_out
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 _ROUNDS = 4
@@ -50,7 +51,7 @@ _EARLY = 0.45
 """Of the total, for the rounds before the last where k is given."""
 _SEARCH, _SCORES, _AGAIN = 0.3, 0.2, 0.1
 """Where it is not: for rounds of most components, for likelihoods, for a round of those chosen."""
-_SHAPES, _CUT_SHARE = 0.05, 0.003
+_SHAPES, _DENSITIES, _CUT_SHARE = 0.05, 0.02, 0.003
 _LIFT = math.sqrt(0.5)
 _CUT = 0.02  # of a Gaussian's rows are beyond the radius
 _LONGEST, _STRETCH, _LIGHTEST = 2.0, (0.25, 4.0), 1e-3
@@ -59,8 +60,6 @@ _SYNTHETIC, _MANY, _POLISHED = 3000, 20_000, 4
 _CLIPPED = 0.95  # of synthetic rows lie within the clip of likelihoods
 _ENOUGH = 25.0  # private scores are that much surer than public ones: these are not asked
 _ONE_SD, _UNDECIDED = 1.0, 2.0
-_FAR = 0.05  # of a Gaussian's rows are called long
-_TAILED, _SKEWED, _SURE = 1.5, 0.1, 4.0
 
 
 @dataclass(frozen=True)
@@ -81,20 +80,13 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class ShapeOf:
-    """What is seen of one component beside its moments: long tails, and columns that are skewed."""
-
-    tailed: bool
-    skewed: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class SoftFit:
-    """Estimates by private EM, how the number of components was found, and the shapes of components."""
+    """Estimates by private EM, how the number of components was found, and how these fit."""
 
     fit: MixtureFit
     choice: Choice | None
     shapes: tuple[ShapeOf, ...]
+    misfit: Misfit
 
 
 def soft_cells(soft: SoftFit, m: int) -> Cells:
@@ -133,7 +125,7 @@ def soft_mixture(
     pool : bool
         Whether public points count in the last round.
     """
-    narrow, points = narrowest(points), spread_out(points)
+    tied, narrow, points = points, narrowest(points), spread_out(points)
     mixture, choice = public_em(points, k or most, kind), None
     m, spent = float(len(points)), 0.0
     rounds = [_EARLY / _ROUNDS] * _ROUNDS
@@ -146,19 +138,21 @@ def soft_mixture(
     for share in rounds:
         mixture, _, _ = _round(session, share, spent, mixture, m, kind, narrow)
         spent += share
-    final = session.left - _SHAPES - _CUT_SHARE
+    final = session.left - _SHAPES - _DENSITIES - _CUT_SHARE
     known = (spent, m) if pool else (spent, 0.0)
     mixture, components, cut = _round(
         session, final, known[0], mixture, known[1], kind, narrow, _CUT_SHARE
     )
     assert cut is not None
-    shapes = _shapes(session, mixture, components)
+    own = in_steps(synthetic(mixture, _MANY), tied)
+    misfit = misfit_of(session, _DENSITIES, mixture, own)
+    shapes = shapes_of(session, session.left, mixture, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
     filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
     made = len(rounds) + (0 if k else _ROUNDS)
     radii = tuple(c.moments.cell.radius for c in components)
     last = Rounds(tuple(c.moments for c in components), made, radii, cut)
-    return SoftFit(MixtureFit(components, last, filled, filled_sd, "clear"), choice, shapes)
+    return SoftFit(MixtureFit(components, last, filled, filled_sd, "clear"), choice, shapes, misfit)
 
 
 def _round(
@@ -179,7 +173,8 @@ def _round(
     d, k = mixture.d, mixture.k
     radius = math.sqrt(float(scipy.stats.chi2.isf(_CUT, d)))
     kept = 1 - float(clipping_loss(radius**2, d))
-    cells, whitenings = _cells(mixture)
+    cells = cells_of(mixture)
+    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
     lifted, cut = session.soft(share, cells, [radius] * k, _LIFT, cut_share)
     # as many rows as are not missing, by the released numbers
     n = min(max(float(lifted.counts.sum()), 1.0), float(session.n))
@@ -302,18 +297,6 @@ def _part(step: Step, one: slice, d: int) -> _Part:
     )
 
 
-def _cells(mixture: Mixture) -> tuple[SoftCells, list[Whitening]]:
-    """The coordinates in which every component is standard normal."""
-    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
-    volumes = np.linalg.slogdet(mixture.covariances)[1]
-    frames = tuple(
-        CellCoordinates(mean, w.back, w.root)
-        for mean, w in zip(mixture.means, whitenings, strict=True)
-    )
-    constants = np.log(mixture.weights) - volumes / 2
-    return SoftCells(frames, tuple(float(c) for c in constants)), whitenings
-
-
 def _of_covariance(moments: Moments, matrix: Floats, kind: Covariance) -> Moments:
     """Moments with another covariance, where it is not free."""
     if kind == "full":
@@ -339,7 +322,7 @@ def _chosen(
     logs = np.column_stack([log_likelihoods(one, drawn)[0] for one in mixtures])
     away = centred(logs)
     clip = max(float(np.quantile(np.linalg.norm(away, axis=1), _CLIPPED)), 1e-3)
-    scores, sd = session.likelihoods(_SCORES, [_cells(one)[0] for one in mixtures], clip)
+    scores, sd = session.likelihoods(_SCORES, [cells_of(one) for one in mixtures], clip)
     variance = np.full(len(mixtures), sd**2)
     if n**2 * float(np.median(away.var(axis=0))) / m < _ENOUGH * sd**2:
         held = centred(held_out(points, mixture.k, kind))
@@ -357,23 +340,3 @@ def _chosen(
     near = np.flatnonzero(behind <= _UNDECIDED) + 1
     choice = Choice(chosen + 1, mixture.k, (int(near[0]), int(near[-1])))
     return choice, mixtures[chosen]
-
-
-def _shapes(
-    session: MixtureSession, mixture: Mixture, components: tuple[Component, ...]
-) -> tuple[ShapeOf, ...]:
-    """Tails and skewness that are surely beyond a Gaussian's, of every component."""
-    cells, _ = _cells(mixture)
-    far = math.sqrt(float(scipy.stats.chi2.isf(_FAR, mixture.d)))
-    seen = session.shapes(session.left, cells, far)
-    out = []
-    for j, c in enumerate(components):
-        rows = max(c.rows, 1.0)
-        noise = math.hypot(seen.noise_sd, c.rows_sd) / (2 * rows)
-        share = (float(seen.beyond[j]) / rows + 1) / 2
-        tailed = share > _TAILED * _FAR + _SURE * math.hypot(noise, math.sqrt(_FAR / rows))
-        away = np.hypot(1 / math.sqrt(rows), c.moments.mean_sd)
-        side = np.abs(seen.signs[j]) / rows
-        skewed = side > _SKEWED + _SURE * math.hypot(seen.noise_sd / rows, float(away))
-        out.append(ShapeOf(bool(tailed), tuple(int(a) for a in np.flatnonzero(skewed))))
-    return tuple(out)

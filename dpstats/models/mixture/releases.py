@@ -1,4 +1,4 @@
-"""What is released of rows that components share: moments, likelihoods, shapes."""
+"""What is released of rows that components share: moments, likelihoods, shapes, densities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.claims import GRAM, VECTOR, Claim
+from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
 from dpstats.mechanism.release import release_symmetric, release_vector
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.gaussian.releases import AugmentedMoments, CellSession, augmented
@@ -104,6 +104,13 @@ class MixtureSession(CellSession):
         value = release.value.reshape(k, d + 1)
         return Shapes(value[:, 0], value[:, 1:], release.noise_sd)
 
+    def densities(self, share: float, cells: SoftCells, edges: Floats) -> tuple[Floats, float]:
+        """Rows by log-density, with their noise sd. A replaced row moves two counts by one."""
+        cost = self._spend(share)
+        counts = self._mixture_rows.densities(cells, edges)
+        release = self._counts("rows by density", counts, cost)
+        return release.value, release.noise_sd
+
     @property
     def _mixture_rows(self) -> MixtureRows:
         return cast(MixtureRows, self._rows)
@@ -115,4 +122,5 @@ CLAIMS = (
     ),
     Claim("log-likelihoods of mixtures", VECTOR, "2 C", "MixtureRows.likelihoods"),
     Claim("shapes of components", VECTOR, "2 sqrt(1 + d)", "MixtureRows.shapes"),
+    Claim("rows by density", COUNTS, "sqrt(2) (l1: 2)", "MixtureRows.densities"),
 )

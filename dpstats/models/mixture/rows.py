@@ -8,10 +8,11 @@ A mixture of public or released numbers gives every row its shares r_j, and besi
    v_j v_j' of its own matrix vv';
 2. likelihoods: log-densities under several mixtures, less their mean, cut to a radius;
 3. shapes: by component, the share times whether w is long, 1 or -1, and on which side of the mean every
-   column is, cut to a radius.
+   column is, cut to a radius;
+4. densities: how many rows have a log-density between two edges.
 
 Nothing is claimed of shares or densities: what bounds a row is the cut at the end, so that the proofs
-need not know what came before it.
+need not know what came before it; and a row has one density at most.
 """
 
 from __future__ import annotations
@@ -157,6 +158,24 @@ class MixtureRows(CellRows):
             return (total,)
 
         return self._sums(work, (k * (self.d + 1),))[0]
+
+    @one_pass
+    def densities(self, cells: SoftCells, edges: Floats) -> Integers:
+        """Rows by log-density: below the first edge, between two of them, above the last.
+
+        A replaced row leaves one of these and enters another; one without a density is in none.
+        """
+        maps = cell_maps(cells.frames)
+
+        def work(slab: CellSlab) -> tuple[Floats]:
+            total = np.zeros(len(edges) + 1)
+            for x in _chunks(slab):
+                logs = _belonging(x, cells, maps).logs
+                place = np.searchsorted(edges, logs[np.isfinite(logs)])
+                total += np.bincount(place, minlength=len(edges) + 1)
+            return (total,)
+
+        return self._sums(work, (len(edges) + 1,))[0]
 
 
 def _chunks(slab: CellSlab) -> list[Floats]:

@@ -14,7 +14,10 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.estimate import log_densities
+from dpstats.models.gaussian.rows import CellCoordinates
+from dpstats.models.mixture.rows import SoftCells
 from dpstats.numerics.k_means import first_centroids, sample
+from dpstats.numerics.matrices import equilibrated_whitening
 
 Covariance = Literal["full", "tied", "diagonal"]
 COVARIANCES: tuple[Covariance, ...] = ("full", "tied", "diagonal")
@@ -41,6 +44,18 @@ class Mixture:
     @property
     def d(self) -> int:
         return int(self.means.shape[1])
+
+
+def cells_of(mixture: Mixture) -> SoftCells:
+    """The coordinates in which every component is standard normal."""
+    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
+    volumes = np.linalg.slogdet(mixture.covariances)[1]
+    frames = tuple(
+        CellCoordinates(mean, w.back, w.root)
+        for mean, w in zip(mixture.means, whitenings, strict=True)
+    )
+    constants = np.log(mixture.weights) - volumes / 2
+    return SoftCells(frames, tuple(float(c) for c in constants))
 
 
 def prior_rows(d: int) -> int:

@@ -16,6 +16,8 @@ _REPEATED = 5
 """Times that a value occurs on average, from which a column has ties."""
 _FEWEST = 4
 """Values of a column that has steps; two or three are kinds of rows, and may be groups."""
+_WHOLE = 1e-6
+"""Of a step: how far from a whole number of them a distance may be."""
 NARROW = 0.75
 """Standard deviation over the step, from which Gaussians at all values add up to a smooth density."""
 
@@ -65,4 +67,30 @@ def spread_out(points: Floats) -> Floats:
         below, above = np.append(steps[0], steps) / 2, np.append(steps, steps[-1]) / 2
         at = np.searchsorted(values, points[:, j])
         out[:, j] += (below[at] + above[at]) * (number * roots[j] % 1) - below[at]
+    return out
+
+
+def in_steps(rows: Floats, points: Floats) -> Floats:
+    """Rows (n, d) with the values that columns of public points (m, d) may have.
+
+    The nearest whole number of steps, as where a column was measured in whole years; where steps are
+    uneven and values repeat, the nearest value.
+
+    Examples
+    --------
+    >>> years = np.array([[31.0], [38.0], [45.0], [31.0], [52.0], [38.0], [40.0], [41.0]])
+    >>> in_steps(np.array([[33.4], [71.9]]), years).ravel().tolist()
+    [33.0, 72.0]
+    """
+    out = rows.copy()
+    for j, column in enumerate(points.T):
+        known = np.unique(column)
+        if len(known) in (1, len(column)):
+            continue
+        step = np.diff(known).min()
+        whole = (known - known[0]) / step
+        if np.abs(whole - np.rint(whole)).max() < _WHOLE:
+            out[:, j] = known[0] + np.rint((rows[:, j] - known[0]) / step) * step
+        elif repeated_values(column) is not None:
+            out[:, j] = known[np.searchsorted((known[1:] + known[:-1]) / 2, rows[:, j])]
     return out

@@ -7,6 +7,7 @@ import math
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -569,6 +570,31 @@ def test_a_last_round_that_was_long_is_said_to_be() -> None:
 
     assert all("has not settled" in notes(seed, 3) for seed in (5, 27))
     assert not any("has not settled" in notes(seed, 6) for seed in range(8))
+
+
+@pytest.mark.parametrize("steps", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("k", [2, None])
+def test_rows_that_are_no_draws_from_the_components_are_said_to_be_none(
+    steps: float, k: int | None
+) -> None:
+    """Long tails, skewed groups; and no word of Gaussian ones, in steps or not.
+
+    One of 10^4 mixtures of Gaussians is said not to fit: these seeds are fixed.
+    """
+
+    def notes(draw: Callable[..., Any], seed: int) -> str:
+        rng = np.random.default_rng(seed)
+        second = rng.integers(0, 2, 10_200)
+        rows = pd.DataFrame({"u": draw(rng, 10_200) + 8 * second, "v": draw(rng, 10_200)})
+        rows = rows if steps == 0 else (rows / steps).round() * steps
+        found = quietly(dp_mixture, "~ u + v", rows[200:], rows[:200], k=k, mu=1, seed=seed)
+        return " ".join(found.notes)
+
+    said = "not spread like draws"
+    assert not any(said in notes(lambda r, n: r.normal(size=n), seed) for seed in range(3))
+    if k is not None:  # more components fit such rows
+        assert said in notes(lambda r, n: r.standard_t(4, size=n), 0)
+        assert said in notes(lambda r, n: r.gamma(3.0, size=n) / math.sqrt(3), 0)
 
 
 def test_a_component_lost_in_noise_is_said_to_be() -> None:

@@ -26,6 +26,7 @@ _THREE = SoftCells(_FRAMES, (-4.0, -4.5, -3.0))
 _TWO = SoftCells(_FRAMES[:2], (-0.5, -1.0))
 _RADII = (2.0, 2.0, 3.0)
 _LIFT, _CLIP, _FAR = 0.7, 1.5, 2.0
+_EDGES = np.array([-40.0, -8.0, -5.0, -4.0])
 
 
 def _session(table: Floats, size: int | None = None) -> MixtureSession:
@@ -43,7 +44,8 @@ def _releases(table: Floats, size: int | None = None) -> list[Release]:
     with _session(table, size) as session:
         session.soft(0.25, _THREE, _RADII, _LIFT, 0.25)
         session.likelihoods(0.25, [_TWO, _THREE], _CLIP)
-        session.shapes(0.25, _THREE, _FAR)
+        session.shapes(0.15, _THREE, _FAR)
+        session.densities(0.1, _THREE, _EDGES)
     return session.releases
 
 
@@ -85,6 +87,7 @@ def test_some_rows_attain_what_is_claimed() -> None:
     # the third component speaks for three, the weight of the first one for two
     assert _moves(middle, other, 5)["log-likelihoods of mixtures"] == pytest.approx(1.0, rel=1e-6)
     assert _moves(far, middle, 5)["shapes of components"] > 0.95
+    assert _moves(far, middle, 5)["rows by density"] == pytest.approx(1.0, rel=1e-6)
 
 
 def test_sums_are_those_of_the_cut_rows_by_their_shares() -> None:
@@ -92,11 +95,14 @@ def test_sums_are_those_of_the_cut_rows_by_their_shares() -> None:
     with _session(table) as session:
         sums, cut = session.soft(0.3, _THREE, _RADII, _LIFT, 0.1)
         scores, _ = session.likelihoods(0.3, [_TWO, _THREE], 1e3)
-        shapes = session.shapes(0.3, _THREE, _FAR)
+        shapes = session.shapes(0.2, _THREE, _FAR)
+        counts, _ = session.densities(0.1, _THREE, _EDGES)
     x = table[(table[:, 0] > 0) & np.isfinite(table).all(axis=1)][:, 1:]
     w = [(x - f.centre) @ f.back for f in _FRAMES]
     length = np.array([np.hypot(*one.T) for one in w])
     logs = np.array(_THREE.constants)[:, None] - length**2 / 2
+    densities = special.logsumexp(logs, axis=0)
+    assert counts == pytest.approx(np.histogram(densities, [-np.inf, *_EDGES, np.inf])[0])
     share = np.exp(logs - logs.max(axis=0))
     share /= share.sum(axis=0)
     assert cut is not None
