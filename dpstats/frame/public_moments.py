@@ -354,8 +354,8 @@ def public_moments(
     >>> public_moments("y ~ x", pd.DataFrame({"y": [1, 2, 4], "x": [0, 1, None]}))
     <PublicMoments: y ~ x; 2 columns; 2 public rows, 1 left out>
     """
-    design = learn_design(formula, public, weights=weights, offset=offset, limits=limits)
     table = public_table(public)
+    design = learn_design(formula, table, weights=weights, offset=offset, limits=limits)
     roles = [
         role
         for role, used in (

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
 import pandas as pd
@@ -117,7 +117,9 @@ def _is_dask(data: Any) -> bool:
 
 
 def public_table(data: Any) -> Table:
-    """A public table of any kind, in memory: public rows are few."""
+    """A public table of any kind, in memory: public rows are few. One of this package stays as it is."""
+    if is_table(data):
+        return cast(Table, data)
     if type(data).__name__ == "RecordBatchReader":
         raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
     return open_source(data).read_all()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -360,6 +360,7 @@ def _grid_law() -> Floats:
     return _law(np.log(_GRID), *_slopes_and_bends())
 
 
+@lru_cache(maxsize=64)
 def _laws_of(rows: int, power: int) -> _Laws:
     """Those of so many rows: outliers are few, or no more than a quarter of the rows of the tail.
 

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -73,19 +74,20 @@ class Fields:
     coding: Mapping[str, Array] | None = None
 
 
-def tokens(formula: str) -> list[tuple[str, str, int]]:
+@lru_cache(maxsize=128)
+def tokens(formula: str) -> tuple[tuple[str, str, int], ...]:
     """Text, kind ("name", "python", "operator", ...) and position of a formula's tokens.
 
     Examples
     --------
     >>> tokens("y ~ log(x)")
-    [('y', 'name', 0), ('~', 'operator', 2), ('log(x)', 'python', 4)]
+    (('y', 'name', 0), ('~', 'operator', 2), ('log(x)', 'python', 4))
     """
     try:
-        return [
+        return tuple(
             (token.token, token.kind.value if token.kind else "", token.source_start or 0)
             for token in tokenize(formula)
-        ]
+        )
     except Exception as error:
         raise _unparsed(formula, error) from None
 

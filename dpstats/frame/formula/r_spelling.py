@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
@@ -46,6 +47,7 @@ _TOKEN = re.compile(
 )
 
 
+@lru_cache(maxsize=128)
 def in_python(formula: str) -> str:
     """A formula whose calls are spelled as Python spells them.
 
