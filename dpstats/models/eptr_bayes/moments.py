@@ -178,7 +178,7 @@ def fit_alone(
     if worth < _USEFUL * len(axes.scale):
         notes = (
             "With its noise, the release of covariances or means is worth about "
-            f"{max(worth, 0.1):.2g} rows: too few for so many features. Ask for a larger budget, "
+            f"{in_prose(max(worth, 0.1))} rows: too few for so many features. Ask for a larger budget, "
             "or fewer features, or add public rows.",
         )
     notes += tail_notes(allowed, tails, variance)
@@ -243,8 +243,8 @@ def _notes(choice: Choice, told: ClassView, seen: ClassView) -> tuple[str, ...]:
     worth, public = float(np.median(told.means_rows)), float(np.median(seen.means_rows))
     if worth < _LITTLE * public:
         notes.append(
-            f"With its noise, the release for a class is worth about {max(worth, 0.1):.2g} rows, "
-            f"beside {public:.3g} public ones: the classifier may be no better than one of public "
-            "rows alone. Ask for a larger budget, or fewer features."
+            f"With its noise, the release for a class is worth about {in_prose(max(worth, 0.1))} rows, "
+            f"beside {in_prose(public, 3)} public ones: the classifier may be no better than one of "
+            "public rows alone. Ask for a larger budget, or fewer features."
         )
     return tuple(notes)

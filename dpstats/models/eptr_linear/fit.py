@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.mechanism.noise import Noise
@@ -86,12 +87,14 @@ def make_test(
     levels = eigenvalue_levels(goal, n, d, limits)
     if levels is None:
         raise ArgumentError(
-            f"the target, a smallest eigenvalue of {goal:.3g}, is below the influence of one row, "
-            f"{limits.radius**2:.3g}: give more rows, declare shorter ones, or raise target=."
+            f"the target, a smallest eigenvalue of {in_prose(goal, 3)}, is below the influence of one "
+            f"row, {in_prose(limits.radius**2, 3)}: give more rows, declare shorter ones, or "
+            "raise target=."
         )
     advice = (
-        f"One level is the influence of one row, {levels.step:.3g}; the target is {goal:.3g}. More "
-        "rows or a larger epsilon or delta help, and method='adaptive' always answers."
+        f"One level is the influence of one row, {in_prose(levels.step, 3)}; the target is "
+        f"{in_prose(goal, 3)}. More rows or a larger epsilon or delta help, and "
+        "method='adaptive' always answers."
     )
     return plan_safety(levels, spend, statistic, goal, advice, n)
 
@@ -335,7 +338,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
         estimate = without_errors(estimate)
         notes = (
             (
-                f"A ridge of {added:.3g} was needed against the noise: the correction to "
+                f"A ridge of {in_prose(added, 3)} was needed against the noise: the correction to "
                 + ("the public fit" if cuts is not None else "zero")
                 + " is shrunk, and standard errors are not given."
             )

@@ -14,6 +14,7 @@ from functools import partial
 from scipy import special
 
 from dpstats.accounting.privacy import Privacy, Total
+from dpstats.arguments import in_prose
 from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
@@ -143,7 +144,7 @@ def _notes(last: LastStep) -> tuple[str, ...]:
         notes += (UNBOUNDED,)
     if last.dearer > _DEARER:
         notes += (
-            f"The last step has {last.dearer:.2g} times the error of dp_lm at the same cost: "
+            f"The last step has {in_prose(last.dearer)} times the error of dp_lm at the same cost: "
             "there are too few rows to bound their smallest eigenvalue well. dp_lm is more "
             "accurate here.",
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy
-from dpstats.arguments import numbers, shown
+from dpstats.arguments import in_prose, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError, warn_at_call
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen, sharpened
@@ -257,8 +257,9 @@ def make_test(
     if best is None:
         raise PrivacyError(
             f"a test cannot be passed at this budget where the smallest degree is "
-            f"{float(expected.min()):.3g} and the largest {float(expected.max()):.3g}: ask for a larger "
-            "bandwidth, epsilon or delta, or use method='gp', which needs no test."
+            f"{in_prose(float(expected.min()), 3)} and the largest "
+            f"{in_prose(float(expected.max()), 3)}: ask for a larger bandwidth, "
+            "epsilon or delta, or use method='gp', which needs no test."
         )
     return best
 

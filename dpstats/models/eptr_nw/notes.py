@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.bands import CUT_DOUBT
 from dpstats.models.eptr_nw.estimate import Prediction
@@ -66,7 +67,7 @@ def curve_notes(
     blank = float((~there).mean())
     if blank > 0:
         notes.append(
-            f"{100 * blank:.2g}% of the points are left blank: no row is seen near them. A larger "
+            f"{in_prose(100 * blank)}% of the points are left blank: no row is seen near them. A larger "
             "bandwidth reaches farther; narrower limits or at= leave them out."
         )
     if thin > _HALF:
@@ -86,7 +87,7 @@ def curve_notes(
         cut = float((CUT_DOUBT * np.asarray(at.cut)[there] > _HALF * own[there]).mean())
         if cut > _HALF:
             notes.append(
-                f"Responses have a long tail: cutting it may have moved {100 * cut:.2g}% of the "
+                f"Responses have a long tail: cutting it may have moved {in_prose(100 * cut)}% of the "
                 "points by more than half a standard error; their intervals allow for it. A "
                 "logarithm of the response, where it is positive, or a larger budget helps."
             )

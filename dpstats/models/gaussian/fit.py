@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
@@ -194,8 +195,8 @@ def noise_level(total: Cost) -> NoiseLevel:
         return NoiseLevel(epsilon=total.at)
     if total.rho < _LEAST_RHO:
         raise PrivacyError(
-            f"a total of rho = {total.rho:.3g} (mu = {total.mu:.3g}) leaves nothing but noise: "
-            "ask for more."
+            f"a total of rho = {in_prose(total.rho, 3)} (mu = {in_prose(total.mu, 3)}) leaves nothing "
+            "but noise: ask for more."
         )
     return NoiseLevel(rho=total.rho)
 
@@ -257,7 +258,7 @@ def _warnings(
     pooled = "" if alone else " (of the same population: pool=True)"
     more = "more " if m else ""
     if expected >= _VACUOUS:
-        off = f"{expected:.2g} times itself" if expected < 10 else "many times itself"
+        off = f"{in_prose(expected)} times itself" if expected < 10 else "many times itself"
         rows = float(n)
         while _expected_error(int(rows), d, m, noise, cond) > 0.5 and rows < 1e12:
             rows *= 1.25
@@ -275,7 +276,7 @@ def _warnings(
     public = math.sqrt(d * (d + 1) / (m - 1)) if m > d else math.inf
     if public < expected < _VACUOUS and not alone:
         messages.append(
-            f"The {m} public rows by themselves give the covariance better (error {public:.2g}) "
+            f"The {m} public rows by themselves give the covariance better (error {in_prose(public)}) "
             "than this release will: consider pool=True if they are of the same population."
         )
     return tuple(messages)
@@ -305,7 +306,7 @@ def refined_gaussian(
     notes: tuple[str, ...] = ()
     if public is not None:
         moments, share = pooled(moments, public, moments.cell.n)
-        notes = (f"Averaged with the public moments: weight {1 - share:.2g} in the mean.",)
+        notes = (f"Averaged with the public moments: weight {in_prose(1 - share)} in the mean.",)
     fit = _fit(session, points, call, moments, rounds, notes)
     if there is None:
         return fit
@@ -453,6 +454,6 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
         return ()
     anywhere = " in one column or another" if d > 1 else ""
     return (
-        f"About {100 * empty:.2g} % of the private rows were not used: missing values{anywhere}, or "
-        f"{unknown}.",
+        f"About {in_prose(100 * empty)} % of the private rows were not used: missing values{anywhere}, "
+        f"or {unknown}.",
     )

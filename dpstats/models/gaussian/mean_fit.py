@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.privacy import Cost
-from dpstats.arguments import LARGEST, SMALLEST, numbers, shown
+from dpstats.arguments import LARGEST, SMALLEST, in_prose, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
@@ -255,8 +255,8 @@ def plan_call_of_mean(
     if plan.sd * math.sqrt(d) > 1:
         messages = (
             f"n = {n} rows are few for {d} columns at this budget: the privacy noise alone is "
-            f"expected to move the mean by {plan.sd * math.sqrt(d):.3g} standard deviations. Ask "
-            "for a larger budget, or fewer columns.",
+            f"expected to move the mean by {in_prose(plan.sd * math.sqrt(d), 3)} standard deviations. "
+            "Ask for a larger budget, or fewer columns.",
         )
     facts = MeanFacts(n, d, points.m, eta, noise.rho, noise.epsilon, gamma, plan.sd)
     return MeanCall(plan, facts, messages)
@@ -495,7 +495,7 @@ def mean_notes(
         return ()
     hidden = _NEAR * lengths.noise_sd / n
     return (
-        f"Up to about {100 * hidden:.2g} % of the rows may lie far from the others without being "
+        f"Up to about {in_prose(100 * hidden)} % of the rows may lie far from the others without being "
         "seen. They would be cut: the mean of a column with a long tail is then drawn towards "
         "the other rows, and its interval covers less often.",
     )
@@ -542,8 +542,8 @@ def _result(
     if wider:
         notes += (
             f"Rows vary by more than the unit variances that were assumed (about "
-            f"{100 * as_share(released.cut[0]):.2g} % were cut): no standard errors are given. Leave "
-            "public= out, which has scales found in private rows, or state covariance=.",
+            f"{in_prose(100 * as_share(released.cut[0]))} % were cut): no standard errors are given. "
+            "Leave public= out, which has scales found in private rows, or state covariance=.",
         )
     elif as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
         notes += (
@@ -556,7 +556,8 @@ def _result(
         if spread.max() > 4 or spread.min() < 0.25:
             notes += (
                 "Unit variances are assumed, but the public rows vary differently (standard "
-                f"deviations {spread.min():.3g} to {spread.max():.3g}): state covariance=.",
+                f"deviations {in_prose(spread.min(), 3)} to {in_prose(spread.max(), 3)}): state "
+                "covariance=.",
             )
     notes += unused_notes(released.count, released.count_sd, session.n, len(units), points.m > 0)
     bounds: tuple[Bound, ...] = ()

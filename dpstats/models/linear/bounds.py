@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
@@ -72,7 +73,7 @@ def whitened_second_moment(facts: CallFacts) -> tuple[Bound, ...]:
             continue
         out.append(
             Bound(
-                f"condition number of the whitened second moment (U/L, L = {limits[0]:.3g})",
+                f"condition number of the whitened second moment (U/L, L = {in_prose(limits[0], 3)})",
                 "spectral",
                 limits[1] / limits[0],
                 1 - 2 * facts.eta,

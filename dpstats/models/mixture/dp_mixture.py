@@ -14,7 +14,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.arguments import as_int, check_numbers, check_switch, listed, number, one_of, shown
+from dpstats.arguments import (
+    as_int,
+    check_numbers,
+    check_switch,
+    in_prose,
+    listed,
+    number,
+    one_of,
+    shown,
+)
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
@@ -234,7 +243,7 @@ def _check(
     if weight is None or not 0 < weight <= 1 / (k or 1):
         raise ArgumentError(
             "w_min is the least weight of a component, above 0 and at most 1/k = "
-            f"{1 / (k or 1):.3g}, not {shown(w_min)}."
+            f"{in_prose(1 / (k or 1), 3)}, not {shown(w_min)}."
         )
     least = 2 * (k or 2)
     if points.m < least:
