@@ -15,40 +15,26 @@ Nothing here sees a private value.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
-
-import numpy as np
 
 from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import (
-    LARGEST,
     check_seed,
-    computable,
-    in_prose,
-    is_path,
     listed,
     mapping,
     naming,
-    one_of,
-    require_sizes,
-    shown,
 )
-from dpstats.arrays import Floats
 from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
 from dpstats.errors import (
-    ArgumentError,
     DPStatsError,
     FormulaError,
-    PublicDataError,
     SchemaError,
-    warn_at_call,
     without_trace,
 )
 from dpstats.frame import (
@@ -60,27 +46,17 @@ from dpstats.frame import (
     PublicMoments,
     Reading,
     Rows,
-    SpentOn,
-    boxed,
-    declare_design,
-    design_extent,
-    far_powers_within_limits,
     open_persons,
-    open_public_rows,
     open_rows,
     opened,
     private_design,
-    public_moments,
-    refuse_aliases,
-    require_formula,
     require_known_limits,
     shows_types,
     undeclared_levels,
-    with_response,
 )
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
-from dpstats.numerics.public_rows import PublicRows
+from dpstats.public_input import check_limits, more_public_note, same_table, spent_note
 from dpstats.report.call_line import call_text, first_of
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Released
@@ -91,10 +67,6 @@ Given = Mapping[str, float | None]
 """mu, rho, epsilon and delta as the user gave them."""
 _LEVELS_DELTA, _LEVELS_SHARE = 0.1, 0.02
 """Shares of delta, and of mu^2, for the release of levels."""
-SAME_TABLE = (
-    "The public sample is the private table itself: what the public part shows of its rows is not "
-    "protected. A public sample is one that may be shown to anybody."
-)
 
 
 @dataclass(frozen=True)
@@ -431,22 +403,6 @@ def with_levels(
     return (call.for_levels(unknown), unknown) if unknown else (call, ())
 
 
-def more_public_note(n: int | None, m: int | None) -> tuple[str, ...]:
-    """A note where more rows are public than private, as where two tables are swapped."""
-    if n is None or m is None or m <= n:
-        return ()
-    return (
-        f"There are more public rows ({m}) than private ones ({n}). The table that comes first is the "
-        "private one, and nothing protects the rows of the other: see that they are not swapped.",
-    )
-
-
-def same_table(public: Any, data: Any) -> tuple[str, ...]:
-    """A note where the public sample is the private table."""
-    same = public is data or (is_path(data) and is_path(public) and str(public) == str(data))
-    return (SAME_TABLE,) if same else ()
-
-
 def delta_note(delta: float | None, n: int | None, of: str = "row") -> tuple[str, ...]:
     """A note where delta would allow a mechanism that publishes a row."""
     if delta is None or not n or delta < 1 / n:
@@ -455,172 +411,3 @@ def delta_note(delta: float | None, n: int | None, of: str = "row") -> tuple[str
         f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: such a delta does not rule out that "
         f"some {of} is revealed. Choose delta well below 1/n for real use.",
     )
-
-
-def sums_persons(method: Any, public: Any) -> bool:
-    """Whether score rounds from public rows are asked for, which sum up the rows of a person."""
-    return public is not None and (method is None or one_of(method, ("anchored",)))
-
-
-def choose_method(
-    methods: Collection[str],
-    method: str | None,
-    public: Any,
-    limits: Mapping[str, Any] | None,
-) -> str:
-    """The method given, or the one that the data allow."""
-    mapping("limits", limits)
-    method = "anchored" if method is None else method
-    if not one_of(method, methods):
-        raise ArgumentError(f"method must be one of {', '.join(methods)}, not {shown(method)}.")
-    if method == "ssp":
-        if not limits:
-            raise ArgumentError(
-                "method='ssp' needs limits for every column, declared without looking at the data: "
-                "limits={'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10)}."
-            )
-        if public is not None:
-            raise ArgumentError(
-                "method='ssp' uses private data alone; drop public=, or use method='anchored', "
-                "which makes better use of it."
-            )
-    elif public is None and method != "anchored":
-        raise PublicDataError(
-            f"method='{method}' needs public rows: pass a public sample, public=frame (or "
-            "public_moments(formula, frame)), or leave method out, which fits private rows alone."
-        )
-    return method
-
-
-def resolve_public(
-    formula: str,
-    public: Any,
-    weights: str | None,
-    offset: str | None,
-    limits: Mapping[str, Any] | None,
-) -> PublicMoments:
-    """Public moments of the formula: learnt from public rows, or those that were given."""
-    if isinstance(public, bool | int | float):
-        raise PublicDataError(f"public= is a table of public rows, not {public!r}.")
-    if isinstance(public, str) and public.lstrip().startswith("{"):
-        raise PublicDataError(
-            "public= is a JSON text; give PublicMoments.from_json(text), or a table."
-        )
-    if not isinstance(public, PublicMoments):
-        with naming("the public data"):
-            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
-    if weights is not None or offset is not None:
-        raise ArgumentError(
-            "weights and offset belong to the public moments: pass them to public_moments(formula, "
-            "public, weights=..., offset=...) and leave them out here."
-        )
-    if public.design.response is None:
-        return replace(public, design=with_response(public.design, formula, limits))
-    require_formula(public.design, formula)
-    return public
-
-
-def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -> tuple[str, ...]:
-    """A note where the public moments are themselves a private release."""
-    if moments is None or moments.spent is None:
-        return ()
-    spent = moments.spent
-    start = (
-        f"The public moments are a private release of their own, at mu = {in_prose(spent.mu, 4)}: "
-        + ("seeded, so that nothing made of them is for release; " if spent.seeded else "")
-    )
-    both = both_together(spent, total.mu, unit)
-    if both is None:
-        return (
-            f"{start}if they describe the same rows, the two protect different units, and their "
-            "joint cost is not stated.",
-        )
-    return (
-        f"{start}if they describe the same rows, the two together cost mu = {in_prose(both, 4)}.",
-    )
-
-
-def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
-    """mu of a call for its ``unit``, and of moments that were released before; None where unknown.
-
-    mu adds in squares for one unit. What protects a row at mu protects a person with k rows at k mu;
-    what protects a person protects each row of one, as long as no column decides which rows count:
-    there one row replaced changes two persons.
-    """
-    if (spent.rows, spent.person) == (unit.rows, unit.person):
-        return math.hypot(spent.mu, mu)
-    if spent.person is not None or unit.person is not None:
-        return None
-    times = unit.times if spent.rows == 1 else 1 if unit.times <= spent.rows else None
-    return None if times is None else math.hypot(times * spent.mu, mu)
-
-
-def public_rows(design: Design, public: Any) -> PublicRows:
-    """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
-    with naming("the public data"):
-        blocks = list(open_public_rows(design, public).blocks())
-    x = np.concatenate([block.x for block in blocks])
-    y = np.concatenate([block.y for block in blocks])
-    require_sizes(design.terms, np.abs(x).max(axis=0) < LARGEST)
-    zero, one = np.zeros(len(y)), np.ones(len(y))
-    offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
-    weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
-    used = (x != 0).any(axis=1)
-    return PublicRows(x[used], y[used], offset[used], weight[used])
-
-
-def check_terms(design: Design, ridge: float) -> None:
-    """Refuse terms of which one follows from others, and warn of powers that nearly do.
-
-    Without public rows nothing else tells them apart from what noise hides; a ridge may be meant to.
-    """
-    if not ridge:
-        refuse_aliases(design)
-    said = far_powers_within_limits(design)
-    if said is not None:
-        warn_at_call(f"within their limits {said}")
-
-
-def check_limits(
-    design: Design,
-    declared: bool,
-    limits: Mapping[str, Any] | None,
-    alone: str = "fits without public rows",
-) -> None:
-    """Every entry of limits does something, or is named.
-
-    ``declared``: whether the limits stand for public rows; ``alone``: when they would.
-    """
-    for name, value in (limits or {}).items():
-        if name == "(weights)":
-            used = design.weights is not None
-        elif declared:
-            used = name == "(norm)" or name in design.columns
-        else:
-            levels = name in design.columns and isinstance(value, list)
-            used = levels or (name == design.weights and isinstance(value, tuple))
-        if not used:
-            raise ArgumentError(
-                f"limits[{name!r}] has no effect here: "
-                + (
-                    f"'{design.formula}' has no such column."
-                    if declared or name not in design.columns
-                    else f"ranges are for {alone}; beside public rows, limits give levels of "
-                    "categories."
-                )
-            )
-
-
-def declared(
-    formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
-) -> tuple[Design, Floats, float, float | None]:
-    """The design of declared limits, the largest |x_j| and |y|, and the declared length of a row."""
-    schema = dict(limits or {})
-    norm = schema.pop("(norm)", None)
-    if norm is not None and computable(norm) is None:
-        raise ArgumentError(
-            f"limits['(norm)'] must be a number > 0 within double precision, not {shown(norm)}."
-        )
-    design = declare_design(formula, schema, weights=weights, offset=offset)
-    columns, response = design_extent(design, schema)
-    return boxed(design, schema), columns, response, norm

@@ -10,10 +10,20 @@ import dpstats
 from dpstats import mechanism
 
 _ROOT = Path(dpstats.__file__).parent
-_FLAT = {"__init__", "__main__", "datasets", "errors", "arrays", "arguments", "call"}
+_FLAT = {
+    "__init__",
+    "__main__",
+    "datasets",
+    "errors",
+    "arrays",
+    "arguments",
+    "call",
+    "public_input",
+}
 _BASE = {"errors", "arrays", "arguments"}
 _MODEL = {
     "call",
+    "public_input",
     "margins",
     "budget",
     "propose_test",
@@ -46,6 +56,7 @@ _MAY: dict[str, set[str]] = {
     },
     "margins": {
         "call",
+        "public_input",
         "budget",
         "accounting",
         "mechanism",
@@ -55,7 +66,17 @@ _MAY: dict[str, set[str]] = {
         "column_search",
         "score_rounds",
     },
-    "call": {"accounting", "budget", "column_search", "frame", "mechanism", "numerics", "report"},
+    "call": {
+        "public_input",
+        "accounting",
+        "budget",
+        "column_search",
+        "frame",
+        "mechanism",
+        "numerics",
+        "report",
+    },
+    "public_input": {"accounting", "frame", "numerics"},
     "audit": {"accounting", "budget", "report"},
     "compare": {"accounting", "budget", "report", "score_rounds", "models.linear", "models.glm"},
     "plans": {*_MODEL, "models.linear", "models.glm", "models.feols"},

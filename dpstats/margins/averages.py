@@ -21,7 +21,7 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, both_together
+from dpstats.call import Call
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.errors import ArgumentError
@@ -33,6 +33,7 @@ from dpstats.margins.rows import Cuts, ValueSource
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
+from dpstats.public_input import both_together
 from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame

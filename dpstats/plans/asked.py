@@ -7,9 +7,9 @@ from typing import Any
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
 from dpstats.arguments import as_int, items, number, one_of, shown
-from dpstats.call import choose_method
 from dpstats.errors import ArgumentError
 from dpstats.plans.search import MOST_ROWS
+from dpstats.public_input import choose_method
 
 _USUAL = (0.25, 0.5, 1.0, 2.0)
 _MOST_BUDGETS = 20

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpstats.arguments import computable, shown
 from dpstats.arrays import Floats
-from dpstats.call import public_rows
 from dpstats.errors import ArgumentError
 from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import unbiased_fit
@@ -30,6 +29,7 @@ from dpstats.plans.population import (
     robust_ratio,
     with_full_residuals,
 )
+from dpstats.public_input import public_rows
 
 
 def linear_population(

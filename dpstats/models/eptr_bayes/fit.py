@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design
 from dpstats.models.eptr_bayes.alone import declared_features
@@ -40,6 +39,7 @@ from dpstats.propose_test.bounds import clipping_bias, decomposition
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
+from dpstats.public_input import public_rows
 from dpstats.report.bound import Bound
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import unseen_line

@@ -13,11 +13,6 @@ from typing import Any
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.call import (
-    declared,
-    public_rows,
-    resolve_public,
-)
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.eptr_linear.planning import CutPlan, choose_cuts
@@ -30,6 +25,7 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.propose_test.call import (
     positive,
 )
+from dpstats.public_input import declared, public_rows, resolve_public
 from dpstats.score_rounds.estimate import (
     Estimate,
 )

@@ -15,7 +15,6 @@ import pandas as pd
 
 from dpstats.arguments import naming, numbers
 from dpstats.arrays import Floats
-from dpstats.call import public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
     Design,
@@ -42,6 +41,7 @@ from dpstats.models.eptr_nw.estimate import (
 from dpstats.models.eptr_nw.planning import Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.call import positive
+from dpstats.public_input import public_rows
 
 _MOST_NODES = 2000
 _FLAT = 1e-12

@@ -20,11 +20,11 @@ from dpstats.arguments import (
     shown,
 )
 from dpstats.arrays import Floats
-from dpstats.call import check_limits, public_rows
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_columns, learn_design, points_formula
 from dpstats.frame.source import public_table
 from dpstats.numerics.matrices import Whitening, equivariant_whitening, symmetric_power
+from dpstats.public_input import check_limits, public_rows
 
 _SHOWN = 2000
 

@@ -18,16 +18,7 @@ import numpy as np
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, check_numbers, check_size, check_vcov, in_prose, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    check_terms,
-    choose_method,
-    declared,
-    public_rows,
-    resolve_public,
-    sums_persons,
-    with_levels,
-)
+from dpstats.call import Call, with_levels
 from dpstats.errors import ArgumentError, PublicDataError, UnknownArgument
 from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.threads import one_blas_thread
@@ -37,6 +28,14 @@ from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.public_input import (
+    check_terms,
+    choose_method,
+    declared,
+    public_rows,
+    resolve_public,
+    sums_persons,
+)
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import (
     better_alone,

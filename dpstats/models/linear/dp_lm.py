@@ -18,15 +18,7 @@ import numpy as np
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers, check_size, check_vcov
 from dpstats.budget.budget import Budget
-from dpstats.call import (
-    Call,
-    check_terms,
-    choose_method,
-    declared,
-    resolve_public,
-    sums_persons,
-    with_levels,
-)
+from dpstats.call import Call, with_levels
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.session import Session
@@ -36,6 +28,7 @@ from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
+from dpstats.public_input import check_terms, choose_method, declared, resolve_public, sums_persons
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.notes import notes_of_first_rows

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from dpstats import eptr_nw
-from dpstats.call import public_rows
 from dpstats.datasets import fair
+from dpstats.public_input import public_rows
 from tests.benchmarks.others.tables import FAR, Case, Folders, draw, noted
 
 _PUBLIC, _POINTS, _NEAREST = 300, 60, 0.01
