@@ -18,7 +18,7 @@ from dpstats.frame import FirstRows, Reading, learn_design, open_rows
 from dpstats.frame.persons import SomeRows
 from dpstats.frame.reading import OneTable
 from dpstats.frame.schema import check_table
-from dpstats.frame.table import as_table
+from dpstats.frame.tables import as_table
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.threads import InTurn

@@ -28,7 +28,8 @@ from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
-from dpstats.frame.table import Array, Opaque, Table, as_table, is_table, slices
+from dpstats.frame.table import Array, Opaque, Table, slices
+from dpstats.frame.tables import as_table, is_table
 
 T = TypeVar("T")
 _NOBODY = (

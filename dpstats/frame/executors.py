@@ -35,7 +35,7 @@ from dpstats.arguments import called, shown
 from dpstats.errors import ArgumentError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.source import Check, DaskPartitions, ParquetFiles, Source
-from dpstats.frame.table import as_table
+from dpstats.frame.tables import as_table
 
 T = TypeVar("T")
 Work = Callable[[Source], T]

@@ -13,7 +13,8 @@ from dpstats.frame.formula.learn import categories_written, levels_written, used
 from dpstats.frame.persons import FirstRows, OfPersons, readable
 from dpstats.frame.reading import OneTable
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
-from dpstats.frame.table import AS_READ, ColumnType, Opaque, is_table, slices
+from dpstats.frame.table import AS_READ, ColumnType, Opaque, slices
+from dpstats.frame.tables import is_table
 
 
 class LevelCells(Opaque):

@@ -18,10 +18,11 @@ from dpstats.frame.design import Design
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
+from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
-from dpstats.frame.table import Array, PandasTable, slices
+from dpstats.frame.table import Array, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10

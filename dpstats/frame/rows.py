@@ -29,7 +29,8 @@ from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.reading import OneTable, other_rows
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
-from dpstats.frame.table import Array, Codes, Opaque, Table, is_table, slices
+from dpstats.frame.table import Array, Codes, Opaque, Table, slices
+from dpstats.frame.tables import is_table
 
 Mask = npt.NDArray[np.bool_]
 

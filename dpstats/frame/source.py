@@ -33,7 +33,8 @@ from dpstats.arguments import called, is_path
 from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, guarded, silently, steps, unreadable
-from dpstats.frame.table import FolderTable, Opaque, Table, as_table, is_arrow, is_table
+from dpstats.frame.table import Opaque, Table, is_arrow
+from dpstats.frame.tables import FolderTable, as_table, is_table
 from dpstats.frame.text_files import TextFiles, names_text
 
 Check = Callable[[Table], None]

@@ -23,20 +23,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpstats.errors import SchemaError, suppress_private_errors
+from dpstats.frame.arrow_table import ArrowTable
 from dpstats.frame.keys import NUMBER, spelled_keys
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, steps
-from dpstats.frame.table import (
-    AS_READ,
-    Array,
-    ArrowTable,
-    Codes,
-    ColumnType,
-    Levels,
-    Opaque,
-    Table,
-    as_table,
-)
+from dpstats.frame.table import AS_READ, Array, Codes, ColumnType, Levels, Opaque, Table
+from dpstats.frame.tables import as_table
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _BLOCK = 2**24  # bytes of a file at a time

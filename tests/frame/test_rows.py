@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpstats.errors import ArgumentError, SchemaError
 from dpstats.frame import boxed, declare_design, design_matrix, learn_design, open_rows
 from dpstats.frame.rows import PendingBlock, Plain
-from dpstats.frame.table import as_table
+from dpstats.frame.tables import as_table
 
 from .conftest import make_table
 

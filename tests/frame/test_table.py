@@ -10,7 +10,7 @@ import pytest
 
 from dpstats.errors import SchemaError
 from dpstats.frame import design_matrix, learn_design, open_rows
-from dpstats.frame.table import as_table
+from dpstats.frame.tables import as_table
 
 RIGHT = "x * g + b + C(k) + bs(z, df=4)"
 

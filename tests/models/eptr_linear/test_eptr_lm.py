@@ -16,7 +16,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import dp_lm, eptr_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
-from dpstats.frame.table import PandasTable
+from dpstats.frame.pandas_table import PandasTable
 from tests.grids import thinned
 
 FORMULA = "y ~ x1 + x2 + g"
