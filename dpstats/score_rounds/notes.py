@@ -29,8 +29,11 @@ _OTHERWISE = 15.0
 CUT_ALLOWANCE = "cut allowance"
 MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
+MEAN_MOSTLY, MEAN_FAR = 0.6, 2.5
+"""Of means: the same share; and errors, of what cuts hardly take off, from which on rows that nobody
+sees are spoken of."""
 _SEEN = 0.1
-"""The same, from which it is said what makes it less."""
+"""Share of such a variance from which it is said what makes it less."""
 _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
 _UNUSED = "of the private rows are not used:"

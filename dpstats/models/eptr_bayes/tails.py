@@ -12,7 +12,7 @@ from dpstats.arrays import Floats
 from dpstats.models.eptr_bayes.planning import MomentCut
 from dpstats.models.eptr_bayes.releases import ClassMoments
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.score_rounds.notes import out_of_sight
+from dpstats.score_rounds.notes import MEAN_FAR, MEAN_MOSTLY, out_of_sight
 from dpstats.score_rounds.tails import median_excess, most_excess, tail_of
 
 WINDOW = -10, 32
@@ -20,10 +20,6 @@ WINDOW = -10, 32
 _LEAST_ROWS = 20
 _NEAREST = 0.7
 """Of the radius, from which rows are cut at least, however many other features they have."""
-_LONGEST = 0.6
-"""Share of the variance of a mean that allows for cuts, from which cuts may have moved it by more."""
-_FAR = 2.5
-"""Errors of a mean, of what cuts hardly take off, from which on hidden rows are spoken of."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +95,13 @@ def allowance(tails: CutTails, released: ClassMoments, rows: Floats, cut: Moment
 def tail_notes(allowed: Allowance, tails: CutTails, variance: Floats) -> tuple[str, ...]:
     """``variance``: of means (K, p), without what is allowed for."""
     lost2 = allowed.lost**2
-    if (lost2 > _LONGEST * (lost2 + variance)).any():
+    if (lost2 > MEAN_MOSTLY * (lost2 + variance)).any():
         return (
             "Features have long tails: most of the error of some class mean allows for what cutting "
             "rows took off it, and it may be more. A transformation, such as log, public rows, or a "
             "larger budget, helps.",
         )
-    if tails.hidden and (allowed.most > _FAR * np.sqrt(lost2 + variance)).any():
+    if tails.hidden and (allowed.most > MEAN_FAR * np.sqrt(lost2 + variance)).any():
         return (
             "The budget is too small to see how long the tails of the features are in each class: means "
             "of skewed features may be too small in size by more than their errors say. A "

@@ -47,7 +47,13 @@ from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.notes import CUT_ALLOWANCE, out_of_sight, unseen_line
+from dpstats.score_rounds.notes import (
+    CUT_ALLOWANCE,
+    MEAN_FAR,
+    MEAN_MOSTLY,
+    out_of_sight,
+    unseen_line,
+)
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
 """Of the last release, for the share of rows that were cut; and where errors follow from it."""
@@ -58,12 +64,8 @@ SPREAD = 0.05
 """Share of second moments from which standard errors follow."""
 _HIDDEN_BY = 0.5
 """Noise of a variance, relative, from which on it is not released."""
-_FAR = 2.5
-"""Errors of a mean, of what cuts hardly take off, from which on hidden rows are spoken of."""
 _DEAREST_COUNTED = 0.7
 """Noise of a mean, in errors of sampling, that rows which nobody sees may cost by counts alone."""
-_LONGEST = 0.6
-"""Share of a variance that allows for cuts, from which on cuts may have moved a mean by more."""
 _SURELY = 2.0
 """Noise standard deviations that are taken off the share of rows that were cut."""
 _NEAR = 2.5
@@ -486,12 +488,12 @@ def mean_notes(
     where tails are longest; there it may be more, as where noise hides them.
     """
     lost, others = cut.lost, 1 / n + released.sd**2 / variance
-    if lost**2 > _LONGEST * (lost**2 + others):
+    if lost**2 > MEAN_MOSTLY * (lost**2 + others):
         return (
             "Rows lie so far from the others that most of an interval allows for what cutting them took "
             "off a mean; it may be more. A logarithm, or a larger budget, helps.",
         )
-    if cut.most < _FAR * math.sqrt(lost**2 + others):
+    if cut.most < MEAN_FAR * math.sqrt(lost**2 + others):
         return ()
     hidden = _NEAR * lengths.noise_sd / n
     return (
