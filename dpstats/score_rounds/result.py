@@ -58,6 +58,23 @@ _MANY = 1000.0
 by 0.13 % at most."""
 PASSES = "passes"
 _SHOWN = 3
+_ALIKE = 3.0
+"""Times that what is left out adds to a sandwich, over what it adds by chance: of products of normal
+columns. Where sums run over persons, as often again as these have rows."""
+_MATTERS = 0.15
+"""So much of the variance of errors, by that, from which the sandwich of a sub-model is not known."""
+_OWN_SANDWICH = (
+    "Standard errors are not given: what is left out matters, and the sandwich was released for the "
+    "errors of the larger model. Fit the smaller one with a budget of its own; or, where the variance "
+    'of errors is constant, update(..., vcov="iid").'
+)
+
+
+def _growth(larger: Estimate, smaller: Estimate) -> float:
+    """Of the variance of errors, by what is left out, where errors allow for any variance."""
+    if larger.errors == "iid" or not larger.dispersion or smaller.dispersion is None:
+        return 1.0
+    return smaller.dispersion / larger.dispersion
 
 
 def _of_larger(notes: Sequence[str]) -> tuple[str, ...]:
@@ -331,9 +348,10 @@ class Model(Result):
         fit needs the rows again, and so a new call; so does the sandwich, where it was not released.
         ``vcov="iid"`` gives the errors of constant variance of a fit that has the sandwich.
 
-        Of a linear model that is exact. Of a generalised linear one it is a single Newton step from the
-        larger fit: where a term that matters is left out errors are not given, and a note says so;
-        fit again, with a budget of its own.
+        Of a linear model coefficients are exact, and so are errors of constant variance, ``vcov="iid"``.
+        The sandwich is that of the larger fit: where a term that matters is left out errors are not
+        given, and a note says so. Of a generalised linear model it is a single Newton step from the
+        larger fit, and the same holds of all errors. Fit again then, with a budget of its own.
         """
         if vcov is not None:
             vcov = check_vcov(vcov)
@@ -359,12 +377,17 @@ class Model(Result):
     def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
         if not kept:
             raise ArgumentError("the sub-model has no columns left: '~ 1' keeps a constant.")
-        estimate = restrict(self.estimate, kept, self._fixed_dispersion)
+        alike = _ALIKE * max(self.nobs / self.n, 1.0)
+        estimate = restrict(self.estimate, kept, self._fixed_dispersion, alike)
+        doubts = _of_larger(self.doubts)
+        if alike * (_growth(self.estimate, estimate) - 1) > _MATTERS:
+            unknown = np.full_like(estimate.sampling, np.nan)  # that of the noise is as it was
+            estimate = replace(estimate, sampling=unknown)
+            doubts = (_OWN_SANDWICH, *doubts)
         terms = [self.coefficients.terms[k] for k in kept]
         alone = self.public_fit
         if alone is not None:
             alone = restrict(alone, kept, self._fixed_dispersion)
-        doubts = _of_larger(self.doubts)
         return replace(
             self,
             call=call,

@@ -15,14 +15,19 @@ from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
 _PENALTIES = ("ridge", "lasso", "elasticnet")
 
 
-def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = False) -> Estimate:
+def restrict(
+    estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = False, alike: float = 1.0
+) -> Estimate:
     """The least-squares fit on some of the columns, from the moments and coefficients of all.
 
     With H the second moments (plus ridge) and c = H b the cross moments that b stands for, the
     restricted fit is b_r = H_rr^-1 c_r = P b, so that the error of b passes through P = H_rr^-1 H_r.;
     the noise of the moments acts on what the restriction moves: H_rr^-1 [root' E root (b - (b_r, 0))]_r.
-    The residual variance grows by the quadratic form of the move, unless the family fixes it. For a
-    generalised linear model this is one Newton step, at the larger model's information.
+    The residual variance grows by the quadratic form of the move, unless the family fixes it; with it
+    grow errors of constant variance. Of the sandwich, the outer products of scores were those of the
+    larger model: what is left out is now an error too, as large as it is by chance, or ``alike`` times,
+    where the columns are large that stay. For a generalised linear model this is one Newton step, at
+    the larger model's information.
     """
     d = len(estimate.coef)
     keep = np.asarray(kept)
@@ -46,7 +51,10 @@ def restrict(estimate: Estimate, kept: Sequence[int], fixed_dispersion: bool = F
 
         grown = with_move(dispersion)
         limits = None if limits is None else (with_move(limits[0]), with_move(limits[1]))
-        sampling = sampling * (grown / dispersion)
+        if estimate.errors == "iid":
+            sampling = sampling * (grown / dispersion)
+        else:
+            sampling = sampling * (max(n - d, 1) / max(n - len(keep), 1)) + alike * more / n * inner
         classical = None if classical is None else classical * (grown / dispersion)
         dispersion = grown
     return replace(

@@ -113,7 +113,7 @@ class PanelModel(MarginalModel):
 
     def _within(self) -> float | None:
         """R^2 of what effects leave; none with instruments, or where noise drowns the design."""
-        if self.instruments or not np.isfinite(self.coefficients.std_error).all():
+        if self.instruments or not np.isfinite(self.estimate.privacy).all():
             return None
         centre = None if self.fixed_effects else self.design.constant
         n, d = self.nobs, len(self.coefficients.coef)

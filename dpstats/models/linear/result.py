@@ -83,7 +83,7 @@ class LinearModel(MarginalModel):
     @property
     def _told(self) -> bool:
         """Whether the rows tell anything: where no coefficient has an error, residuals say nothing."""
-        return not bool(np.isnan(np.diag(self.estimate.sampling)).all())
+        return not bool(np.isnan(np.diag(self.estimate.privacy)).all())
 
     def _r_squared(self) -> tuple[float, float] | None:
         return r_squared(self.estimate, self.design.constant) if self._told else None

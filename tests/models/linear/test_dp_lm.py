@@ -317,9 +317,34 @@ def test_tables_have_the_columns_of_broom_and_r() -> None:
     assert found.predict(DATA.head(2)).index.equals(DATA.head(2).index)
 
 
+def test_the_sandwich_of_a_sub_model_is_not_given_where_what_is_left_out_matters() -> None:
+    """x z is large where x and z are: errors of the smaller model vary with both."""
+    rng = np.random.default_rng(3)
+
+    def rows(n: int, effect: float) -> pd.DataFrame:
+        x, z = rng.normal(size=(2, n))
+        return pd.DataFrame({"x": x, "z": z, "y": x + effect * x * z + rng.normal(size=n)})
+
+    def smaller(effect: float) -> tuple[Any, Any]:
+        private = rows(20_000, effect)
+        found = dp_lm("y ~ x * z", private, public=rows(500, effect), mu=50, seed=1)
+        plain = smf.ols("y ~ x + z", private).fit(cov_type="HC1")
+        return found.update("~ . - x:z"), plain
+
+    made, plain = smaller(1.0)
+    assert made.coef().to_numpy() == pytest.approx(plain.params.to_numpy(), abs=0.02)
+    assert made.se().isna().all()
+    assert "Fit the smaller one" in made.notes[1]
+    assert np.isfinite(made.sigma)
+    constant = made.update(vcov="iid").se().to_numpy()
+    assert constant == pytest.approx(smf.ols("y ~ x + z", plain.model.data.frame).fit().bse, rel=0.05)
+    made, plain = smaller(0.2)  # of the variance of x's error 0.11: that it counts three times is right
+    assert made.se().to_numpy() == pytest.approx(plain.bse.to_numpy(), rel=0.06)
+
+
 def test_sub_models_paths_and_tests_spend_nothing() -> None:
     found = fit(mu=50)
-    smaller = found.update("~ . - g")
+    smaller = found.update("~ . - g", vcov="iid")
     expected = smf.ols("y ~ x1 + x2", DATA).fit()
     assert smaller.coef().to_numpy() == pytest.approx(expected.params.to_numpy(), abs=0.02)
     assert smaller.se().to_numpy() == pytest.approx(expected.bse.to_numpy(), rel=0.05)
