@@ -153,9 +153,12 @@ def changes(
 
 
 def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]:
-    """The columns of a table that the right-hand side reads, or those of them that were asked for."""
+    """The columns of a table that have a coefficient, or those of them that were asked for."""
     factors = [f for term in design.rhs for f in term if f.kind != "literal"]
-    known = list(dict.fromkeys(name for f in factors for name in f.parse().columns))
+    read = dict.fromkeys(name for f in factors for name in f.parse().columns)
+    used = [design.factors[key].expr for column in design.program for key, _ in column.parts]
+    moving = {name for expr in used for name in expr.columns}
+    known = [name for name in read if name in moving]
     if asked is None:
         return known
     if isinstance(asked, Mapping):
@@ -165,8 +168,14 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
         )
     names = [asked] if isinstance(asked, str) else list(asked)
     for name in names:
-        if name not in known:
-            raise ArgumentError(f"the formula reads no column `{name}`; it reads {listed(known)}.")
+        if name in known:
+            continue
+        if name in read:
+            raise ArgumentError(
+                f"`{name}` has no coefficient in this fit: its effects were taken out, or it is an "
+                f"instrument. There are those of {listed(known)}."
+            )
+        raise ArgumentError(f"the formula reads no column `{name}`; it reads {listed(known)}.")
     return names
 
 

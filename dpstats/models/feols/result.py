@@ -12,6 +12,9 @@ import pandas as pd
 from dpstats.arguments import check_vcov, listed, one_of, shown, spelled
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
+from dpstats.margins.averages import PrivateMargins
+from dpstats.margins.emmeans import MarginalMeans
+from dpstats.margins.new_rows import Margins
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import Wald
 from dpstats.models.feols.fit import SecondStage
@@ -162,6 +165,23 @@ class PanelModel(MarginalModel):
         assert self.second.weak is not None
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
+
+    def predictions(self, *args: Any, **named: Any) -> Margins | PrivateMargins:
+        """x'b for rows that you may show, as `LinearModel.predictions`; without the effects."""
+        made = super().predictions(*args, **named)
+        if not self.fixed_effects or not isinstance(made, Margins):
+            return made
+        names = ", ".join(name for name, _ in self.fixed_effects)
+        return replace(made, title=f"{made.title} without the effects of {names}")
+
+    def emmeans(self, *args: Any, **named: Any) -> MarginalMeans:
+        """Marginal means, as `LinearModel.emmeans`, of fits without effects."""
+        if self.fixed_effects:
+            raise NotReleasedError(
+                "effects were not released, and marginal means need them. Levels beside one another are "
+                "coefficients, or comparisons(newdata)."
+            )
+        return super().emmeans(*args, **named)
 
     def simulate(self, *args: Any, **named: Any) -> NoReturn:
         """Not for panels: effects are not released."""

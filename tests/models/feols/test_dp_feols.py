@@ -376,3 +376,18 @@ def test_singletons_only_tell_nothing_and_say_so() -> None:
     private = _PRIVATE.drop_duplicates("who")
     fit = dp_feols("y ~ x | who", private, _PUBLIC, mu=2, person="who", seed=1)
     assert np.isnan(fit.se()["x"]) or any("not used" in note for note in fit.notes)
+
+
+def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects() -> None:
+    fit = dp_feols("y ~ x | year | d ~ z + z2", _PRIVATE, _PUBLIC, **_EXACT)
+    for found in (fit.slopes(_PUBLIC), fit.comparisons(_PUBLIC)):
+        assert list(found.frame.term) == ["x", "d"]
+    with pytest.raises(ArgumentError, match="`year` has no coefficient"):
+        fit.slopes(_PUBLIC, variables="year")
+    with pytest.raises(ArgumentError, match="reads no column `nope`"):
+        fit.slopes(_PUBLIC, variables="nope")
+    assert str(fit.predictions(_PUBLIC.head(2))).startswith("Predictions without the effects of year:")
+    with pytest.raises(NotReleasedError, match="effects were not released"):
+        fit.emmeans("year")
+    plain = dp_feols("y ~ x | 0 | d ~ z", _PRIVATE, _PUBLIC, **_EXACT)
+    assert str(plain.predictions(_PUBLIC.head(2))).startswith("Predictions:")
