@@ -209,8 +209,8 @@ def _solution(
         ridge=0.0,
         errors="iid" if made.outer is None else "hetero",
     )
-    score_noise = pooled.noise_sd**2 * np.eye(d) + allowed
-    last = FinalScore(rounds.pooled_score(pooled.coef), meat, score_noise)
+    # the mean score at the estimate is known by way of the anchor, like the estimate
+    last = FinalScore(rounds.pooled_score(pooled.coef), meat, noise + allowed)
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     reach = np.sqrt(np.einsum("ij,jk,ik->i", solve, along, solve)) / error
     return estimate, last, spread, Moved(pooled.excess * reach, pooled.most * reach)

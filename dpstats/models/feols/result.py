@@ -158,7 +158,8 @@ class PanelModel(MarginalModel):
                 "the Anderson-Rubin set is for one endogenous column with instruments: "
                 "dp_feols('y ~ x | d ~ z', ...)."
             )
-        return pd.DataFrame(self._weak_set(coverage(level)), columns=["lower", "upper"])
+        found = self._weak_set(coverage(level))
+        return pd.DataFrame(found, columns=["lower", "upper"], dtype=np.float64)
 
     def _weak_set(self, level: float) -> list[tuple[float, float]]:
         assert self.second is not None

@@ -386,8 +386,34 @@ def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects()
         fit.slopes(_PUBLIC, variables="year")
     with pytest.raises(ArgumentError, match="reads no column `nope`"):
         fit.slopes(_PUBLIC, variables="nope")
-    assert str(fit.predictions(_PUBLIC.head(2))).startswith("Predictions without the effects of year:")
+    assert str(fit.predictions(_PUBLIC.head(2))).startswith(
+        "Predictions without the effects of year:"
+    )
     with pytest.raises(NotReleasedError, match="effects were not released"):
         fit.emmeans("year")
     plain = dp_feols("y ~ x | 0 | d ~ z", _PRIVATE, _PUBLIC, **_EXACT)
     assert str(plain.predictions(_PUBLIC.head(2))).startswith("Predictions:")
+
+
+def test_weak_instrument_sets_count_the_noise_of_the_moments() -> None:
+    """Effects of rare levels: the score at the estimate is known by moments that are noisy.
+
+    Of these 12 sets none misses; without that noise a third does. Seeded; of sets that cover in 0.99,
+    three of 12 miss in 2 of 10^4.
+    """
+    levels = [0.4, 0.3, 0.2, 0.07, 0.02, 0.01]
+    rejected = missed = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n = 30_000
+        g, z, v = rng.choice(6, n, p=levels), rng.normal(size=(n, 2)), rng.normal(size=n)
+        table = pd.DataFrame({"g": [f"g{k}" for k in g], "z": z[:, 0], "z2": z[:, 1]})
+        table["d"] = 0.5 * z.sum(axis=1) + v
+        table["y"] = 0.5 * table.d + 0.3 * g + 0.6 * v + rng.normal(size=n)
+        fit = dp_feols("y ~ 1 | g | d ~ z + z2", table[300:], table[:300], mu=2, seed=seed)
+        found = fit.anderson_rubin().to_numpy(dtype=float)
+        missed += not any(low < 0.5 < high for low, high in found)
+        assert fit.second is not None
+        rejected += fit.second.agreement.p_value < 0.01
+    assert missed <= 2
+    assert rejected <= 2

@@ -337,8 +337,12 @@ def test_the_sandwich_of_a_sub_model_is_not_given_where_what_is_left_out_matters
     assert "Fit the smaller one" in made.notes[1]
     assert np.isfinite(made.sigma)
     constant = made.update(vcov="iid").se().to_numpy()
-    assert constant == pytest.approx(smf.ols("y ~ x + z", plain.model.data.frame).fit().bse, rel=0.05)
-    made, plain = smaller(0.2)  # of the variance of x's error 0.11: that it counts three times is right
+    assert constant == pytest.approx(
+        smf.ols("y ~ x + z", plain.model.data.frame).fit().bse, rel=0.05
+    )
+    made, plain = smaller(
+        0.2
+    )  # of the variance of x's error 0.11: that it counts three times is right
     assert made.se().to_numpy() == pytest.approx(plain.bse.to_numpy(), rel=0.06)
 
 
