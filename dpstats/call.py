@@ -58,8 +58,9 @@ from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
 from dpstats.public_input import check_limits, more_public_note, same_table, spent_note
 from dpstats.report.call_line import call_text, first_of
+from dpstats.report.diagnostics import rows_at_most
 from dpstats.report.privacy import PrivacyStatement
-from dpstats.report.released import Released
+from dpstats.report.released import Diagnostic, Released
 
 _R = TypeVar("_R", bound=Released)
 _Spent = TypeVar("_Spent", bound=Total)
@@ -324,17 +325,20 @@ class Charged:
         public: Any,
         moments: PublicMoments | None = None,
         m: int | None = None,
+        lines: Sequence[Diagnostic] = (),
     ) -> tuple[str, ...]:
         """Notes that qualify the guarantee: on delta, public data, and the column of persons.
 
-        ``m``: public rows, where they have no moments.
+        ``m``: public rows, where they have no moments; ``lines``: diagnostics, one of which tells how
+        many rows persons have.
         """
         m = m if moments is None else moments.m
+        rows = n if self.call.unit.counted == "rows" else rows_at_most(lines)
         return (
             *delta_note(self.call.given.get("delta"), n, self.call.unit.counted.removesuffix("s")),
             *spent_note(moments, self.call.total, self.call.unit),
             *same_table(public, self.data),
-            *more_public_note(n if self.call.unit.counted == "rows" else None, m),
+            *more_public_note(rows, m),
             *(() if self.first is None else self.first.notes),
         )
 

@@ -123,7 +123,7 @@ def etable(
     age                   -0.0164***
                             (0.0029)
     religious               0.105***     0.089***
-                             (0.018)      (0.016)
+                             (0.018)      (0.017)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318

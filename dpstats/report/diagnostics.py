@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.report.released import Diagnostic
 
 EMPTY = "empty rows"
+ROWS = "rows"
+"""How many rows persons have."""
 MISSING = "share that is missing or has an unknown level"
 
 
@@ -42,3 +45,11 @@ def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[
     return tuple(
         replace(line, note=line.note + later) if line.name == EMPTY else line for line in lines
     )
+
+
+def rows_at_most(lines: Sequence[Diagnostic]) -> int | None:
+    """How many rows persons have, with three standard deviations of noise; None where nothing tells."""
+    for line in lines:
+        if line.name == ROWS and line.value is not None:
+            return round(line.value + 3 * (line.noise_sd or 0.0))
+    return None

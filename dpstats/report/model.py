@@ -258,7 +258,11 @@ def row_lines(
     if protected.jointly:
         found = next((line for line in page.diagnostics if line.name == "rows"), None)
         known = found is None or (found.value or 0.0) > 4 * (found.noise_sd or 0.0)
-        number = f"about {page.filled} rows" if known else "so few rows that noise hides how many"
+        number = (
+            f"about {page.filled} rows that can be used"
+            if known
+            else "so few rows that noise hides how many"
+        )
         counted = f"Persons: {page.n} private, by `{protected.person}`, with {number}"
         if protected.rows is not None:
             counted += f" (the first {protected.rows} of each)"

@@ -24,6 +24,7 @@ from dpstats.numerics.matrices import (
     spectral_norm,
     with_inverse,
 )
+from dpstats.report.diagnostics import ROWS
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem, released_system
 from dpstats.score_rounds.cuts import Cut
@@ -413,4 +414,4 @@ def rows_line(persons: PersonCounts | None) -> tuple[Diagnostic, ...]:
     if persons is None:
         return ()
     note = f"of all persons, counting at most {persons.most} for each"
-    return (Diagnostic("rows", persons.rows, persons.rows_sd, note),)
+    return (Diagnostic(ROWS, persons.rows, persons.rows_sd, note),)

@@ -145,7 +145,8 @@ def dp_feols(
     persons = None if person is None else "within" if within else "all"
     task = PanelTask(moments, columns, persons, errors)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
-    notes = charged.notes(rows.n, public, moments) + formula_notes(formula.design(None))
+    notes = charged.notes(rows.n, public, moments, lines=fit.linear.diagnostics)
+    notes += formula_notes(formula.design(None))
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
 

@@ -244,7 +244,7 @@ def dp_glm(
     fit, session = ready.fit_rows(
         rows, call.per_row, noise, None if levels is None else levels.session
     )
-    notes = charged.notes(rows.n, public, moments) + formula_notes(formula)
+    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
     notes += () if levels is None else levels.notes
     if alone and moments is not None:
         if moments.determines_columns():

@@ -157,7 +157,7 @@ def anchored(
         persons=persons,
         longest=start.longest(family) if persons is None and not weighted else None,
         weighs=weighted or bool(design.offsets and start.rows is None),
-        bounded=family.binary and not weighted,
+        bounded=family.binary and not weighted and persons is None,
         trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )
     made = rounds.run()

@@ -234,7 +234,7 @@ def dp_lm(
     fit, session = fit_rows(
         task, rows, call.per_row, noise, None if levels is None else levels.session
     )
-    notes = charged.notes(rows.n, public, moments) + formula_notes(formula)
+    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
     notes += () if levels is None else levels.notes
     notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
