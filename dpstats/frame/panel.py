@@ -12,7 +12,7 @@ import numpy as np
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
-from dpstats.frame.formula.panel import PanelFormula, panel_formula
+from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
 from dpstats.frame.public_moments import PublicMoments, public_moments
@@ -237,10 +237,16 @@ def _require_variation(moments: PublicMoments, person: str | None) -> None:
     sizes = np.sqrt(np.clip(np.diag(moments.gram), 0.0, None))
     constant = [name for name, size in zip(moments.terms, sizes, strict=True) if size < 1e-12]
     if constant:
-        names = ", ".join(f"`{name}`" for name in constant)
+        named = [level_name(name) for name in constant]
+        lack = (
+            " Public persons may lack these levels, as where hardly any is treated: give public rows of "
+            "some that have them."
+            if any("::" in name for name in named)
+            else ""
+        )
         raise PublicDataError(
-            f"within the persons of the public rows {names} "
-            f"{'do' if len(constant) > 1 else 'does'} not vary. If that is so by nature, the "
+            f"within the persons of the public rows {', '.join(f'`{name}`' for name in named)} "
+            f"{'do' if len(constant) > 1 else 'does'} not vary.{lack} If that is so by nature, the "
             f"effects of `{person}` absorb it: leave it out, or the effects. If each person has "
             "only one public row, give the rows without that column: "
             f"public.drop(columns='{person}')."

@@ -417,3 +417,26 @@ def test_weak_instrument_sets_count_the_noise_of_the_moments() -> None:
         rejected += fit.second.agreement.p_value < 0.01
     assert missed <= 2
     assert rejected <= 2
+
+
+def test_public_persons_without_a_treated_one_are_asked_for_by_the_name_of_the_coefficient() -> (
+    None
+):
+    untreated = _PUBLIC[_PUBLIC.treat == 0]
+    with pytest.raises(
+        PublicDataError, match=r"`year::2009:treat`.* as where hardly any is treated"
+    ):
+        dp_feols(
+            "y ~ x + i(year, treat, ref=2010) | who + year",
+            _PRIVATE,
+            untreated,
+            person="who",
+            **_EXACT,
+        )
+
+
+def test_tables_of_persons_that_may_be_swapped_are_said() -> None:
+    call = {"person": "who", "mu": 1, "seed": 1}
+    swapped = dp_feols("y ~ x | who", _PUBLIC, _PRIVATE, **call)
+    assert "There are more public rows" in " ".join(swapped.notes)
+    assert "more public rows" not in " ".join(dp_lm("y ~ x", _PRIVATE, _PUBLIC, **call).notes)
