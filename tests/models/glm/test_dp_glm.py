@@ -891,7 +891,7 @@ def test_intervals_of_persons_with_unequal_numbers_of_rows_cover() -> None:
     """Sums of scores have the tail of the numbers of rows: 1 in 50 persons has 50, half have two.
 
     Seeded: of 120 intervals 119 cover, and 104 did when scores were cut as if no sum were longer than a
-    row. Of intervals that cover in 0.97, fewer than 104 do in one of 10^6 such studies.
+    row. Of intervals that cover in 0.97, 104 or fewer do in one of 10^6 such studies.
     """
     covered = 0
     for seed in range(40):
@@ -910,4 +910,4 @@ def test_intervals_of_persons_with_unequal_numbers_of_rows_cover() -> None:
         found = dp_glm("y ~ c + w", private, public=persons(80), mu=0.3, person="who", seed=seed)
         truth = np.array([-0.4243, 0.3342, 0.5042])  # of a million persons, without privacy
         covered += int((np.abs(found.coef() - truth) < 1.96 * found.se()).sum())
-    assert covered >= 110, covered
+    assert covered > 104, covered
