@@ -86,7 +86,7 @@ class MarginalModel(Model):
         made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
         frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
         title = "Predictions" if by is False else "Average predictions"
-        return Margins(frame, title, law_letter(self.coefficients.freedom))
+        return Margins(frame, title + self._lacking(), law_letter(self.coefficients.freedom))
 
     def slopes(
         self,
@@ -219,6 +219,10 @@ class MarginalModel(Model):
         moments = self._design_moments()
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
         return marginal_means(*args)
+
+    def _lacking(self) -> str:
+        """What predictions lack, for their title."""
+        return ""
 
     def _design_moments(self) -> Floats | None:
         """Second moments of the design: of the public rows, else as they were released."""

@@ -75,7 +75,7 @@ def dp_feols(
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": person}, optional
-        Standard errors. With ``person=`` they are clustered by it, as is, and no other clustering is
+        Standard errors. With ``person=`` they are clustered by that column, and no other clustering is
         available; else "hetero" (or "HC1"), the sandwich.
     weights : str, optional
         A column; weights need a public bound, as in `dp_lm`.

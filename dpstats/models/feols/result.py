@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import check_vcov, listed, one_of, shown, spelled
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
-from dpstats.margins.averages import PrivateMargins
-from dpstats.margins.emmeans import MarginalMeans
-from dpstats.margins.new_rows import Margins
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import Wald
 from dpstats.models.feols.fit import SecondStage
@@ -167,22 +165,17 @@ class PanelModel(MarginalModel):
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
 
-    def predictions(self, *args: Any, **named: Any) -> Margins | PrivateMargins:
-        """x'b for rows that you may show, as `LinearModel.predictions`; without the effects."""
-        made = super().predictions(*args, **named)
-        if not self.fixed_effects or not isinstance(made, Margins):
-            return made
+    def _lacking(self) -> str:
         names = ", ".join(name for name, _ in self.fixed_effects)
-        return replace(made, title=f"{made.title} without the effects of {names}")
+        return f" without the effects of {names}" if names else ""
 
-    def emmeans(self, *args: Any, **named: Any) -> MarginalMeans:
-        """Marginal means, as `LinearModel.emmeans`, of fits without effects."""
+    def _design_moments(self) -> Floats | None:
         if self.fixed_effects:
             raise NotReleasedError(
                 "effects were not released, and marginal means need them. Levels beside one another are "
                 "coefficients, or comparisons(newdata)."
             )
-        return super().emmeans(*args, **named)
+        return super()._design_moments()
 
     def simulate(self, *args: Any, **named: Any) -> NoReturn:
         """Not for panels: effects are not released."""
