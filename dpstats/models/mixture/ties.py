@@ -16,8 +16,8 @@ _REPEATED = 5
 """Times that a value occurs on average, from which a column has ties."""
 _FEWEST = 4
 """Values of a column that has steps; two or three are kinds of rows, and may be groups."""
-_WHOLE = 1e-6
-"""Of a step: how far from a whole number of them a distance may be."""
+_WHOLE, _MOST_STEPS = 1e-6, 1e6
+"""Of a step: how far from a whole number of them a distance may be; and how many there may be."""
 NARROW = 0.75
 """Standard deviation over the step, from which Gaussians at all values add up to a smooth density."""
 
@@ -88,8 +88,9 @@ def in_steps(rows: Floats, points: Floats) -> Floats:
         if len(known) in (1, len(column)):
             continue
         step = np.diff(known).min()
-        whole = (known - known[0]) / step
-        if np.abs(whole - np.rint(whole)).max() < _WHOLE:
+        with np.errstate(over="ignore"):
+            whole = (known - known[0]) / step
+        if whole[-1] < _MOST_STEPS and np.abs(whole - np.rint(whole)).max() < _WHOLE:
             out[:, j] = known[0] + np.rint((rows[:, j] - known[0]) / step) * step
         elif repeated_values(column) is not None:
             out[:, j] = known[np.searchsorted((known[1:] + known[:-1]) / 2, rows[:, j])]
