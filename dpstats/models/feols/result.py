@@ -79,7 +79,7 @@ class PanelModel(MarginalModel):
     second: SecondStage | None
 
     def _freedom(self) -> float:
-        rows = max(self.nobs - self.parameters, 1.0)
+        rows = max(self.estimate.n - self.parameters, 1.0)
         return super()._freedom() if self.privacy.protected.jointly else float(rows)
 
     @property
@@ -117,7 +117,7 @@ class PanelModel(MarginalModel):
         if self.instruments or not np.isfinite(self.estimate.privacy).all():
             return None
         centre = None if self.fixed_effects else self.design.constant
-        n, d = self.nobs, len(self.coefficients.coef)
+        n, d = self.estimate.n, len(self.coefficients.coef)
         share = max(n - self.parameters, 1.0) / max(n - d, 1)  # effects take degrees of freedom
         variance = None if self.estimate.dispersion is None else share * self.estimate.dispersion
         found = r_squared(replace(self.estimate, dispersion=variance), centre)
@@ -206,7 +206,7 @@ class PanelModel(MarginalModel):
         """One row: within R^2, sigma, persons, privacy in its units."""
         within = self._within()
         first = {"within_r_squared": [math.nan if within is None else within]}
-        items = self._glance_items() | {"df_residual": [round(self.nobs - self.parameters)]}
+        items = self._glance_items() | {"df_residual": [round(self.estimate.n - self.parameters)]}
         return WholeFrame(first | {"sigma": [self.sigma]} | items)
 
     @spelled
