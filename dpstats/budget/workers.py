@@ -25,6 +25,7 @@ import platform
 import stat
 import tempfile
 import uuid
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -106,9 +107,7 @@ def noted() -> str | None:
     have no other source: their environment is as old as the worker.
     """
     master = worked_for()
-    for process in dict.fromkeys(
-        [*([] if master is None else [master]), *_ancestors(os.getppid())]
-    ):
+    for process in dict.fromkeys([*([] if master is None else [master]), *_ancestors()]):
         for folder in _folders():
             path = _path_in(_note(process, folder), process)
             if path is not None:
@@ -116,18 +115,13 @@ def noted() -> str | None:
     return None
 
 
-@cache
-def _ancestors(process: int) -> tuple[int, ...]:
-    """The ancestors of this process from its parent on, where they are known, the nearest first.
-
-    They stay the same for the same parent, but for some that may have ended: their notes then tell of
-    another process (`_began`).
-    """
-    found = []
-    while process > 0:
-        found.append(process)
-        process = int(_of_system(process, 1) or 0) if process > 1 else 0
-    return tuple(found)
+def _ancestors() -> Iterator[int]:
+    """The ancestors of this process, where they are known, the nearest first."""
+    process = os.getpid()
+    while process > 1:
+        process = int(_of_system(process, 1) or 0)
+        if process:
+            yield process
 
 
 def _folders() -> list[str]:
