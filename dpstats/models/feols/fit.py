@@ -139,7 +139,8 @@ def two_stages(
 ) -> PanelFit:
     """Score rounds whose steps are those of two-stage least squares, and what they come to."""
     columns = task.columns
-    ready = prepared(session, moments, seen, planned(session, moments, task.errors))
+    plan = planned(session, moments, task.errors)
+    ready = prepared(session, moments, seen, plan, by_lengths=True)
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])

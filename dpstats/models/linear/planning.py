@@ -59,7 +59,13 @@ class LinearPlan:
 
 
 def plan_linear(
-    n: int, d: int, mu: float, m: int | None, has_response: bool, errors: str = "hetero"
+    n: int,
+    d: int,
+    mu: float,
+    m: int | None,
+    has_response: bool,
+    errors: str = "hetero",
+    square: float = 0.0,
 ) -> LinearPlan:
     """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
 
@@ -74,6 +80,8 @@ def plan_linear(
         Private rows and columns of the design.
     m : int or None
         Public rows, None when only a matrix is known.
+    square : float
+        Squared length at which rows are cut for second moments, if it is known, and longer than usual.
     """
     length, scale, step = 0.02, 0.03, 0.15
     rows = m if m is not None and m > d + 1 else d + 2
@@ -85,7 +93,7 @@ def plan_linear(
     best: tuple[float, float, bool] | None = None
     for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
         left = 1 - length - gram - early * (scale + step) - scale
-        sd = math.sqrt(2) * d * longer * 1.5 / (n * mu * math.sqrt(gram))
+        sd = math.sqrt(2) * max(1.5 * d * longer, square) / (n * mu * math.sqrt(gram))
         matrix = thinner * math.sqrt(departure * sd**2 / (departure + sd**2) / 2)
         error, noise = score_error(n, d, mu * math.sqrt(step))
         first = float(noise[int(np.argmin(error))])

@@ -169,10 +169,13 @@ def prepared(
     seen: View,
     plan: LinearPlan,
     first: RowLengths | None = None,
+    *,
+    by_lengths: bool = False,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
 
-    ``first``: how long rows are, where that was released.
+    ``first``: how long rows are, where that was released; ``by_lengths``: whether the share of the
+    moments follows from it, as where their noise is most of the error.
     """
     n, d = session.n, len(moments.terms)
     persons = None
@@ -188,6 +191,8 @@ def prepared(
         seen_lengths = (
             first if k == 0 and first else whitened_lengths(session, lengths, np.zeros(d))
         )
+        if by_lengths and len(plan.stages) == 1 and k == 0:
+            gram = _share_of_moments(session, moments, plan, seen_lengths)
         curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
@@ -224,6 +229,16 @@ def prepared_alone(
         others=look.others,
         longer=look.rows.lengths.standard(curvature, session.n),
     )
+
+
+def _share_of_moments(
+    session: ScoreSession, moments: PublicMoments, plan: LinearPlan, lengths: RowLengths
+) -> float:
+    """The share of the second moments that suits rows of these lengths, as those of rare levels."""
+    n, d, mu, (_, gram) = session.n, len(moments.terms), session.total.mu, plan.stages[0]
+    square = cut_of_moments(lengths.tail, d, n, mu * math.sqrt(gram)) ** 2
+    known = moments.cross is not None
+    return plan_linear(n, d, mu, moments.m, known, square=square).stages[0][1]
 
 
 def _curvature(
