@@ -194,7 +194,10 @@ def dp_mixture(
         MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session,
     ):
         if regime == "likelihood":
-            soft = soft_mixture(session, points.measured, k, _most(points, w_min), pool, kind)
+            alike = float(call.unit.times)
+            soft = soft_mixture(
+                session, points.measured, k, _most(points, w_min), pool, kind, alike
+            )
             fit, cells = soft.fit, soft_cells(soft, points.m)
         else:
             cells = find_cells(session, points.measured, k, w_min, _MOST, regime)

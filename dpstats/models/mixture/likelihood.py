@@ -113,6 +113,7 @@ def soft_mixture(
     most: int,
     pool: bool,
     kind: Covariance,
+    alike: float = 1.0,
 ) -> SoftFit:
     """Private EM; see the module's docstring.
 
@@ -124,6 +125,8 @@ def soft_mixture(
         None: at most ``most``, by likelihood.
     pool : bool
         Whether public points count in the last round.
+    alike : float
+        Rows that may be alike, those of a person.
     """
     tied, narrow, points = points, narrowest(points), spread_out(points)
     mixture, choice = public_em(points, k or most, kind), None
@@ -145,7 +148,7 @@ def soft_mixture(
     )
     assert cut is not None
     own = in_steps(synthetic(mixture, _MANY), tied)
-    misfit = misfit_of(session, _DENSITIES, mixture, own)
+    misfit = misfit_of(session, _DENSITIES, mixture, own, alike)
     shapes = shapes_of(session, session.left, mixture, components)
     filled = min(sum(c.rows for c in components) / session.n, 1.0)
     filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n

@@ -68,11 +68,14 @@ def shapes_of(
     return tuple(out)
 
 
-def misfit_of(session: MixtureSession, share: float, mixture: Mixture, own: Floats) -> Misfit:
+def misfit_of(
+    session: MixtureSession, share: float, mixture: Mixture, own: Floats, alike: float
+) -> Misfit:
     """Whether rows have the densities that the mixture's ``own`` rows have.
 
     Components that are long-tailed, skewed or too few, and fits that have not arrived, show here
-    though every component by itself may look like a Gaussian.
+    though every component by itself may look like a Gaussian. ``alike``: rows that may be alike, those
+    of a person; counts of them vary as many times as much.
     """
     logs = np.sort(log_likelihoods(mixture, own)[0])
     at = logs[(_LEVELS * len(logs)).astype(int)]
@@ -83,7 +86,7 @@ def misfit_of(session: MixtureSession, share: float, mixture: Mixture, own: Floa
     counts, noise = session.densities(share, cells_of(mixture), edges)
     rows = max(float(counts.sum()), 1.0)
     # counts vary, and so do those of the mixture's own rows that edges were read from
-    variance = rows * part * (1 + rows / len(own)) + noise**2
+    variance = rows * part * (alike + rows / len(own)) + noise**2
     away = np.abs(counts - rows * part)
     seen = np.maximum(away - np.sqrt(variance), 0.0)
     far = float((away**2 / variance).sum())
