@@ -29,7 +29,7 @@ from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
 from dpstats.frame.table import Array, Opaque, Table, slices
-from dpstats.frame.tables import as_table, is_table
+from dpstats.frame.tables import as_table
 
 T = TypeVar("T")
 _NOBODY = (
@@ -222,7 +222,7 @@ def open_persons(design: Design, data: Any, reading: Reading, names: FirstRows) 
     SchemaError
         If a column is missing or of another kind, or nobody is named.
     """
-    found = OneTable(data) if is_table(data) else open_source(data)
+    found = open_source(data)
     if names.rows is not None:
         return PersonsTable(design, OfPersons(names.ordered(found), names), reading, names)
     source = _InTurn(found) if isinstance(found, DaskPartitions) else found

@@ -11,10 +11,8 @@ from typing import Any
 from dpstats.errors import SchemaError
 from dpstats.frame.formula.learn import categories_written, levels_written, used_columns
 from dpstats.frame.persons import FirstRows, OfPersons, readable
-from dpstats.frame.reading import OneTable
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
 from dpstats.frame.table import AS_READ, ColumnType, Opaque, slices
-from dpstats.frame.tables import is_table
 
 
 class LevelCells(Opaque):
@@ -24,7 +22,7 @@ class LevelCells(Opaque):
     """
 
     def __init__(self, data: Any, first: FirstRows | None = None) -> None:
-        source: Any = OneTable(data) if is_table(data) else open_source(data)
+        source: Any = open_source(data)
         self._source = source if first is None else OfPersons(first.ordered(source), first)
         self.n = self._source.size(lambda table: None, lambda rows: None)
 
@@ -67,7 +65,7 @@ def undeclared_levels(
         and name in table.names
         and _of_text(table.type_of(name), name in written)
     )
-    if names and not is_table(data) and isinstance(open_source(data), DaskPartitions):
+    if names and isinstance(open_source(data), DaskPartitions):
         raise SchemaError(
             "levels of a Dask DataFrame are not searched: declare them, "
             f"limits={{'{names[0]}': ['a', 'b']}}."

@@ -26,11 +26,10 @@ from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
 from dpstats.frame.new_rows import new_rows, warn_of_far_values, warn_of_new_levels
 from dpstats.frame.persons import FirstRows, OfPersons
-from dpstats.frame.reading import OneTable, other_rows
+from dpstats.frame.reading import other_rows
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
 from dpstats.frame.table import Array, Codes, Opaque, Table, slices
-from dpstats.frame.tables import is_table
 
 Mask = npt.NDArray[np.bool_]
 
@@ -265,7 +264,7 @@ def open_rows(
     SchemaError
         If a column is missing or of another kind, or the table has no row.
     """
-    source: Source | DaskPartitions = OneTable(data) if is_table(data) else open_source(data)
+    source: Source | DaskPartitions = open_source(data)
     reading = reading or Reading()
     if first is not None:
         source = OfPersons(first.ordered(source), first)

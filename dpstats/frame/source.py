@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import pandas as pd
@@ -81,6 +81,8 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | TextFiles | Das
     SchemaError
         If ``data`` is nothing of the kind, or can be read once only.
     """
+    if is_table(data):  # one that was opened before
+        return OneTable(data)
     if isinstance(data, pd.DataFrame) or (is_arrow(data) and not hasattr(data, "dtype")):
         return OneTable(as_table(data))
     if is_path(data) or (isinstance(data, list | tuple) and data and all(map(is_path, data))):
@@ -118,9 +120,7 @@ def _is_dask(data: Any) -> bool:
 
 
 def public_table(data: Any) -> Table:
-    """A public table of any kind, in memory: public rows are few. One of this package stays as it is."""
-    if is_table(data):
-        return cast(Table, data)
+    """A public table of any kind, in memory: public rows are few."""
     if type(data).__name__ == "RecordBatchReader":
         raise SchemaError("a RecordBatchReader can be read once only; give reader.read_all().")
     return open_source(data).read_all()
@@ -128,7 +128,7 @@ def public_table(data: Any) -> Table:
 
 def column_types(data: Any) -> Table:
     """A table that shows names and types of the columns: of blocks the first one."""
-    source = OneTable(data) if is_table(data) else open_source(data)
+    source = open_source(data)
     if isinstance(source, DaskPartitions | TextFiles):
         return source.schema
     if isinstance(source, ParquetFiles):

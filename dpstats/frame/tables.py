@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,8 @@ def as_table(data: Any) -> Table:
     )
 
 
-def is_table(data: Any) -> bool:
-    """Whether it is one of this module's tables."""
+def is_table(data: Any) -> TypeGuard[Table]:
+    """Whether it is one of these tables already."""
     return isinstance(data, PandasTable | ArrowTable | FolderTable)
 
 
