@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from dpstats.accounting.unit import PrivacyUnit
@@ -47,9 +47,14 @@ def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[
     )
 
 
-def rows_at_most(lines: Sequence[Diagnostic]) -> int | None:
+def rows_of_persons(lines: Iterable[Diagnostic]) -> Diagnostic | None:
+    """The line that tells how many rows persons have."""
+    return next((line for line in lines if line.name == ROWS), None)
+
+
+def rows_at_most(lines: Iterable[Diagnostic]) -> int | None:
     """How many rows persons have, with three standard deviations of noise; None where nothing tells."""
-    for line in lines:
-        if line.name == ROWS and line.value is not None:
-            return round(line.value + 3 * (line.noise_sd or 0.0))
-    return None
+    line = rows_of_persons(lines)
+    if line is None or line.value is None:
+        return None
+    return round(line.value + 3 * (line.noise_sd or 0.0))

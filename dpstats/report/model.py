@@ -13,7 +13,7 @@ from scipy import special
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.arguments import in_prose
 from dpstats.report.bound import Bound
-from dpstats.report.diagnostics import ROWS
+from dpstats.report.diagnostics import rows_of_persons
 from dpstats.report.folding import folded_call
 from dpstats.report.format import (
     DIGITS,
@@ -257,7 +257,7 @@ def row_lines(
     public = "" if page.m is None else f", {page.m} public{left_out}"
     protected = page.privacy.protected
     if protected.jointly:
-        found = next((line for line in page.diagnostics if line.name == ROWS), None)
+        found = rows_of_persons(page.diagnostics)
         known = found is None or (found.value or 0.0) > 4 * (found.noise_sd or 0.0)
         number = (
             f"about {page.filled} rows that can be used"

@@ -85,7 +85,7 @@ def describe(
     return {
         "numbers": numbers,
         "error": mixture_bounds(facts),
-        "details": _diagnostics(fit, cells, worst, gap, regime, soft),
+        "details": _diagnostics(fit, cells, worst, gap, soft),
         "notes": notes,
     }
 
@@ -149,12 +149,7 @@ def _overlap(components: list[Component]) -> float:
 
 
 def _diagnostics(
-    fit: MixtureFit,
-    cells: Cells,
-    worst: float,
-    gap: float | None,
-    regime: str,
-    soft: SoftFit | None,
+    fit: MixtureFit, cells: Cells, worst: float, gap: float | None, soft: SoftFit | None
 ) -> tuple[Diagnostic, ...]:
     rounds = fit.rounds
     out = [

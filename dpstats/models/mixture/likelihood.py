@@ -42,9 +42,10 @@ from dpstats.models.mixture.soft import (
     public_em,
     shorter_and_shorter,
     synthetic,
+    whitenings_of,
 )
 from dpstats.models.mixture.ties import in_steps, narrowest, spread_out
-from dpstats.numerics.matrices import Whitening, equilibrated_whitening
+from dpstats.numerics.matrices import Whitening
 
 _ROUNDS = 4
 _EARLY = 0.45
@@ -176,8 +177,8 @@ def _round(
     d, k = mixture.d, mixture.k
     radius = math.sqrt(float(scipy.stats.chi2.isf(_CUT, d)))
     kept = 1 - float(clipping_loss(radius**2, d))
-    cells = cells_of(mixture)
-    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
+    whitenings = whitenings_of(mixture)
+    cells = cells_of(mixture, whitenings)
     lifted, cut = session.soft(share, cells, [radius] * k, _LIFT, cut_share)
     # as many rows as are not missing, by the released numbers
     n = min(max(float(lifted.counts.sum()), 1.0), float(session.n))

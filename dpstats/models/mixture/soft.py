@@ -6,6 +6,7 @@ Nothing here is private, and nothing is random from call to call.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +18,7 @@ from dpstats.models.gaussian.estimate import log_densities
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.models.mixture.rows import SoftCells
 from dpstats.numerics.k_means import first_centroids, sample
-from dpstats.numerics.matrices import equilibrated_whitening
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 Covariance = Literal["full", "tied", "diagonal"]
 COVARIANCES: tuple[Covariance, ...] = ("full", "tied", "diagonal")
@@ -46,9 +47,14 @@ class Mixture:
         return int(self.means.shape[1])
 
 
-def cells_of(mixture: Mixture) -> SoftCells:
-    """The coordinates in which every component is standard normal."""
-    whitenings = [equilibrated_whitening(matrix) for matrix in mixture.covariances]
+def whitenings_of(mixture: Mixture) -> list[Whitening]:
+    """What makes every component round."""
+    return [equilibrated_whitening(matrix) for matrix in mixture.covariances]
+
+
+def cells_of(mixture: Mixture, whitenings: Sequence[Whitening] | None = None) -> SoftCells:
+    """The coordinates in which every component is standard normal; ``whitenings``: where known."""
+    whitenings = whitenings_of(mixture) if whitenings is None else whitenings
     volumes = np.linalg.slogdet(mixture.covariances)[1]
     frames = tuple(
         CellCoordinates(mean, w.back, w.root)
