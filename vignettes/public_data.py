@@ -317,8 +317,8 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 # - *rounds*: public responses that mislead cost one round more, and next to nothing in accuracy.
 # - *truncated rows*: a share of several per cent means that private rows are longer than the public
 #   ones let one expect. A note says when it matters.
-# - *notes*: where private rows lie so far from the public ones that these are no guide, as in another
-#   unit, the fit goes on as without public rows, and says so. Where noise is as large as the
+# - *notes*: where private rows lie so far from the public ones, or vary so much less, that these are no
+#   guide, as in another unit, the fit goes on as without public rows, and says so. Where noise is as large as the
 #   information it says that, and gives no standard errors.
 #
 # Standard errors grow with the error, and so stay honest for samples that are somewhat off. Do not

@@ -10,6 +10,9 @@ import numpy as np
 
 from dpstats.arrays import Floats
 
+_NARROW = 0.1
+"""Of the mean eigenvalue, below which a direction is another than public geometry has it."""
+
 
 def symmetric_power(matrix: Floats, power: float) -> Floats:
     """Matrix power of a symmetric positive definite matrix, for example the inverse root.
@@ -233,8 +236,21 @@ class Curvature:
         """
         level = float(np.trace(self.used)) / len(self.used)
         hidden = self.smallest < 3 * self.used_sd
-        lost = hidden and (not self.known or self.smallest + 2 * self.used_sd < level / 10)
+        most = self.smallest + 2 * self.used_sd
+        lost = hidden and (not self.known or most < _NARROW * level)
         return self.positive_definite and self.smallest > 0 and not lost
+
+    @property
+    def narrow(self) -> bool:
+        """Whether rows surely vary far less in some direction than public geometry has it.
+
+        Where that geometry is right, all eigenvalues are alike, and the smallest is as much too small as
+        the largest of the noise, ``released_sd`` sqrt(2d).
+        """
+        d = len(self.released)
+        values = np.linalg.eigvalsh(self.released)
+        most = float(values[0]) + self.released_sd * math.sqrt(2 * d)
+        return self.known and most < _NARROW * float(values.mean())
 
 
 def shrink_second_moment(

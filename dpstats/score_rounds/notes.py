@@ -61,9 +61,9 @@ def average_condition(matrix: Floats) -> float | None:
 
 
 FAR_FROM_PUBLIC = (
-    "Private rows lie far from the public ones, beside what these vary by: other units, or another "
-    "population. The public rows were left out, and what they would have told was found in the private "
-    "ones, as without public rows.",
+    "Private rows lie far from the public ones, or vary far less than these in some direction: other "
+    "units, or another population. The public rows were left out, and what they would have told was "
+    "found in the private ones, as without public rows.",
 )
 
 

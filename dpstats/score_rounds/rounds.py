@@ -184,16 +184,23 @@ class ScoreRounds(ABC, Generic[_S]):
     def run(self) -> Round:
         """Make the rounds, and return what the last one has released."""
         while True:
-            plan = self.plan()
-            less = plan.lean.less if plan.lean and plan.lean.stretch > 1 else None
-            cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, less=less)
-            made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
-            step = self.newton(made, plan)
-            self.plans.append(plan)
-            self.steps.append(step)
-            if plan.last:
+            made = self.one_round()
+            if made is not None:
                 return made
-            self.anchor = self.next_anchor(step)
+
+    def one_round(self) -> Round | None:
+        """Make the next round; what it has released, if it is the last one."""
+        plan = self.plan()
+        less = plan.lean.less if plan.lean and plan.lean.stretch > 1 else None
+        cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, less=less)
+        made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
+        step = self.newton(made, plan)
+        self.plans.append(plan)
+        self.steps.append(step)
+        if plan.last:
+            return made
+        self.anchor = self.next_anchor(step)
+        return None
 
 
 @dataclass(frozen=True)

@@ -81,20 +81,6 @@ class RowLengths:
         """What a cut at a radius takes off the mean square length: by likely tails, and by counts."""
         return max(median_excess(self.tail, n, radius), self.seen_beyond(radius, n))
 
-    def far_off(self, square: float, n: int, mu: float) -> bool:
-        """Whether most rows lie so far out that noise would hide a direction of their second moments.
-
-        As where public rows, by which they are whitened, are of other units or another population.
-        ``square`` is the mean square length that is expected of them. If it is larger by k^2, as they
-        lie at a distance of k, the constant and this direction can hardly be told apart: there the
-        smallest moment is 1/(2 + k^2).
-        """
-        middle = self.counts.quantile(0.5)
-        if middle is None or middle < _FAR_OFF * math.sqrt(square):
-            return False
-        noise = noise_of_moments(np.array(middle), square, n, mu)
-        return bool(noise * (2 + middle**2 - square) > DROWNING / 2)
-
     def standard(self, curvature: Curvature, n: int) -> Tail:
         """The tail in a unit in which the mean square of rows that have a length is their dimension.
 
@@ -168,6 +154,27 @@ def _with_far_rows(eigen: Floats, far: float) -> Floats:
         return eigen
     found: Floats = np.minimum(eigen + far * longest / longest.sum(), _AT_ONCE * eigen)
     return found
+
+
+def far_off(middle: float | None, square: float, n: int, mu: float) -> bool:
+    """Whether most rows lie so far out that noise would hide a direction of their second moments.
+
+    As where public rows, by which they are whitened, are of other units or another population.
+    ``middle`` is the median of their lengths, None where counts show none, and ``square`` the mean
+    square that is expected of these. If it is larger by k^2, as they lie at a distance of k, the
+    constant and this direction can hardly be told apart: there the smallest moment is 1/(2 + k^2).
+
+    Examples
+    --------
+    >>> [far_off(middle, 3.0, 4000, 0.2) for middle in (None, 1.7, 2.7, 10.0)]
+    [False, False, True, True]
+    >>> far_off(2.7, 3.0, 400_000, 0.2)
+    False
+    """
+    if middle is None or middle < _FAR_OFF * math.sqrt(square):
+        return False
+    noise = noise_of_moments(np.array(middle), square, n, mu)
+    return bool(noise * (2 + middle**2 - square) > DROWNING / 2)
 
 
 def share_of_moments(n: int, d: int, mu: float) -> float:

@@ -1549,6 +1549,22 @@ _ALONE = (
         "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_glm, alone]",
     ),
     _alone(
+        "a linear fit that leaves public rows out forgets what it has spent on them",
+        "dpstats/models/linear/fit.py",
+        "alone(replace(task, moments=None), rows, total, noise, session)",
+        "alone(replace(task, moments=None), rows, total, noise, None)",
+        "tests/models/linear/test_dp_lm.py::"
+        "test_public_rows_of_other_units_are_left_out_where_they_are_no_guide",
+    ),
+    _alone(
+        "a generalised fit that leaves public rows out forgets what it has spent on them",
+        "dpstats/models/glm/methods.py",
+        "alone(replace(task, moments=None), rows, total, noise, session)",
+        "alone(replace(task, moments=None), rows, total, noise, None)",
+        "tests/models/glm/test_dp_glm.py::"
+        "test_public_rows_of_other_units_are_left_out_where_they_are_no_guide",
+    ),
+    _alone(
         "noise is shown where hardly a row could be used",
         "dpstats/models/gaussian/fit.py",
         "    if not points.m and hardly_any(",

@@ -17,7 +17,7 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.lengths import ROW_LENGTHS, row_lengths
+from dpstats.models.glm.lengths import ROW_LENGTHS, RowsSeen, row_lengths
 from dpstats.models.glm.notes import (
     SEPARATED,
     overdispersed_note,
@@ -41,7 +41,7 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
-from dpstats.score_rounds.first_look import few_rows_note
+from dpstats.score_rounds.first_look import few_rows_note, least_budget
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -101,6 +101,39 @@ class GlmFit:
     """Second moments of the design, as they were released before the first step."""
 
 
+def anchored_if_near(
+    session: ScoreSession,
+    family: Family,
+    start: StartingPoint,
+    ridge: float,
+    iterations: int | None,
+    design: Design,
+    errors: str,
+) -> GlmFit | None:
+    """`anchored`; None where rows lie too far from public ones for these to guide rounds.
+
+    As where one of them has other units. Lengths of rows tell it, but for those of persons, and of rows
+    with weights or rates; and a first round that sees nothing in a direction where public rows vary.
+    """
+    n, d, mu, seen = session.n, len(design.terms), session.total.mu, None
+    if session.by_person or n * mu < least_budget(d):
+        return anchored(session, family, start, ridge, iterations, design, errors)
+    plain = design.weights is None and (family.binary or not design.offsets)
+    if plain and 0 < family.information(0.0) < math.inf:
+        seen = _row_lengths(session, family, start)
+        start = replace(start, spent=start.spent + ROW_LENGTHS)
+        if seen.elsewhere(start.reach.lengths(), start.m, d, mu):
+            return None
+    rounds = _rounds(session, family, start, ridge, iterations, design, errors, seen)
+    made = rounds.one_round()
+    if made is None:
+        assert rounds.curvature is not None
+        if rounds.curvature.narrow:
+            return None
+        made = rounds.run()
+    return _finished(rounds, made, ridge, design)
+
+
 def anchored(
     session: ScoreSession,
     family: Family,
@@ -119,6 +152,25 @@ def anchored(
     of the total, and shares it with the outer products of the scores, the mean squared Pearson residual
     and the shares of cut and of empty rows.
     """
+    rounds = _rounds(session, family, start, ridge, iterations, design, errors)
+    return _finished(rounds, rounds.run(), ridge, design)
+
+
+def _row_lengths(session: ScoreSession, family: Family, start: StartingPoint) -> RowsSeen:
+    return row_lengths(session, family, -start.whitening.root @ start.coef)
+
+
+def _rounds(
+    session: ScoreSession,
+    family: Family,
+    start: StartingPoint,
+    ridge: float,
+    iterations: int | None,
+    design: Design,
+    errors: str,
+    seen: RowsSeen | None = None,
+) -> GlmRounds:
+    """The rounds of a fit, still to be made. ``seen``: how long rows are, where that was released."""
     terms = design.terms
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
@@ -137,12 +189,14 @@ def anchored(
     squares = not family.binary or family.dispersed
     told = start.rows is not None and (weighted or persons is not None)
     if family.binary and start.longer is None and not told:
-        spent += ROW_LENGTHS
-        start = start.measured(row_lengths(session, family, -start.whitening.root @ start.coef))
+        if seen is None:
+            seen = _row_lengths(session, family, start)
+            spent += ROW_LENGTHS
+        start = start.measured(seen)
     plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
     at = Coordinates.plain(start.whitening)
     session.weigh(start.leverage)
-    rounds = GlmRounds(
+    return GlmRounds(
         session=session,
         coordinates=at,
         anchor=at.root @ coef,
@@ -160,8 +214,6 @@ def anchored(
         bounded=family.binary and not weighted and persons is None,
         trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )
-    made = rounds.run()
-    return _finished(rounds, made, ridge, design)
 
 
 def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail
-from dpstats.score_rounds.whitening import whitened_lengths
+from dpstats.score_rounds.whitening import far_off, share_of_moments, whitened_lengths
 
 ROW_LENGTHS = 0.006
 """Share of a histogram of row lengths."""
@@ -47,6 +47,19 @@ class RowsSeen:
         """Whether rows are surely far beyond public ones; by the noise of a count more than surely."""
         share = self.surely(np.array([_FARTHER * farthest]))
         return bool(share[0] * self.n > self.counts.noise_sd)
+
+    def elsewhere(self, public: Floats, m: int | None, d: int, mu: float) -> bool:
+        """Whether most rows lie too far from public ones of these lengths for these to guide rounds.
+
+        Few public rows, m of d columns, make others longer by themselves.
+        """
+        middle = self.counts.quantile(0.5)
+        if middle is None:
+            return False
+        longer = 1.0 if m is None else m / max(m - d - 1, 1)
+        size = self.unit * math.sqrt(float(np.mean(public**2)) / d)
+        share = share_of_moments(self.n, d, mu)
+        return far_off(middle / size, d * longer, self.n, mu * math.sqrt(share))
 
     def longest(self, public: Tail | None, whole: bool) -> Tail:
         """How long rows are: as public ones are, and longer by the ``whole`` tail or what is sure."""

@@ -17,7 +17,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.fit import GlmFit, anchored
+from dpstats.models.glm.fit import GlmFit, anchored, anchored_if_near
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
 from dpstats.numerics.matrices import Whitening, equilibrated_inverse, symmetric_whitening
@@ -26,6 +26,7 @@ from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
 from dpstats.score_rounds.first_look import first_look
+from dpstats.score_rounds.notes import FAR_FROM_PUBLIC
 from dpstats.score_rounds.releases import ScoreSession
 
 _PAPERS_STEPS = 5
@@ -140,8 +141,12 @@ class GlmTaskForN:
             with ScoreSession(
                 rows, family, *seen, total, noise, prepared=prepared, persons=task.persons
             ) as session:
-                fit = anchored(session, family, start, ridge, steps, design, errors)
-                return fit, session
+                options = start, ridge, steps, design, errors
+                guided = anchored_if_near(session, family, *options)
+            if guided is not None:
+                return guided, session
+            fit, session = alone(replace(task, moments=None), rows, total, noise, session)
+            return replace(fit, notes=(*FAR_FROM_PUBLIC, *fit.notes)), session
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)

@@ -113,6 +113,11 @@ class StartingPoint:
             longer=longer,
         )
 
+    @property
+    def m(self) -> int | None:
+        """Number of public rows; None where they were not given as rows."""
+        return None if self.rows is None else len(self.rows.y)
+
     def design_moments(self) -> Floats:
         """Second moments of the rows in the units of the user."""
         return np.asarray(self.whitening.root.T @ self.reach.metric @ self.whitening.root)

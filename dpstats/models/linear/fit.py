@@ -28,6 +28,7 @@ from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
     Prepared,
     lengths_by_public,
+    may_go_alone,
     planned,
     prepared,
     prepared_alone,
@@ -170,6 +171,8 @@ def anchored_if_near(
     if first is None:
         return None
     ready = prepared(session, moments, seen, plan, first)
+    if ready.curvature.narrow and may_go_alone(session, moments):
+        return None
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
 

@@ -22,7 +22,12 @@ from dpstats.score_rounds.first_look import FirstLook, least_budget
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
-from dpstats.score_rounds.whitening import RowLengths, whitened_lengths, whitened_moments
+from dpstats.score_rounds.whitening import (
+    RowLengths,
+    far_off,
+    whitened_lengths,
+    whitened_moments,
+)
 
 _SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
@@ -159,8 +164,14 @@ def lengths_by_public(
     lengths = whitened_lengths(session, share, np.zeros(d))
     n, mu = session.n, session.total.mu
     longer = 1.0 if m is None else m / max(m - d - 1, 1)
-    away = lengths.far_off(d * longer, n, mu * math.sqrt(gram)) and n * mu >= least_budget(d)
-    return None if away else lengths
+    middle = lengths.counts.quantile(0.5)
+    away = far_off(middle, d * longer, n, mu * math.sqrt(gram))
+    return None if away and may_go_alone(session, moments) else lengths
+
+
+def may_go_alone(session: ScoreSession, moments: PublicMoments) -> bool:
+    """Whether the total suffices for rows without public ones."""
+    return session.n * session.total.mu >= least_budget(len(moments.terms))
 
 
 def prepared(

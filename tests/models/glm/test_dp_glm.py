@@ -911,3 +911,33 @@ def test_intervals_of_persons_with_unequal_numbers_of_rows_cover() -> None:
         truth = np.array([-0.4243, 0.3342, 0.5042])  # of a million persons, without privacy
         covered += int((np.abs(found.coef() - truth) < 1.96 * found.se()).sum())
     assert covered > 104, covered
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
+@pytest.mark.parametrize("times", [12.0, 1000.0, 0.01])
+def test_public_rows_of_other_units_are_left_out_where_they_are_no_guide(
+    family: str, times: float
+) -> None:
+    """A monthly income for a yearly one, thousands, cents: fits had no errors, ever.
+
+    Of 60 slopes none was three printed errors off. A false alarm is one beyond seven.
+    """
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(
+        {"income": np.exp(rng.normal(0, 0.5, 10_300)), "x": rng.normal(size=10_300)}
+    )
+    mean = np.exp(-1 + 0.7 * rows.income + 0.3 * rows.x)
+    rows["y"] = {
+        "binomial": lambda: (rng.random(10_300) < mean / (1 + mean)).astype(float),
+        "poisson": lambda: rng.poisson(mean),
+        "gamma": lambda: rng.gamma(2, mean / 2),
+    }[family]()
+    public, private = rows[:300].assign(income=rows.income[:300] / times), rows[300:]
+    fit = dp_glm("y ~ income + x", private, family=family, public=public, mu=1, seed=1)
+    good = dp_glm("y ~ income + x", private, family=family, public=rows[:300], mu=1, seed=1)
+    assert any("lie far from the public ones" in note for note in fit.notes)
+    assert not any("lie far from the public ones" in note for note in good.notes)
+    assert (np.abs(fit.coef()[1:] - [0.7, 0.3]) < 7 * fit.se()[1:]).all()
+    assert (fit.se() < 2 * good.se()).all()
+    assert fit.privacy.spent[0].mu ** 2 == pytest.approx(0.006)  # what was found by public rows
+    assert sum(one.mu**2 for one in fit.privacy.spent) == pytest.approx(1.0)
